@@ -81,7 +81,7 @@ struct backend_sessions {
 	/* What all that executes in it uses, and has used. */
 	void (*count)(const void *session, struct jail_counters *ret);
 	const struct jail_joint *(*joint)(const void *session); /* what an execution on this host joins */
-	const char *(*root)(const void *session);               /* rootfs_record() of it */
+	const char *(*root)(const void *session);               /* rootfs_encode() of it */
 	const struct policy_receipt *(*receipt)(const void *session);
 };
 

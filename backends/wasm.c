@@ -109,8 +109,8 @@ void wasm_capabilities(const struct backend *backend, const struct jail_host *ho
 static int check_paths(const struct policy_strings *paths, const char *field, struct warder_error *err)
 {
 	for (size_t i = 0; i < paths->count; i++) {
-		const char *place = policy_path_place(paths->items[i]);
-		const size_t len = strlen(paths->items[i]) - (place ? strlen(place) + 1 : 0);
+		const char *target = policy_path_explicit_target(paths->items[i]);
+		const size_t len = strlen(paths->items[i]) - (target ? strlen(target) + 1 : 0);
 		char path[4096];
 		struct stat st;
 

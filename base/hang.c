@@ -66,7 +66,7 @@ bool hang_is_stopped(int pid)
 	return pid > 0 && read_state(pid, &state, &ignored) && (state == 'T' || state == 't');
 }
 
-const char *hang_place(int pid, char *ret, size_t size)
+const char *hang_where(int pid, char *ret, size_t size)
 {
 	char path[40];
 	char text[64];

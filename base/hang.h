@@ -26,6 +26,6 @@ bool hang_look(struct hang *hang, int pid);
 /* Whether the process is stopped, by SIGSTOP or a debugger. Somebody can let it go on, so that it does not hang. */
 bool hang_is_stopped(int pid);
 /* Where in the kernel the process waits, as " in <function>", or "" where the kernel does not say. Returns ret. */
-const char *hang_place(int pid, char *ret, size_t size);
+const char *hang_where(int pid, char *ret, size_t size);
 
 #endif

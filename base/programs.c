@@ -16,7 +16,7 @@
 
 int programs_find(const char *name, const char *field, char *buf, struct warder_error *err)
 {
-	static const char *const places[] = { "", "../libexec/warder/" };
+	static const char *const directories[] = { "", "../libexec/warder/" };
 	static const char *const installed[] = { "/usr/local/libexec/warder", "/usr/libexec/warder" };
 	char self[PATH_MAX], path[PATH_MAX + 64];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -25,8 +25,8 @@ int programs_find(const char *name, const char *field, char *buf, struct warder_
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno, "/proc/self/exe");
 	self[length] = '\0';
 	*strrchr(self, '/') = '\0';
-	for (size_t i = 0; i < ARRAY_LENGTH(places); i++) {
-		snprintf(path, sizeof(path), "%s/%s%.40s", self, places[i], name);
+	for (size_t i = 0; i < ARRAY_LENGTH(directories); i++) {
+		snprintf(path, sizeof(path), "%s/%s%.40s", self, directories[i], name);
 		if (realpath(path, buf) && access(buf, X_OK) == 0)
 			return 0;
 	}

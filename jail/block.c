@@ -187,24 +187,24 @@ static uint32_t put_layers(struct block *block, const struct rootfs_overlay *ove
 
 	for (size_t i = 0; i < overlay->layer_count; i++) {
 		const struct rootfs_layer *from = &overlay->layers[i];
-		char place[OVERLAY_PATH_BYTES];
+		char path[OVERLAY_PATH_BYTES];
 		struct wire_layer to = { .fd = -1, .dev = device(from->source_dev), .ino = from->source_ino };
 
-		overlay_layer_place(index, i, place);
+		overlay_layer_path(index, i, path);
 		to.source = block_string(block, from->source);
-		to.place = block_string(block, place);
+		to.mount_point = block_string(block, path);
 		if (!block->failed)
 			WIRE_AT(block->bytes, rows, struct wire_layer)[i] = to;
 	}
 	return rows;
 }
 
-static uint32_t put_place(struct block *block, size_t index, const char *what)
+static uint32_t put_path(struct block *block, size_t index, const char *what)
 {
-	char place[OVERLAY_PATH_BYTES];
+	char path[OVERLAY_PATH_BYTES];
 
-	overlay_place(index, what, place);
-	return block_string(block, place);
+	overlay_path(index, what, path);
+	return block_string(block, path);
 }
 
 static uint32_t put_overlays(struct block *block, const struct jail_plan *plan)
@@ -218,9 +218,9 @@ static uint32_t put_overlays(struct block *block, const struct jail_plan *plan)
 		char options[OVERLAY_OPTIONS_BYTES];
 
 		to.layers = put_layers(block, from, i);
-		to.directory = put_place(block, i, "");
-		to.upper = put_place(block, i, "/upper");
-		to.work = put_place(block, i, "/work");
+		to.directory = put_path(block, i, "");
+		to.upper = put_path(block, i, "/upper");
+		to.work = put_path(block, i, "/work");
 		overlay_options(&plan->rootfs, i, overlay_user_xattrs(plan, i), options);
 		to.options = block_string(block, options);
 		if (!block->failed)

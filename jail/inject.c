@@ -19,15 +19,15 @@ _Static_assert(EDGE_INJECTS_MAX == POLICY_MAX_INJECTS, "each row has one there")
 static void copy_row(const struct policy_endpoint *row, size_t index, struct edge_inject *to)
 {
 	const struct policy_inject *from = row->inject;
-	const char *place = strstr(from->format, "{}");
+	const char *placeholder = strstr(from->format, "{}");
 
 	snprintf(to->host, sizeof(to->host), "%s", row->host);
 	to->row = (uint32_t)index;
 	to->port_count = (uint16_t)row->port_count;
 	memcpy(to->ports, row->ports, row->port_count * sizeof(*row->ports));
 	snprintf(to->header, sizeof(to->header), "%s", from->header);
-	snprintf(to->before, sizeof(to->before), "%.*s", (int)(place - from->format), from->format);
-	snprintf(to->after, sizeof(to->after), "%s", place + 2);
+	snprintf(to->before, sizeof(to->before), "%.*s", (int)(placeholder - from->format), from->format);
+	snprintf(to->after, sizeof(to->after), "%s", placeholder + 2);
 	for (size_t i = 0; i < from->methods.count; i++)
 		snprintf(to->methods[i], sizeof(to->methods[i]), "%s", from->methods.items[i]);
 	for (size_t i = 0; i < from->paths.count; i++)

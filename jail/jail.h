@@ -174,7 +174,7 @@ struct jail_plan {
 };
 
 /* Compile. `match` says which preferred controls are unmet. `caller` is the caller's environment for
- * environment modes allowList and host (NULL-terminated, may be NULL). root: rootfs_record() of the session that will be joined, in whose
+ * environment modes allowList and host (NULL-terminated, may be NULL). root: rootfs_encode() of the session that will be joined, in whose
  * root the plan then is, without a look at the host's paths; or NULL. -1 with *err. */
 int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 		    const struct policy_capabilities *capabilities, const struct policy_match *match,

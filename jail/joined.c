@@ -137,14 +137,14 @@ int joined_start(struct jail_run *run, const int *fds, size_t fd_count, int *ret
 	if (jail_session_has_ended(joint, 0))
 		return ended(err);
 	for (size_t i = 0; i < fd_count; i++)
-		spawn_place(&spawn, (int)i, fds[i]);
-	spawn_place(&spawn, WIRE_FD_MOUNT_NS, joint->fds[JAIL_JOINT_MNT]);
-	spawn_place(&spawn, WIRE_FD_USER_NS, joint->fds[JAIL_JOINT_USER]);
+		spawn_set_fd(&spawn, (int)i, fds[i]);
+	spawn_set_fd(&spawn, WIRE_FD_MOUNT_NS, joint->fds[JAIL_JOINT_MNT]);
+	spawn_set_fd(&spawn, WIRE_FD_USER_NS, joint->fds[JAIL_JOINT_USER]);
 	/* In the place of what the session does not have: something that is there anyway; the flags tell. */
 	for (int i = JAIL_JOINT_NET; i <= JAIL_JOINT_TIME; i++) {
 		const int number = i == JAIL_JOINT_NET ? WIRE_FD_NET_NS : spawn.fd_count;
 
-		spawn_place(&spawn, number, joint->fds[i] >= 0 ? joint->fds[i] : run->tmpl->supervisor_fd);
+		spawn_set_fd(&spawn, number, joint->fds[i] >= 0 ? joint->fds[i] : run->tmpl->supervisor_fd);
 	}
 	if (spawn_init(&spawn, &helper_pid, &helper_fd, err) < 0) {
 		if (helper_fd >= 0)

@@ -594,9 +594,9 @@ static int start_init(struct jail_run *run, struct spawn *spawn, struct warder_e
 	};
 
 	/* A runtime hands on a row without a gap: in the place of what init does not get, something that it gets anyway. */
-	spawn_place(spawn, WIRE_FD_IMAGE, run->tmpl->image_fd);
-	spawn_place(spawn, WIRE_FD_USER_NS, run->tmpl->supervisor_fd);
-	spawn_place(spawn, WIRE_FD_NET_NS, run->tmpl->supervisor_fd);
+	spawn_set_fd(spawn, WIRE_FD_IMAGE, run->tmpl->image_fd);
+	spawn_set_fd(spawn, WIRE_FD_USER_NS, run->tmpl->supervisor_fd);
+	spawn_set_fd(spawn, WIRE_FD_NET_NS, run->tmpl->supervisor_fd);
 	return starter->start(starter, &start, &run->started, &run->init_pid, &run->init_fd, err);
 }
 
@@ -631,39 +631,39 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 		run->network_fd = fd_take(&run->network->ns_fd);
 		run->network_again = run->network->again;
 	}
-	spawn_place(&spawn, WIRE_FD_STDIN, run->stdin_pipe[RUN_READ]);
-	spawn_place(&spawn, WIRE_FD_STDOUT,
-		    run->parked ? run->stdin_pipe[RUN_READ] : run->output_pipe[JAIL_STDOUT][RUN_WRITE]);
-	spawn_place(&spawn, WIRE_FD_STDERR,
-		    run->parked ? run->stdin_pipe[RUN_READ]
-				: run->output_pipe[run->merged ? JAIL_STDOUT : JAIL_STDERR][RUN_WRITE]);
+	spawn_set_fd(&spawn, WIRE_FD_STDIN, run->stdin_pipe[RUN_READ]);
+	spawn_set_fd(&spawn, WIRE_FD_STDOUT,
+		     run->parked ? run->stdin_pipe[RUN_READ] : run->output_pipe[JAIL_STDOUT][RUN_WRITE]);
+	spawn_set_fd(&spawn, WIRE_FD_STDERR,
+		     run->parked ? run->stdin_pipe[RUN_READ]
+				 : run->output_pipe[run->merged ? JAIL_STDOUT : JAIL_STDERR][RUN_WRITE]);
 	/* In the place of what the program does not get: something that it gets anyway. */
-	spawn_place(&spawn, WIRE_FD_RESULT,
-		    run->command.result_bytes ? run->output_pipe[JAIL_RESULT][RUN_WRITE]
-					      : run->stdin_pipe[RUN_READ]);
-	spawn_place(&spawn, WIRE_FD_INPUT,
-		    run->command.input_fd > 0 ? run->command.input_fd : run->stdin_pipe[RUN_READ]);
-	spawn_place(&spawn, WIRE_FD_PROGRESS,
-		    run->command.progress ? run->output_pipe[JAIL_PROGRESS][RUN_WRITE]
-					  : run->stdin_pipe[RUN_READ]);
-	spawn_place(&spawn, WIRE_FD_CONTROL, run->control[1]);
-	spawn_place(&spawn, WIRE_FD_EXEC, run->exec[1]);
-	spawn_place(&spawn, WIRE_FD_BLOCK, run->block_fd);
-	spawn_place(&spawn, WIRE_FD_SUPERVISOR, run->tmpl->supervisor_fd);
-	spawn_place(&spawn, WIRE_FD_MOUNT_NS, run->tmpl->mount_ns_fd);
-	spawn_place(&spawn, WIRE_FD_USER_NS, run->identity.user_ns_fd);
-	spawn_place(&spawn, WIRE_FD_NET_NS, run->network_fd);
+	spawn_set_fd(&spawn, WIRE_FD_RESULT,
+		     run->command.result_bytes ? run->output_pipe[JAIL_RESULT][RUN_WRITE]
+					       : run->stdin_pipe[RUN_READ]);
+	spawn_set_fd(&spawn, WIRE_FD_INPUT,
+		     run->command.input_fd > 0 ? run->command.input_fd : run->stdin_pipe[RUN_READ]);
+	spawn_set_fd(&spawn, WIRE_FD_PROGRESS,
+		     run->command.progress ? run->output_pipe[JAIL_PROGRESS][RUN_WRITE]
+					   : run->stdin_pipe[RUN_READ]);
+	spawn_set_fd(&spawn, WIRE_FD_CONTROL, run->control[1]);
+	spawn_set_fd(&spawn, WIRE_FD_EXEC, run->exec[1]);
+	spawn_set_fd(&spawn, WIRE_FD_BLOCK, run->block_fd);
+	spawn_set_fd(&spawn, WIRE_FD_SUPERVISOR, run->tmpl->supervisor_fd);
+	spawn_set_fd(&spawn, WIRE_FD_MOUNT_NS, run->tmpl->mount_ns_fd);
+	spawn_set_fd(&spawn, WIRE_FD_USER_NS, run->identity.user_ns_fd);
+	spawn_set_fd(&spawn, WIRE_FD_NET_NS, run->network_fd);
 	for (int i = 0; i < run->tree_count; i++)
-		spawn_place(&spawn, next++, run->trees[i]);
+		spawn_set_fd(&spawn, next++, run->trees[i]);
 	for (int i = 0; i < CGROUP_HIERARCHIES_MAX; i++)
 		if (run->cgroup.join_v1_fd[i] >= 0)
-			spawn_place(&spawn, next++, run->cgroup.join_v1_fd[i]);
+			spawn_set_fd(&spawn, next++, run->cgroup.join_v1_fd[i]);
 	if (run->join_fd >= 0)
-		spawn_place(&spawn, next++, run->join_fd);
+		spawn_set_fd(&spawn, next++, run->join_fd);
 	if (run->tmpl->root.built_fd >= 0)
-		spawn_place(&spawn, next++, run->tmpl->root.built_fd);
+		spawn_set_fd(&spawn, next++, run->tmpl->root.built_fd);
 	if (run->edge.setup_fd >= 0 && !run_is_contained(run))
-		spawn_place(&spawn, next++, run->edge.setup_fd);
+		spawn_set_fd(&spawn, next++, run->edge.setup_fd);
 	ret = run_is_joined(run)
 		  ? joined_start(run, spawn.fds, (size_t)spawn.fd_count, &run->init_pid, &run->init_fd, err)
 	      : run_is_contained(run) ? start_init(run, &spawn, err)
@@ -761,7 +761,7 @@ static int look_at_setup(struct jail_run *run, struct hang hangs[2], uint64_t de
 			 struct warder_error *err)
 {
 	const int pids[2] = { run->init_pid, run->program_pid };
-	char place[80];
+	char where[80];
 
 	if (run->command.should_stop && run->command.should_stop(run->command.stop_context))
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the launch was cancelled %s", when);
@@ -771,7 +771,7 @@ static int look_at_setup(struct jail_run *run, struct hang hangs[2], uint64_t de
 		run_begin_end(run, RUN_PATIENCE_HUNG_US);
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
 				 "the host's kernel does not go on: process %d of the jail hangs%s %s",
-				 pids[i], hang_place(pids[i], place, sizeof(place)), when);
+				 pids[i], hang_where(pids[i], where, sizeof(where)), when);
 	}
 	if (clock_us() >= deadline)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
@@ -908,11 +908,11 @@ static int expect(struct jail_run *run, enum wire_type type, struct wire_message
 }
 
 /* What the payload was born into. If it has failed meanwhile, that is why it cannot be looked at. */
-static int read_place(struct jail_run *run, struct warder_error *err)
+static int read_setup(struct jail_run *run, struct warder_error *err)
 {
 	struct wire_message message;
 
-	if (readback_place(run, err) == 0)
+	if (readback_setup(run, err) == 0)
 		return 0;
 	if (!told_why(run, -1, &message, err))
 		snprintf(err->step, sizeof(err->step), "read-back");
@@ -964,7 +964,7 @@ static int step_setup(struct jail_run *run, struct warder_error *err)
 		return -1;
 	}
 	if (furnish_network(run, err) < 0 || expect(run, WIRE_BORN, &message, err) < 0 ||
-	    take_uppers(run, err) < 0 || read_place(run, err) < 0 || take_terminal(run, err) < 0 ||
+	    take_uppers(run, err) < 0 || read_setup(run, err) < 0 || take_terminal(run, err) < 0 ||
 	    expect(run, WIRE_READY, &message, err) < 0)
 		return -1;
 	run->applied = message.applied;
@@ -979,7 +979,7 @@ static int step_read_back(struct jail_run *run, struct warder_error *err)
 }
 
 /* The payload, or its program, still waits: nobody else is in there. */
-int run_stage(struct jail_run *run, struct warder_error *err)
+int run_put_files(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_command *command = &run->command;
 	const struct jail_plan *plan = &run->tmpl->plan;
@@ -1025,7 +1025,7 @@ static int send_go(struct jail_run *run, struct warder_error *err)
 	return 0;
 }
 
-/* The exec has three ends: an error record; end of file after ENTERING, which is success; anything else is a death. */
+/* The exec has three ends: an error; end of file after ENTERING, which is success; anything else is a death. */
 static int step_go(struct jail_run *run, struct warder_error *err)
 {
 	struct wire_message message;
@@ -1156,7 +1156,7 @@ static const struct step {
 	{ "build-root", step_build_root, NULL }, /* init waits for it as well, where it enters it */
 	{ "setup", step_setup, undo_setup },
 	{ "read-back", step_read_back, undo_read_back }, /* the payload waits: nothing untrusted has run */
-	{ "stage", run_stage, NULL },
+	{ "stage", run_put_files, NULL },
 	{ "go", step_go, NULL },
 };
 #define STEPS      (ARRAY_LENGTH(steps))

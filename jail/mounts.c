@@ -67,7 +67,7 @@ static const char *const nodes[] = { "/dev/null",   "/dev/zero",    "/dev/full",
 				     "/dev/random", "/dev/urandom", "/dev/tty" };
 
 /* What lies at a path, in the words of the table: the file system, and the path in it in two parts. */
-struct place {
+struct path_mount {
 	const char *path;
 	size_t point_len; /* of the deepest mount on the way */
 	struct mountinfo_text device, root;
@@ -80,7 +80,7 @@ struct checking {
 	struct mountinfo_text devices[ROOTFS_OVERLAYS_MAX]; /* of each, from its first part on */
 	struct warder_error *err;
 	bool *seen;                    /* by own mount, then by entry, then by row of /proc */
-	struct place covers[3];        /* by enum proc_cover; of a file, its directory */
+	struct path_mount covers[3];   /* by enum proc_cover; of a file, its directory */
 	struct mountinfo_text scratch; /* device of the tmpfs behind /tmp */
 	struct mountinfo_text whole;   /* the same, of where it is mounted as a whole */
 	size_t cover_rows;             /* of /proc */
@@ -135,19 +135,18 @@ static bool same_text(struct mountinfo_text a, struct mountinfo_text b)
 
 /* ---- what covers names of /proc ---- */
 
-/* A later mount at the same point lies over an earlier one. The places have no letter that the table would write in another way. */
-static void note_place(struct place *place, const struct mountinfo *mount)
+/* A later mount at the same point lies over an earlier one. The paths have no letter that the table would write in another way. */
+static void note_path_mount(struct path_mount *on, const struct mountinfo *mount)
 {
 	const size_t len = mount->point.len;
 
-	if (len < place->point_len || len > strlen(place->path) ||
-	    memcmp(mount->point.at, place->path, len) != 0 ||
-	    (len > 1 && place->path[len] != '/' && place->path[len] != '\0'))
+	if (len < on->point_len || len > strlen(on->path) || memcmp(mount->point.at, on->path, len) != 0 ||
+	    (len > 1 && on->path[len] != '/' && on->path[len] != '\0'))
 		return;
-	place->point_len = mount->point.len;
-	place->device = mount->device;
-	place->root = mount->root;
-	place->rest = place->path + (mount->point.len == 1 ? 0 : mount->point.len);
+	on->point_len = mount->point.len;
+	on->device = mount->device;
+	on->root = mount->root;
+	on->rest = on->path + (mount->point.len == 1 ? 0 : mount->point.len);
 }
 
 /* Whether a text is the others, one after the other; none of them "/" alone. */
@@ -168,22 +167,22 @@ static bool is_cover(const struct checking *checking, const struct mountinfo *mo
 		     const struct proc_row *row, unsigned int *ret_flags)
 {
 	const char *name = proc_name(row) - 1;
-	const struct place *place;
+	const struct path_mount *on;
 
 	*ret_flags = FLAG_RO | FLAG_NOSUID | FLAG_NOEXEC;
 	if (row->cover == PROC_LAUNCH)
 		return checking->whole.at && same_text(mount->device, checking->whole) &&
 		       is_joined_of(mount->root, (struct mountinfo_text){ "/", 1 },
 				    &WIRE_LAUNCH_PROC[sizeof(WIRE_SCRATCH) - 1], name);
-	place = &checking->covers[row->cover == PROC_FILES  ? PROC_FILE
-				  : row->cover == PROC_ROOT ? PROC_NULL
-							    : row->cover];
+	on = &checking->covers[row->cover == PROC_FILES  ? PROC_FILE
+			       : row->cover == PROC_ROOT ? PROC_NULL
+							 : row->cover];
 	if (row->cover != PROC_FILE && row->cover != PROC_FILES) {
 		*ret_flags = FLAG_NOSUID;
 		name = "";
 	}
-	return place->rest && same_text(mount->device, place->device) &&
-	       is_joined_of(mount->root, place->root, place->rest, name);
+	return on->rest && same_text(mount->device, on->device) &&
+	       is_joined_of(mount->root, on->root, on->rest, name);
 }
 
 /* Whether it covers a name of /proc. 1; 0: it is nowhere beneath /proc; -1: what covers the name is not to be there. */
@@ -405,7 +404,7 @@ static int check_seen(const struct checking *checking)
 static void note_mount(struct checking *checking, const struct mountinfo *mount)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(checking->covers); i++)
-		note_place(&checking->covers[i], mount);
+		note_path_mount(&checking->covers[i], mount);
 	if (mountinfo_is(mount->point, WIRE_SCRATCH) && mountinfo_is(mount->root, "/"))
 		checking->whole = mount->device;
 }

@@ -17,12 +17,12 @@ _Static_assert((sizeof(WIRE_SCRATCH "/l0.127:") - 1) * IMAGE_LAYERS_MAX + 4 * OV
 		   OVERLAY_OPTIONS_BYTES,
 	       "the options of the largest overlay fit");
 
-void overlay_place(size_t index, const char *what, char ret[OVERLAY_PATH_BYTES])
+void overlay_path(size_t index, const char *what, char ret[OVERLAY_PATH_BYTES])
 {
 	snprintf(ret, OVERLAY_PATH_BYTES, WIRE_SCRATCH "/o%zu%s", index, what);
 }
 
-void overlay_layer_place(size_t index, size_t layer, char ret[OVERLAY_PATH_BYTES])
+void overlay_layer_path(size_t index, size_t layer, char ret[OVERLAY_PATH_BYTES])
 {
 	snprintf(ret, OVERLAY_PATH_BYTES, WIRE_SCRATCH "/l%zu.%zu", index, layer);
 }
@@ -36,14 +36,14 @@ void overlay_directories(const struct rootfs *rootfs, size_t index, char ret[OVE
 
 	/* The highest comes first. */
 	for (size_t i = count; i-- > 0;) {
-		char place[OVERLAY_PATH_BYTES];
+		char path[OVERLAY_PATH_BYTES];
 
-		overlay_layer_place(index, i, place);
+		overlay_layer_path(index, i, path);
 		used += (size_t)snprintf(ret + used, OVERLAY_OPTIONS_BYTES - used, "%s%s",
-					 i + 1 == count ? "lowerdir=" : ":", place);
+					 i + 1 == count ? "lowerdir=" : ":", path);
 	}
-	overlay_place(index, "/upper", upper);
-	overlay_place(index, "/work", work);
+	overlay_path(index, "/upper", upper);
+	overlay_path(index, "/work", work);
 	snprintf(ret + used, OVERLAY_OPTIONS_BYTES - used, ",upperdir=%s,workdir=%s", upper, work);
 }
 

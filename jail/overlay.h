@@ -20,9 +20,9 @@
 #define OVERLAY_FIXED "redirect_dir=nofollow,metacopy=off,index=off,xino=off"
 
 /* Where an overlay's directory, its upper or work directory (`what`: "", "/upper", "/work") lies while the jail is set up. */
-void overlay_place(size_t index, const char *what, char ret[OVERLAY_PATH_BYTES]);
+void overlay_path(size_t index, const char *what, char ret[OVERLAY_PATH_BYTES]);
 /* Where one of its layers is attached for the moment. */
-void overlay_layer_place(size_t index, size_t layer, char ret[OVERLAY_PATH_BYTES]);
+void overlay_layer_path(size_t index, size_t layer, char ret[OVERLAY_PATH_BYTES]);
 /* The beginning of the options, as mountinfo shows it too: "lowerdir=...,upperdir=...,workdir=...". */
 void overlay_directories(const struct rootfs *rootfs, size_t index, char ret[OVERLAY_OPTIONS_BYTES]);
 /* All options for mount(2). `user_xattrs`: see overlay_user_xattrs(). */

@@ -176,9 +176,8 @@ static void choose_fds(const struct jail_run *run, int fds[WIRE_GO_FDS])
 	fds[WIRE_FD_PROGRESS] = run->output_pipe[JAIL_PROGRESS][RUN_WRITE];
 }
 
-/* The record, in a block without the block's header. */
-static int write_record(const struct jail_run *run, uint32_t fd_mask, struct block *ret,
-			struct warder_error *err)
+/* The message, in a block without the block's header. */
+static int write_go(const struct jail_run *run, uint32_t fd_mask, struct block *ret, struct warder_error *err)
 {
 	char **environment = environment_merge(run->given.environment, run->command.set_env);
 	struct wire_go go = { .message = { .type = WIRE_GO }, .fds = fd_mask };
@@ -204,8 +203,8 @@ static int write_record(const struct jail_run *run, uint32_t fd_mask, struct blo
 	return 0;
 }
 
-static int send_record(const struct jail_run *run, const struct block *record, const int *fds, size_t count,
-		       struct warder_error *err)
+static int send_go(const struct jail_run *run, const struct block *message, const int *fds, size_t count,
+		   struct warder_error *err)
 {
 	const struct wire_message to_init = { .type = WIRE_GO,
 					      .backstop_ms = block_backstop_ms(run->given.wall_time_us) };
@@ -213,14 +212,14 @@ static int send_record(const struct jail_run *run, const struct block *record, c
 	/* Init's time begins before the program does; or, where the program waits for its work, with that. */
 	if ((!run->warm.is &&
 	     send(run->control[0], &to_init, sizeof(to_init), MSG_NOSIGNAL) != sizeof(to_init)) ||
-	    fd_send(run->exec[0], record->bytes, record->len, fds, count, 0) < 0)
+	    fd_send(run->exec[0], message->bytes, message->len, fds, count, 0) < 0)
 		return run_died("before its exec", err);
 	return 0;
 }
 
 int run_send_program(struct jail_run *run, struct warder_error *err)
 {
-	struct block record = { 0 };
+	struct block message = { 0 };
 	int by_number[WIRE_GO_FDS];
 	int fds[WIRE_GO_FDS];
 	uint32_t fd_mask = 0;
@@ -233,10 +232,10 @@ int run_send_program(struct jail_run *run, struct warder_error *err)
 			fds[count++] = by_number[number];
 			fd_mask |= 1u << number;
 		}
-	ret = write_record(run, fd_mask, &record, err);
+	ret = write_go(run, fd_mask, &message, err);
 	if (ret == 0)
-		ret = send_record(run, &record, fds, count, err);
-	block_done(&record);
+		ret = send_go(run, &message, fds, count, err);
+	block_done(&message);
 	run_close_programs_ends(run);
 	return ret;
 }

@@ -294,7 +294,7 @@ int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 	plan_rlimits(plan, policy);
 	plan_cgroup(plan, policy, host);
 	if (policy_copy(policy, &plan->policy, err) < 0 || plan_filter(plan, policy, err) < 0 ||
-	    (root ? rootfs_recall(root, strlen(root), policy, &plan->rootfs, err)
+	    (root ? rootfs_decode(root, strlen(root), policy, &plan->rootfs, err)
 		  : rootfs_plan(policy, &plan->rootfs, err)) < 0 ||
 	    check_owned_mounts(plan, host, err) < 0 || check_overlays(plan, host, err) < 0) {
 		jail_plan_done(plan);

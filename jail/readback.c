@@ -1016,7 +1016,7 @@ static int open_root(const struct jail_run *run, struct warder_error *err)
 	return root_fd < 0 ? unreadable(run, "root", err) : root_fd;
 }
 
-static int check_place(struct jail_run *run, int root_fd, struct warder_error *err)
+static int check_setup(struct jail_run *run, int root_fd, struct warder_error *err)
 {
 	if (check_network(run, err) < 0 || check_mounts(run, root_fd, err) < 0 ||
 	    check_scratch(run, root_fd, err) < 0 || check_proc(run, root_fd, err) < 0 ||
@@ -1056,7 +1056,7 @@ static int check_bare(struct jail_run *run, struct warder_error *err)
 	return checked;
 }
 
-int readback_place(struct jail_run *run, struct warder_error *err)
+int readback_setup(struct jail_run *run, struct warder_error *err)
 {
 	owned_fd int root_fd = -1;
 
@@ -1068,7 +1068,7 @@ int readback_place(struct jail_run *run, struct warder_error *err)
 	if (run->mount_ns_fd < 0 && run->tmpl->plan.privileged && !run_is_contained(run))
 		run->mount_ns_fd = openat(run->proc_fd, "ns/mnt", O_RDONLY | O_CLOEXEC);
 	root_fd = open_root(run, err);
-	return root_fd < 0 ? -1 : check_place(run, root_fd, err);
+	return root_fd < 0 ? -1 : check_setup(run, root_fd, err);
 }
 
 int readback_check(struct jail_run *run, struct warder_error *err)

@@ -71,10 +71,10 @@ static bool stands_still(const struct hang *hang)
 
 static void say_hangs(int pid, const char *what, char *ret, size_t size)
 {
-	char place[80];
+	char where[80];
 
 	snprintf(ret, size, "%s hangs%s (process %d); only a reboot helps", what,
-		 hang_place(pid, place, sizeof(place)), pid);
+		 hang_where(pid, where, sizeof(where)), pid);
 }
 
 /* Wait for the trial's child. False: it has not ended, and goes on using *trial. */

@@ -136,12 +136,12 @@ static inline bool run_is_joined(const struct jail_run *run)
 /*
  * The receipt, in the order of a launch; the first three end it with -1 and *err at the first thing that is not as planned.
  * readback_limits: what can be read while the jail is still being set up: the limits of its cgroups, and swap.
- * readback_place: what the payload was born into, while it restricts itself: namespaces, mounts, network, membership of cgroups.
+ * readback_setup: what the payload was born into, while it restricts itself: namespaces, mounts, network, membership of cgroups.
  * readback_check: everything else that the waiting payload shows; the gate before the program.
  * readback_rest: what is only told; nothing hangs on it, so that the program need not wait for it.
  */
 int readback_limits(struct jail_run *run, struct warder_error *err);
-int readback_place(struct jail_run *run, struct warder_error *err);
+int readback_setup(struct jail_run *run, struct warder_error *err);
 int readback_check(struct jail_run *run, struct warder_error *err);
 void readback_rest(struct jail_run *run);
 /* Of a parked jail that is to get its program: it lives, and what can have changed has not. -1 with *err. */
@@ -167,7 +167,7 @@ void run_close_programs_ends(struct jail_run *run);
 /* The rest of a parked run's launch: its files, then the word to go, which run_send_program() sends. -1 with *err. */
 int run_start_program(struct jail_run *run, struct warder_error *err);
 /* Put the command's files below /tmp. -1 with *err. */
-int run_stage(struct jail_run *run, struct warder_error *err);
+int run_put_files(struct jail_run *run, struct warder_error *err);
 int run_send_program(struct jail_run *run, struct warder_error *err);
 /* Whether nothing more fits into the jail's own /tmp; false if it has none. */
 bool run_scratch_is_full(const struct jail_run *run);

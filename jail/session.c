@@ -201,7 +201,7 @@ static int launch(struct jail_session *session, struct jail_plan *plan, uint64_t
 	session->joint.clock_offset = session->run->clock_offset;
 	session->joint.cgroup = session->host.cgroup;
 	policy_receipt_copy(&session->receipt, jail_run_receipt(session->run));
-	session->root = rootfs_record(&session->tmpl->plan.rootfs);
+	session->root = rootfs_encode(&session->tmpl->plan.rootfs);
 	if (!session->root)
 		return error_no_memory(err, NULL);
 	return open_namespaces(session, err);

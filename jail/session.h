@@ -59,7 +59,7 @@ int jail_session_open(struct jail_plan *plan, const struct jail_host *host, uint
 		      struct jail_session **ret, struct warder_error *err);
 /* Borrowed. */
 const struct jail_joint *jail_session_joint(const struct jail_session *session);
-/* rootfs_record() of what it has mounted. Borrowed. */
+/* rootfs_encode() of what it has mounted. Borrowed. */
 const char *jail_session_root(const struct jail_session *session);
 /* What the kernel showed of the waiting jail. */
 const struct policy_receipt *jail_session_receipt(const struct jail_session *session);

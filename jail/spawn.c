@@ -278,7 +278,7 @@ int spawn_init(const struct spawn *spawn, int *ret_pid, int *ret_pidfd, struct w
 	return error < 0 ? -1 : 0;
 }
 
-void spawn_place(struct spawn *spawn, int number, int fd)
+void spawn_set_fd(struct spawn *spawn, int number, int fd)
 {
 	spawn->fds[number] = fd;
 	if (number >= spawn->fd_count)

@@ -32,7 +32,7 @@ int spawn_image(struct warder_error *err);
 /* Start. 0 with *ret_pid and *ret_pidfd (owned by the caller); -1 with *err. */
 int spawn_init(const struct spawn *spawn, int *ret_pid, int *ret_pidfd, struct warder_error *err);
 /* Give init the descriptor under that number. */
-void spawn_place(struct spawn *spawn, int number, int fd);
+void spawn_set_fd(struct spawn *spawn, int number, int fd);
 /* For a child beside its parent, which shares its memory: write a file of its own, such as /proc/self/uid_map. 0, or -errno. */
 long spawn_write_self(const char *path, const char *text);
 

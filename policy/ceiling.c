@@ -1,7 +1,7 @@
 /*
- * ceiling: does a request stay within what the operator grants?
+ * ceiling: does a policy that is asked for stay within what the operator grants?
  *
- * One check per field, in the order of the table, which names it; each asks whether the request's value allows the
+ * One check per field, in the order of the table, which names it; each asks whether the value of the asked policy allows the
  * program nothing that the ceiling's value does not. A ceiling is always within itself. What has no order
  * (the kind of view, the identity) has to be the same.
  *
@@ -9,8 +9,8 @@
  * error. A value that no grant covers is refused; where the ceiling has a narrower value of the same field,
  * the violation lowers the field to it.
  *
- * Extra paths: a requested path must lie inside a granted one, the most specific grant decides about the
- * access, and a read-write request must not swallow a read-only grant that lies below it: the request has to
+ * Extra paths: an asked path must lie inside a granted one, the most specific grant decides about the
+ * access, and an asked read-write path must not swallow a read-only grant that lies below it: the asked policy has to
  * repeat that as read-only. The workspace is compared with the workspace only, because what the program sees
  * below /workspace is one mount.
  */
@@ -27,12 +27,12 @@
 #define PATH_SIZE 72
 
 struct check {
-	const struct policy *ceiling, *request;
+	const struct policy *ceiling, *asked;
 	void (*found)(void *context, const struct policy_violation *violation);
 	void *context;
 	size_t count;
 	enum policy_field field; /* that is being checked */
-	bool real;               /* `request` has its paths as links lead */
+	bool real;               /* `asked` has its paths as links lead */
 	bool
 	    has_rows; /* a row of paths that the ceiling has itself is granted, with its target: it is a session's policy */
 };
@@ -88,14 +88,14 @@ static const char *list_grants(const struct policy_strings *one, const struct po
 
 static void check_languages(struct check *c)
 {
-	const struct policy_strings *names = &c->request->languages.names;
+	const struct policy_strings *names = &c->asked->languages.names;
 	const struct policy_strings *granted = &c->ceiling->languages.names, none = { 0 };
 	char path[PATH_SIZE], all[120];
 
 	if (c->ceiling->languages.any)
 		return;
 	list_grants(granted, &none, all, sizeof(all));
-	if (c->request->languages.any)
+	if (c->asked->languages.any)
 		violate(c, POLICY_LOWERED, "languages",
 			"\"any\" is more than the languages (%s) that the operator grants; name languages",
 			all);
@@ -141,7 +141,7 @@ static void check_denied(struct check *c)
 	char row[160];
 
 	for (size_t i = 0; i < deny->count; i++) {
-		if (!policy_network_avoids(c->request, &deny->items[i]))
+		if (!policy_network_avoids(c->asked, &deny->items[i]))
 			violate(c, POLICY_LOWERED, "network.deny",
 				"the operator denies \"%s\"; add it to the list",
 				policy_format_endpoint(&deny->items[i], row, sizeof(row)));
@@ -150,7 +150,7 @@ static void check_denied(struct check *c)
 
 static void check_network(struct check *c)
 {
-	const enum policy_network_mode asked = c->request->network.mode, granted = c->ceiling->network.mode;
+	const enum policy_network_mode asked = c->asked->network.mode, granted = c->ceiling->network.mode;
 
 	if (asked > granted) {
 		exceed_word(c, "network.mode", policy_network_mode_name(asked),
@@ -161,14 +161,14 @@ static void check_network(struct check *c)
 		violate(c, POLICY_REFUSED, "network.mode",
 			"\"learn\" is granted only by the operator's own \"learn\", not by \"%s\"",
 			policy_network_mode_name(granted));
-	for (size_t i = 0; i < c->request->network.allow.count; i++)
-		check_endpoint(c, &c->request->network.allow.items[i], i);
+	for (size_t i = 0; i < c->asked->network.allow.count; i++)
+		check_endpoint(c, &c->asked->network.allow.items[i], i);
 	check_denied(c);
 }
 
 static void check_publish(struct check *c)
 {
-	const struct policy_published *list = &c->request->network.publish;
+	const struct policy_published *list = &c->asked->network.publish;
 	char path[PATH_SIZE], row[48];
 
 	for (size_t i = 0; i < list->count; i++) {
@@ -184,8 +184,8 @@ static void check_publish(struct check *c)
 
 static void check_view(struct check *c)
 {
-	const enum policy_view view = c->request->filesystem.view;
-	const char *granted = c->ceiling->filesystem.view_source, *asked = c->request->filesystem.view_source;
+	const enum policy_view view = c->asked->filesystem.view;
+	const char *granted = c->ceiling->filesystem.view_source, *asked = c->asked->filesystem.view_source;
 	char quoted[96];
 
 	if (view != c->ceiling->filesystem.view) {
@@ -212,9 +212,9 @@ static void check_view(struct check *c)
 
 static void check_workspace(struct check *c)
 {
-	const enum policy_workspace mode = c->request->filesystem.workspace;
+	const enum policy_workspace mode = c->asked->filesystem.workspace;
 	const char *granted = c->ceiling->filesystem.workspace_root,
-		   *asked = c->request->filesystem.workspace_root;
+		   *asked = c->asked->filesystem.workspace_root;
 	char quoted[96];
 
 	if (mode > c->ceiling->filesystem.workspace) {
@@ -307,7 +307,7 @@ static void check_list(struct check *c, const struct policy_strings *list, const
 	}
 }
 
-/* Where a requested row shows a path of the host, in a buffer of PATH_MAX bytes. False: nowhere. */
+/* Where an asked row shows a path of the host, in a buffer of PATH_MAX bytes. False: nowhere. */
 static bool shows_at(const char *item, const char *path, char *ret)
 {
 	const char *target = policy_path_target(item);
@@ -334,36 +334,36 @@ static size_t nearest(const struct policy_strings *list, const char *inside)
 	return best;
 }
 
-/* Whether a requested row lets a path of the host be written to, as the request's other rows leave it. */
-static bool lets_write(const struct policy *request, const char *item, const char *path)
+/* Whether an asked row lets a path of the host be written to, as the other asked rows leave it. */
+static bool lets_write(const struct policy *asked, const char *item, const char *path)
 {
 	char inside[PATH_MAX];
 
-	return shows_at(item, path, inside) && nearest(&request->filesystem.read_write, inside) >
-						   nearest(&request->filesystem.read_only, inside);
+	return shows_at(item, path, inside) &&
+	       nearest(&asked->filesystem.read_write, inside) > nearest(&asked->filesystem.read_only, inside);
 }
 
 static void check_paths(struct check *c)
 {
 	const struct policy_strings *kept = &c->ceiling->filesystem.read_only;
 	const struct policy_strings *granted[] = { kept, &c->ceiling->filesystem.read_write };
-	const struct policy_strings *writable = &c->request->filesystem.read_write;
+	const struct policy_strings *writable = &c->asked->filesystem.read_write;
 	char quoted[96];
 
 	for (size_t list = 0; list < 2; list++)
 		for (size_t i = 0; i < granted[list]->count; i++)
-			if (!c->has_rows && policy_path_place(granted[list]->items[i]))
+			if (!c->has_rows && policy_path_explicit_target(granted[list]->items[i]))
 				violate(c, POLICY_REFUSED,
 					list ? "filesystem.paths.readWrite" : "filesystem.paths.readOnly",
 					"the operator's %s names a target inside; a ceiling names sources "
 					"only, and every target is free",
 					json_quote(granted[list]->items[i], quoted, sizeof(quoted)));
-	check_list(c, &c->request->filesystem.read_only, "readOnly", ACCESS_READ_ONLY);
+	check_list(c, &c->asked->filesystem.read_only, "readOnly", ACCESS_READ_ONLY);
 	check_list(c, writable, "readWrite", ACCESS_READ_WRITE);
 	for (size_t i = 0; i < kept->count; i++)
 		for (size_t j = 0; j < writable->count; j++)
 			if (!has_row(c, writable->items[j], ACCESS_READ_WRITE) &&
-			    lets_write(c->request, writable->items[j], kept->items[i]))
+			    lets_write(c->asked, writable->items[j], kept->items[i]))
 				violate(
 				    c, POLICY_LOWERED, "filesystem.paths.readWrite",
 				    "%s lies below a requested path and is granted by the operator for "
@@ -391,9 +391,9 @@ bool policy_grants_variable(const struct policy *ceiling, const char *name, cons
 
 static void check_environment(struct check *c)
 {
-	const enum policy_environment_mode asked = c->request->environment.mode,
+	const enum policy_environment_mode asked = c->asked->environment.mode,
 					   granted = c->ceiling->environment.mode;
-	const struct policy_strings *names = &c->request->environment.names;
+	const struct policy_strings *names = &c->asked->environment.names;
 	char path[PATH_SIZE];
 
 	if (asked > granted)
@@ -405,8 +405,8 @@ static void check_environment(struct check *c)
 		snprintf(path, sizeof(path), "environment.names[%zu]", i);
 		violate(c, POLICY_REFUSED, path, "\"%.60s\" is not granted by the operator", names->items[i]);
 	}
-	for (size_t i = 0; i < c->request->environment.set_count; i++) {
-		const struct policy_variable *set = &c->request->environment.set[i];
+	for (size_t i = 0; i < c->asked->environment.set_count; i++) {
+		const struct policy_variable *set = &c->asked->environment.set[i];
 
 		if (policy_grants_variable(c->ceiling, set->name, set->value))
 			continue;
@@ -420,8 +420,7 @@ static void check_environment(struct check *c)
 static void check_amount(struct check *c)
 {
 	const struct policy_amount *amount = policy_amount_of(c->field);
-	uint64_t granted = policy_amount_get(c->ceiling, amount),
-		 asked = policy_amount_get(c->request, amount);
+	uint64_t granted = policy_amount_get(c->ceiling, amount), asked = policy_amount_get(c->asked, amount);
 	char asked_text[32], granted_text[32];
 
 	if (asked <= granted) /* POLICY_UNLIMITED is the largest number */
@@ -435,7 +434,7 @@ static void check_amount(struct check *c)
 /* Limits of connections: nothing is counted where there are none, or where the operator counts none. */
 static void check_traffic(struct check *c)
 {
-	if (policy_network_connects(c->request) && c->ceiling->network.mode != POLICY_NETWORK_HOST)
+	if (policy_network_connects(c->asked) && c->ceiling->network.mode != POLICY_NETWORK_HOST)
 		check_amount(c);
 }
 
@@ -443,12 +442,12 @@ static void check_tmp(struct check *c)
 {
 	check_amount(c);
 	/* limits.disk of the operator's holds for directories of the host as well. */
-	if (c->request->filesystem.growth_unlimited && policy_writes_host(c->request) &&
+	if (c->asked->filesystem.growth_unlimited && policy_writes_host(c->asked) &&
 	    !c->ceiling->filesystem.growth_unlimited && c->ceiling->limits.disk_bytes != POLICY_UNLIMITED)
 		violate(c, POLICY_LOWERED, "filesystem.growth",
 			"unlimited is more than the operator grants, who limits disk (limits.disk); leave "
 			"--rw and :rw out, or use an overlay");
-	if (c->request->filesystem.tmp_exec && !c->ceiling->filesystem.tmp_exec)
+	if (c->asked->filesystem.tmp_exec && !c->ceiling->filesystem.tmp_exec)
 		violate(c, POLICY_LOWERED, "filesystem.tmpExec",
 			"true is more than the operator grants; at most false");
 }
@@ -457,7 +456,7 @@ static void check_errors(struct check *c)
 {
 	check_amount(c);
 	if (c->ceiling->output.on_limit == POLICY_OUTPUT_KILL &&
-	    c->request->output.on_limit != POLICY_OUTPUT_KILL)
+	    c->asked->output.on_limit != POLICY_OUTPUT_KILL)
 		exceed_word(c, "output.onLimit", "drain", "kill");
 }
 
@@ -465,14 +464,14 @@ static void check_errors(struct check *c)
 
 static void check_spawn(struct check *c)
 {
-	if (c->request->processes.spawn && !c->ceiling->processes.spawn)
+	if (c->asked->processes.spawn && !c->ceiling->processes.spawn)
 		violate(c, POLICY_LOWERED, "processes.spawn",
 			"true is more than the operator grants; at most false");
 }
 
 static void check_identity(struct check *c)
 {
-	const struct policy *asked = c->request, *granted = c->ceiling;
+	const struct policy *asked = c->asked, *granted = c->ceiling;
 
 	if (asked->processes.uid != granted->processes.uid || asked->processes.gid != granted->processes.gid)
 		violate(c, POLICY_REFUSED, "processes.identity",
@@ -484,7 +483,7 @@ static void check_identity(struct check *c)
 
 static void check_syscalls(struct check *c)
 {
-	const struct policy *asked = c->request, *granted = c->ceiling;
+	const struct policy *asked = c->asked, *granted = c->ceiling;
 	const struct policy_strings *allow = &asked->syscalls.allow, *deny = &granted->syscalls.deny;
 	char path[PATH_SIZE];
 
@@ -509,7 +508,7 @@ static void check_syscalls(struct check *c)
 
 static void check_speculation(struct check *c)
 {
-	if (c->ceiling->syscalls.speculation && !c->request->syscalls.speculation)
+	if (c->ceiling->syscalls.speculation && !c->asked->syscalls.speculation)
 		violate(c, POLICY_LOWERED, "syscalls.speculation",
 			"false is more than the operator grants; set it to true");
 }
@@ -520,14 +519,14 @@ static void check_enforcement(struct check *c)
 {
 	char path[PATH_SIZE];
 
-	if (!c->request->preferred[c->field] || c->ceiling->preferred[c->field])
+	if (!c->asked->preferred[c->field] || c->ceiling->preferred[c->field])
 		return;
 	snprintf(path, sizeof(path), "enforcement.%s", policy_field_path(c->field));
 	violate(c, POLICY_LOWERED, path, "\"preferred\" is not granted; the operator requires this field");
 }
 
 #define RULE(id, path, group, rule) [POLICY_FIELD_##id] = (rule),
-#define RULE_OF_NUMBER(id, path, group, unit, place, least, most, bound, strict, reason, rule, ...)          \
+#define RULE_OF_NUMBER(id, path, group, unit, slot, least, most, bound, strict, reason, rule, ...)           \
 	RULE(id, path, group, rule)
 
 /* NULL: no value of the field gives the program more than another. */
@@ -547,7 +546,7 @@ static void compare_field(void *context, const struct policy_violation *violatio
 	search->found |= strcmp(violation->error.field, search->field) == 0;
 }
 
-/* What the request's paths lead to; what they have beyond the ceiling as they are written has been found already. */
+/* What the asked paths lead to; what they have beyond the ceiling as they are written has been found already. */
 struct behind {
 	const struct check *written;
 	struct check *c;
@@ -574,7 +573,7 @@ static void check_real(struct check *c, const struct policy *real)
 	struct behind behind = { &written, c };
 	struct check check = *c;
 
-	check.request = real;
+	check.asked = real;
 	check.real = true;
 	check.found = find_behind;
 	check.context = &behind;
@@ -595,12 +594,11 @@ static size_t check_all(struct check *c, const struct policy *real)
 	return c->count;
 }
 
-size_t policy_violations(const struct policy *ceiling, const struct policy *request,
-			 const struct policy *real,
+size_t policy_violations(const struct policy *ceiling, const struct policy *asked, const struct policy *real,
 			 void (*found)(void *context, const struct policy_violation *violation),
 			 void *context)
 {
-	struct check c = { .ceiling = ceiling, .request = request, .found = found, .context = context };
+	struct check c = { .ceiling = ceiling, .asked = asked, .found = found, .context = context };
 
 	return check_all(&c, real);
 }
@@ -613,11 +611,11 @@ static void keep_first(void *context, const struct policy_violation *violation)
 		*err = violation->error;
 }
 
-int policy_check_ceiling(const struct policy *ceiling, const struct policy *request, struct warder_error *err)
+int policy_check_ceiling(const struct policy *ceiling, const struct policy *asked, struct warder_error *err)
 {
 	struct warder_error first = { 0 };
 
-	if (policy_violations(ceiling, request, NULL, keep_first, &first) == 0)
+	if (policy_violations(ceiling, asked, NULL, keep_first, &first) == 0)
 		return 0;
 	*err = first;
 	return -1;
@@ -633,16 +631,14 @@ static char *find_last(char *text, const char *words)
 	return last;
 }
 
-int policy_check_granted(const struct policy *granted, const struct policy *request, const char *who,
+int policy_check_granted(const struct policy *granted, const struct policy *asked, const char *who,
 			 struct warder_error *err)
 {
 	static const char operator[] = "the operator";
 	struct warder_error first = { 0 };
-	struct check c = { .ceiling = granted,
-			   .request = request,
-			   .found = keep_first,
-			   .context = &first,
-			   .has_rows = true };
+	struct check c = {
+		.ceiling = granted, .asked = asked, .found = keep_first, .context = &first, .has_rows = true
+	};
 	char text[sizeof(err->text)];
 	char *at;
 

@@ -27,8 +27,8 @@ bool policy_writes_host(const struct policy *policy)
 }
 
 #define ASKED(id, name, field, text, asked) ret_needed[POLICY_CONTROL_##id] = (asked);
-#define LIMITED(id, path, group, unit, place, ...)                                                           \
-	ret_needed[POLICY_CONTROL_##id] = p->place != POLICY_UNLIMITED;
+#define LIMITED(id, path, group, unit, slot, ...)                                                            \
+	ret_needed[POLICY_CONTROL_##id] = p->slot != POLICY_UNLIMITED;
 
 void policy_needed_controls(const struct policy *p, bool *ret_needed)
 {

@@ -120,15 +120,15 @@ struct policy_variable {
  * made from it. The order of the rows is the order in the document, in the report of unmet fields, and in the receipt.
  *
  * FIELD(id, path, group, rule)        can be required or preferred; the ceiling's rule is a function of ceiling.c
- * MEMBER(path, form)                  of the document; forms, with the place in struct policy, are in members.c
- * NUMBER(id, path, group, unit, place, least, most, bound, strict, reason, rule)
+ * MEMBER(path, form)                  of the document; forms, with the slot in struct policy, are in members.c
+ * NUMBER(id, path, group, unit, slot, least, most, bound, strict, reason, rule)
  *                                     a field that is one number: FIELD and MEMBER in one row. `bound`: whether it can be
  *                                     unlimited; `strict`: the preset's value; `reason`: why less than the least makes no sense
  * CONTROL(id, name, field, text, asked)
  *                                     what a backend may be able to enforce, finer than fields, because a field's values need
  *                                     different mechanisms; needed where `asked` (of a policy `p`) is true: network.host needs
  *                                     none, network.none does. `text` says in a refusal what cannot be enforced
- * LIMIT(id, path, group, unit, place, least, most, bound, strict, reason, rule, text)
+ * LIMIT(id, path, group, unit, slot, least, most, bound, strict, reason, rule, text)
  *                                     NUMBER and CONTROL in one row; needed unless it is unlimited
  * FLAG(path, name, argument, how, help, ...)
  *                                     the flag of the command line that sets what the path names; `how` its value is used, and the

@@ -36,11 +36,11 @@ static void write_found(void *context, const struct policy_violation *violation)
 	policy_write_violation(violation, context);
 }
 
-void policy_write_violations(const struct policy *ceiling, const struct policy *request,
+void policy_write_violations(const struct policy *ceiling, const struct policy *asked,
 			     const struct policy *real, struct json_writer *writer)
 {
 	json_begin_array(writer);
-	policy_violations(ceiling, request, real, write_found, writer);
+	policy_violations(ceiling, asked, real, write_found, writer);
 	json_end_array(writer);
 }
 
@@ -64,13 +64,13 @@ static void grade(void *context, const struct policy_violation *violation)
 		policy_write_violation(violation, grading->writer);
 }
 
-enum policy_grant policy_grant_of(const struct policy *ceiling, const struct policy *request,
+enum policy_grant policy_grant_of(const struct policy *ceiling, const struct policy *asked,
 				  const struct policy *real, enum policy_field field)
 {
 	struct grading grading = { .field = field, .grant = POLICY_GRANTED };
 
 	if (ceiling)
-		policy_violations(ceiling, request, real, grade, &grading);
+		policy_violations(ceiling, asked, real, grade, &grading);
 	return grading.grant;
 }
 
@@ -82,7 +82,7 @@ static void write_value(struct json_writer *writer, const char *key, const struc
 	json_key_string(writer, key, policy ? policy_field_value(policy, field, value, sizeof(value)) : NULL);
 }
 
-static void write_field(const struct policy *ceiling, const struct policy *request, const struct policy *real,
+static void write_field(const struct policy *ceiling, const struct policy *asked, const struct policy *real,
 			enum policy_field field, struct json_writer *writer)
 {
 	struct grading grading = { .field = field, .writer = writer };
@@ -90,13 +90,13 @@ static void write_field(const struct policy *ceiling, const struct policy *reque
 	json_begin_object(writer);
 	json_key_string(writer, "field", policy_field_path(field));
 	json_key_string(writer, "grant",
-			request ? policy_grant_name(policy_grant_of(ceiling, request, real, field)) : NULL);
-	write_value(writer, "asked", request, field);
+			asked ? policy_grant_name(policy_grant_of(ceiling, asked, real, field)) : NULL);
+	write_value(writer, "asked", asked, field);
 	write_value(writer, "most", ceiling, field);
 	json_key(writer, "violations");
 	json_begin_array(writer);
-	if (ceiling && request)
-		policy_violations(ceiling, request, real, grade, &grading);
+	if (ceiling && asked)
+		policy_violations(ceiling, asked, real, grade, &grading);
 	json_end_array(writer);
 	json_end_object(writer);
 }
@@ -105,13 +105,13 @@ static void ignore(void *context, const struct policy_violation *violation)
 {
 }
 
-void policy_write_granted(const struct policy *ceiling, const struct policy *request,
-			  const struct policy *real, struct json_writer *writer)
+void policy_write_granted(const struct policy *ceiling, const struct policy *asked, const struct policy *real,
+			  struct json_writer *writer)
 {
 	json_begin_object(writer);
 	json_key(writer, "granted");
-	if (request)
-		json_bool(writer, !ceiling || policy_violations(ceiling, request, real, ignore, NULL) == 0);
+	if (asked)
+		json_bool(writer, !ceiling || policy_violations(ceiling, asked, real, ignore, NULL) == 0);
 	else
 		json_null(writer);
 	json_key(writer, "most");
@@ -122,7 +122,7 @@ void policy_write_granted(const struct policy *ceiling, const struct policy *req
 	json_key(writer, "fields");
 	json_begin_array(writer);
 	for (enum policy_field field = 0; field < POLICY_FIELD_COUNT; field++)
-		write_field(ceiling, request, real, field, writer);
+		write_field(ceiling, asked, real, field, writer);
 	json_end_array(writer);
 	json_end_object(writer);
 }

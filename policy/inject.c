@@ -1,7 +1,7 @@
 /*
  * inject: the credential of a row of network.allow, which warder-edge puts into requests outside of the program.
  *
- * A request may have it only as a row of the ceiling has it: the same host, header, file and format, with methods and
+ * A policy may have it only as a row of the ceiling has it: the same host, header, file and format, with methods and
  * paths that are the ceiling's or fewer. So nobody but the operator chooses which file is read and where its content
  * goes. Where there is no ceiling, nobody has granted anything.
  */
@@ -206,9 +206,9 @@ static int check_header(const struct policy_inject *inject, const char *path, st
 static int check_format(const struct policy_inject *inject, const char *path, struct warder_error *err)
 {
 	const char *format = inject->format ? inject->format : "";
-	const char *place = strstr(format, "{}");
+	const char *placeholder = strstr(format, "{}");
 
-	if (!place || strstr(place + 2, "{}") || strlen(format) > VALUE_MAX)
+	if (!placeholder || strstr(placeholder + 2, "{}") || strlen(format) > VALUE_MAX)
 		return refuse(err, path, "format", format,
 			      "has to have {} once, where the secret goes, such as \"Bearer {}\"");
 	for (const char *c = format; *c; c++)

@@ -17,31 +17,31 @@
 
 /* ---- the forms of the table ---- */
 
-#define AT(place) offsetof(struct policy, place)
+#define AT(slot) offsetof(struct policy, slot)
 
 #define OBJECT      .form = POLICY_FORM_OBJECT
 #define VERSION     .form = POLICY_FORM_VERSION
 #define ENFORCEMENT .form = POLICY_FORM_ENFORCEMENT
-#define FORM(which, place)                                                                                   \
-	.form = POLICY_FORM_##which, .offset = AT(place), .size = sizeof(((struct policy *)0)->place)
-#define CHOICE(place, table, first) FORM(CHOICE, place), .words = (table), .strict = (first)
-#define OPTION(place, table)        FORM(OPTION, place), .words = (table)
-#define BOOLEAN(place, first)       FORM(BOOLEAN, place), .words = policy_booleans, .strict = (first)
-#define SOURCED(place, table, text) FORM(SOURCED, place), .words = (table), .source = AT(text)
-#define ID(place)                   FORM(ID, place), .strict = 1000
-#define TEXT(place)                 FORM(TEXT, place)
-#define LIST(place)                 FORM(LIST, place)
-#define ENDPOINTS(place)            FORM(ENDPOINTS, place)
-#define PUBLISHED(place)            FORM(PUBLISHED, place)
-#define VARIABLES(place)            FORM(VARIABLES, place)
-#define LANGUAGES                   FORM(LANGUAGES, languages.names)
+#define FORM(which, slot)                                                                                    \
+	.form = POLICY_FORM_##which, .offset = AT(slot), .size = sizeof(((struct policy *)0)->slot)
+#define CHOICE(slot, table, first) FORM(CHOICE, slot), .words = (table), .strict = (first)
+#define OPTION(slot, table)        FORM(OPTION, slot), .words = (table)
+#define BOOLEAN(slot, first)       FORM(BOOLEAN, slot), .words = policy_booleans, .strict = (first)
+#define SOURCED(slot, table, text) FORM(SOURCED, slot), .words = (table), .source = AT(text)
+#define ID(slot)                   FORM(ID, slot), .strict = 1000
+#define TEXT(slot)                 FORM(TEXT, slot)
+#define LIST(slot)                 FORM(LIST, slot)
+#define ENDPOINTS(slot)            FORM(ENDPOINTS, slot)
+#define PUBLISHED(slot)            FORM(PUBLISHED, slot)
+#define VARIABLES(slot)            FORM(VARIABLES, slot)
+#define LANGUAGES                  FORM(LANGUAGES, languages.names)
 
 #define MEMBER_ROW(row_path, ...) { .path = (row_path), __VA_ARGS__ },
-#define MEMBER_OF_NUMBER(id, row_path, group, unit, place, ...)                                              \
-	{ .path = (row_path), FORM(NUMBER, place), .field = POLICY_FIELD_##id },
-#define NUMBER_ROW(id, path, group, unit, place, least, most, bound, first, reason, ...)                     \
+#define MEMBER_OF_NUMBER(id, row_path, group, unit, slot, ...)                                               \
+	{ .path = (row_path), FORM(NUMBER, slot), .field = POLICY_FIELD_##id },
+#define NUMBER_ROW(id, path, group, unit, slot, least, most, bound, first, reason, ...)                      \
 	[POLICY_FIELD_##                                                                                     \
-	    id] = { POLICY_FIELD_##id, POLICY_MEASURE_##unit, AT(place), (least), (most), (bound), (first),  \
+	    id] = { POLICY_FIELD_##id, POLICY_MEASURE_##unit, AT(slot), (least), (most), (bound), (first),   \
 		    (reason) },
 
 static const struct policy_member members[] = { POLICY_TABLE(

@@ -7,7 +7,7 @@
 
 #include "policy/policy.h"
 
-/* How a member is written, and what its place in struct policy holds. */
+/* How a member is written, and what its slot in struct policy holds. */
 enum policy_form {
 	POLICY_FORM_OBJECT,    /* members below it */
 	POLICY_FORM_VERSION,   /* nothing */
@@ -30,8 +30,8 @@ enum policy_form {
 struct policy_member {
 	const char *path; /* "limits.memory" */
 	enum policy_form form;
-	size_t offset, size; /* of its place in struct policy */
-	size_t source;       /* of the place of its text */
+	size_t offset, size; /* of its slot in struct policy */
+	size_t source;       /* of the slot of its text */
 	const char *const *words;
 	uint64_t strict;         /* index, bool or id in the preset strict */
 	enum policy_field field; /* of POLICY_FORM_NUMBER */

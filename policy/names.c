@@ -86,7 +86,7 @@ static const struct {
 	enum policy_field field;
 } controls[] = {
 #define CONTROL(id, name, field, text, ...) [POLICY_CONTROL_##id] = { name, text, POLICY_FIELD_##field },
-#define LIMIT(id, path, group, unit, place, least, most, bound, strict, reason, rule, text)                  \
+#define LIMIT(id, path, group, unit, slot, least, most, bound, strict, reason, rule, text)                   \
 	CONTROL(id, path, id, text)
 	POLICY_TABLE(POLICY_NOTHING, POLICY_NOTHING, CONTROL, POLICY_NOTHING, LIMIT,
 		     POLICY_NOTHING)[POLICY_CONTROL_COUNT] = { "", "", POLICY_FIELD_NONE },

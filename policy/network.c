@@ -1,8 +1,8 @@
 /*
- * network: whether the rules of a request stay within those of a ceiling. What rules say of one destination is decided by edge/rules.c.
+ * network: whether the rules of an asked policy stay within those of a ceiling. What rules say of one destination is decided by edge/rules.c.
  *
- * Each rule of a request lies inside one rule of the ceiling, port by port, and what the ceiling denies has to be out of the request's
- * reach: no rule of the request meets it, or the request denies it too.
+ * Each asked rule lies inside one rule of the ceiling, port by port, and what the ceiling denies has to be out of its
+ * reach: no asked rule meets it, or the asked policy denies it too.
  */
 #include <string.h>
 
@@ -55,7 +55,7 @@ static bool cidr_covers(const char *outer_text, const char *inner_text, bool as_
 	       (!as_grant || policy_special_within(&outer, &inner));
 }
 
-/* Whether the place of one rule, ports aside, holds all of the other's. */
+/* Whether the destination of one rule, ports aside, holds all of the other's. */
 static bool covers(const struct policy_rule *outer, const struct policy_rule *inner)
 {
 	if (outer->host && inner->host)
@@ -91,10 +91,10 @@ bool policy_network_grants(const struct policy *ceiling, const struct policy_rul
 	return false;
 }
 
-/* Whether the request denies all of a place on a port. */
-static bool denies_all(const struct policy *request, const struct policy_rule *place, uint16_t port)
+/* Whether the asked policy denies all of a destination on a port. */
+static bool denies_all(const struct policy *asked, const struct policy_rule *destination, uint16_t port)
 {
-	const struct policy_endpoints *list = &request->network.deny;
+	const struct policy_endpoints *list = &asked->network.deny;
 
 	for (size_t row = 0; row < list->count; row++) {
 		size_t count = policy_rule_count(&list->items[row]);
@@ -102,14 +102,14 @@ static bool denies_all(const struct policy *request, const struct policy_rule *p
 		for (size_t i = 0; i < count; i++) {
 			struct policy_rule rule = denied_at(&list->items[row], i);
 
-			if (denies_port(&rule, port) && covers(&rule, place))
+			if (denies_port(&rule, port) && covers(&rule, destination))
 				return true;
 		}
 	}
 	return false;
 }
 
-/* What of a denied place the rule can reach: NULL, or the narrower of the two. Every name may have any address. */
+/* What of a denied destination the rule can reach: NULL, or the narrower of the two. Every name may have any address. */
 static const struct policy_rule *meet(const struct policy_rule *rule, const struct policy_rule *denied)
 {
 	if (rule->host && denied->cidr)
@@ -117,13 +117,13 @@ static const struct policy_rule *meet(const struct policy_rule *rule, const stru
 	return covers(denied, rule) ? rule : covers(rule, denied) ? denied : NULL;
 }
 
-/* Whether no rule of the request reaches the denied place on a port that is denied there. */
-static bool avoids(const struct policy *request, const struct policy_rule *denied)
+/* Whether no asked rule reaches the denied destination on a port that is denied there. */
+static bool avoids(const struct policy *asked, const struct policy_rule *denied)
 {
-	const struct policy_endpoints *list = &request->network.allow;
+	const struct policy_endpoints *list = &asked->network.allow;
 
-	for (size_t i = 0; request->network.mode == POLICY_NETWORK_LEARN && i < LEARN_COUNT; i++) {
-		if (denies_port(denied, learn_ports[i]) && !denies_all(request, denied, learn_ports[i]))
+	for (size_t i = 0; asked->network.mode == POLICY_NETWORK_LEARN && i < LEARN_COUNT; i++) {
+		if (denies_port(denied, learn_ports[i]) && !denies_all(asked, denied, learn_ports[i]))
 			return false;
 	}
 	for (size_t row = 0; row < list->count; row++) {
@@ -135,7 +135,7 @@ static bool avoids(const struct policy *request, const struct policy_rule *denie
 
 			for (size_t j = 0; met && j < rule.port_count; j++) {
 				if (denies_port(denied, rule.ports[j]) &&
-				    !denies_all(request, met, rule.ports[j]))
+				    !denies_all(asked, met, rule.ports[j]))
 					return false;
 			}
 		}
@@ -143,14 +143,14 @@ static bool avoids(const struct policy *request, const struct policy_rule *denie
 	return true;
 }
 
-bool policy_network_avoids(const struct policy *request, const struct policy_endpoint *denied)
+bool policy_network_avoids(const struct policy *asked, const struct policy_endpoint *denied)
 {
 	size_t count = policy_rule_count(denied);
 
 	for (size_t i = 0; i < count; i++) {
 		struct policy_rule rule = denied_at(denied, i);
 
-		if (!avoids(request, &rule))
+		if (!avoids(asked, &rule))
 			return false;
 	}
 	return true;

@@ -39,7 +39,7 @@ const char *policy_path_fault(const char *path)
 }
 
 /* The last colon before a slash: what follows it has no other. */
-const char *policy_path_place(const char *item)
+const char *policy_path_explicit_target(const char *item)
 {
 	const char *found = NULL;
 
@@ -50,15 +50,15 @@ const char *policy_path_place(const char *item)
 
 const char *policy_path_target(const char *item)
 {
-	const char *place = policy_path_place(item);
+	const char *target = policy_path_explicit_target(item);
 
-	return place ? place : item;
+	return target ? target : item;
 }
 
 bool policy_path_source(const char *item, char *ret)
 {
-	const char *place = policy_path_place(item);
-	const size_t length = place ? (size_t)(place - item) - 1 : strlen(item);
+	const char *target = policy_path_explicit_target(item);
+	const size_t length = target ? (size_t)(target - item) - 1 : strlen(item);
 
 	if (length >= PATH_MAX)
 		return false;
@@ -67,7 +67,7 @@ bool policy_path_source(const char *item, char *ret)
 	return true;
 }
 
-const char *policy_place_fault(const char *place)
+const char *policy_target_fault(const char *target)
 {
 	static const struct {
 		const char *path, *fault;
@@ -87,30 +87,30 @@ const char *policy_place_fault(const char *place)
 		  true },
 	};
 
-	if (policy_path_fault(place))
+	if (policy_path_fault(target))
 		return "has a target that is not normalised, or too long; write it without \".\", \"..\", "
 		       "\"//\" and \"/\" at the end";
 	for (size_t i = 0; i < ARRAY_LENGTH(kept); i++)
-		if (kept[i].alone ? strcmp(kept[i].path, place) == 0
-				  : policy_path_within(kept[i].path, place))
+		if (kept[i].alone ? strcmp(kept[i].path, target) == 0
+				  : policy_path_within(kept[i].path, target))
 			return kept[i].fault;
 	return NULL;
 }
 
 const char *policy_placed_fault(const char *item)
 {
-	const char *place = policy_path_place(item);
+	const char *target = policy_path_explicit_target(item);
 	char source[PATH_MAX];
 
-	if (!place)
+	if (!target)
 		return policy_path_fault(item);
 	if (!policy_path_source(item, source))
 		return "is too long; at most 4095 bytes";
 	if (policy_path_fault(source))
 		return policy_path_fault(source);
-	if (strchr(place, ':'))
+	if (strchr(target, ':'))
 		return "has a target with a colon; choose one without (the last \":/\" begins the target)";
-	return policy_place_fault(place);
+	return policy_target_fault(target);
 }
 
 bool policy_path_within(const char *outer, const char *inner)

@@ -160,13 +160,13 @@ bool policy_lacks_workspace(const struct policy *policy);
 bool policy_writes_host(const struct policy *policy);
 /* The target of a row of filesystem.paths, "/data/in" of "/host/dir:/data/in": what follows the last colon that a slash
  * follows. NULL: there is none, and the source is seen under its own path. */
-const char *policy_path_place(const char *item);
+const char *policy_path_explicit_target(const char *item);
 /* Where such a row is seen, as far as its text says: its target, or its source. */
 const char *policy_path_target(const char *item);
 /* The source of such a row, into a buffer of PATH_MAX bytes. False: it is too long. */
 bool policy_path_source(const char *item, char *ret);
-/* Why nothing can be shown at a path inside, or NULL: it is not absolute and normalised, or is one of the jail's own places. */
-const char *policy_place_fault(const char *place);
+/* Why nothing can be shown at a path inside, or NULL: it is not absolute and normalised, or belongs to the jail itself. */
+const char *policy_target_fault(const char *target);
 
 /* ---- JSON: decode.c, encode.c ---- */
 /* Decode one strict JSON document of `len` bytes. `origin` names it in errors ("policy.json"). Every
@@ -182,13 +182,12 @@ char *policy_encode(const struct policy *policy);
 void policy_write(const struct policy *policy, struct json_writer *writer);
 
 /* ---- ceiling: ceiling.c, granted.c ---- */
-/* The operator's ceiling is itself a policy document (same decoder): the most that a request may ask.
+/* The operator's ceiling is itself a policy document (same decoder): the most that a policy may ask.
  * Narrowing only: numbers at most the ceiling's; modes at most as wide; a path only inside the most
  * specific granted path and not with more access than it has; variables and hosts only if granted.
  * Paths are compared by component after normalisation. 0 within; -1 with *err (REJECTED) naming the first
  * field that asks for more, its value and the most that is granted. */
-int policy_check_ceiling(const struct policy *ceiling, const struct policy *request,
-			 struct warder_error *err);
+int policy_check_ceiling(const struct policy *ceiling, const struct policy *asked, struct warder_error *err);
 /* What a ceiling says of a field or of a part of one, such as a row of a list. */
 enum policy_grant {
 	POLICY_GRANTED,
@@ -203,29 +202,28 @@ struct policy_violation {
 	struct warder_error error; /* REJECTED; as of policy_check_ceiling() */
 };
 
-/* Call found() for everything that the request asks beyond the ceiling, in the order of enum policy_field; the first is
- * the error of policy_check_ceiling(). `real` is the request with its paths as symbolic links lead, or NULL: a path that only it has
- * beyond the ceiling is found too. Returns how many there are; 0: the request is within the ceiling. */
+/* Call found() for everything that the policy `asked` has beyond the ceiling, in the order of enum policy_field; the first is
+ * the error of policy_check_ceiling(). `real` is that policy with its paths as symbolic links lead, or NULL: a path that only it has
+ * beyond the ceiling is found too. Returns how many there are; 0: it is within the ceiling. */
 #define POLICY_BEHIND_LINK "behind a symbolic link" /* context of the errors that only `real` has */
-size_t policy_violations(const struct policy *ceiling, const struct policy *request,
-			 const struct policy *real,
+size_t policy_violations(const struct policy *ceiling, const struct policy *asked, const struct policy *real,
 			 void (*found)(void *context, const struct policy_violation *violation),
 			 void *context);
 /* Write one as {"field", "message"}; all of them as an array of that. */
 void policy_write_violation(const struct policy_violation *violation, struct json_writer *writer);
-void policy_write_violations(const struct policy *ceiling, const struct policy *request,
+void policy_write_violations(const struct policy *ceiling, const struct policy *asked,
 			     const struct policy *real, struct json_writer *writer);
 /* The widest of the field's violations, or POLICY_GRANTED; ceiling NULL: everything is granted. */
-enum policy_grant policy_grant_of(const struct policy *ceiling, const struct policy *request,
+enum policy_grant policy_grant_of(const struct policy *ceiling, const struct policy *asked,
 				  const struct policy *real, enum policy_field field);
-/* Write what of the request is granted as an object; see warder_policy_granted(). All may be NULL. */
-void policy_write_granted(const struct policy *ceiling, const struct policy *request,
-			  const struct policy *real, struct json_writer *writer);
+/* Write what of the asked policy is granted as an object; see warder_policy_granted(). All may be NULL. */
+void policy_write_granted(const struct policy *ceiling, const struct policy *asked, const struct policy *real,
+			  struct json_writer *writer);
 /* The same where `who` ("the session") grants and not the operator: the error says so. */
-int policy_check_granted(const struct policy *granted, const struct policy *request, const char *who,
+int policy_check_granted(const struct policy *granted, const struct policy *asked, const char *who,
 			 struct warder_error *err);
 
-/* Whether a request may set this variable to this value: its name is granted, or the operator sets it to the same value. */
+/* Whether an asked policy may set this variable to this value: its name is granted, or the operator sets it to the same value. */
 bool policy_grants_variable(const struct policy *ceiling, const char *name, const char *value);
 
 /* ---- capabilities and matching: control.c, match.c ---- */

@@ -52,8 +52,8 @@ char *policy_format_publish(const struct policy_publish *row, char *buf, size_t 
 /* ---- network.c ---- */
 /* Whether one rule of the ceiling holds the rule with this port. */
 bool policy_network_grants(const struct policy *ceiling, const struct policy_rule *asked, uint16_t port);
-/* Whether the request cannot reach anything of a row of the ceiling's network.deny. */
-bool policy_network_avoids(const struct policy *request, const struct policy_endpoint *denied);
+/* Whether the asked policy cannot reach anything of a row of the ceiling's network.deny. */
+bool policy_network_avoids(const struct policy *asked, const struct policy_endpoint *denied);
 /* Whether one row of the ceiling's network.publish holds the row. */
 bool policy_network_publishes_within(const struct policy *ceiling, const struct policy_publish *asked);
 

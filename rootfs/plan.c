@@ -110,10 +110,10 @@ static bool is_below_tmp(const char *path)
 }
 
 /* Of a path that is seen where it is, or that a link of the view leads to. */
-static int check_place(struct planning *planning, const struct source *source, const char *target,
-		       const char *field)
+static int check_shown_target(struct planning *planning, const struct source *source, const char *target,
+			      const char *field)
 {
-	const char *fault = policy_place_fault(target);
+	const char *fault = policy_target_fault(target);
 	char shown[SHOWN];
 
 	if (!fault && strstr(target, ":/"))
@@ -226,7 +226,7 @@ static int add_path(struct planning *planning, const struct source *source, cons
 {
 	struct rootfs_entry *entry = entries_at(planning->rootfs, target);
 
-	if (check_place(planning, source, target, field) != 0)
+	if (check_shown_target(planning, source, target, field) != 0)
 		return -1;
 	if (entry && entry->field == POLICY_FIELD_PATHS && entry->kind == ROOTFS_BIND)
 		return check_again(planning, entry, source, read_only, field);
@@ -248,7 +248,7 @@ static int add_alias(struct planning *planning, const struct source *source, con
 	snprintf(alias, sizeof(alias), "%s", name);
 	if (resolve_target(planning, alias, field) != 0)
 		return -1;
-	if (strcmp(alias, target) == 0 || policy_place_fault(alias) || strstr(alias, ":/") ||
+	if (strcmp(alias, target) == 0 || policy_target_fault(alias) || strstr(alias, ":/") ||
 	    path_within(alias, target) || entries_cover(planning->rootfs, alias, NULL))
 		return 0;
 	if (is_below_tmp(alias)) {
@@ -266,7 +266,7 @@ static int add_alias(struct planning *planning, const struct source *source, con
 
 static int plan_path(struct planning *planning, const char *item, bool read_only, const char *field)
 {
-	const char *place = policy_path_place(item);
+	const char *given = policy_path_explicit_target(item);
 	owned_source struct source source = SOURCE_NONE;
 	char path[PATH_MAX], target[PATH_MAX];
 	char *normal = NULL;
@@ -277,13 +277,13 @@ static int plan_path(struct planning *planning, const char *item, bool read_only
 				 item);
 	if (host_path_find(planning, path, field, &source) != 0 || check_kind(planning, &source, field) != 0)
 		return -1;
-	snprintf(target, sizeof(target), "%s", place ? place : source.path);
+	snprintf(target, sizeof(target), "%s", given ? given : source.path);
 	if (resolve_target(planning, target, field) != 0 ||
-	    check_place(planning, &source, target, field) != 0 ||
+	    check_shown_target(planning, &source, target, field) != 0 ||
 	    host_path_check_tree(planning, &source, field) != 0 ||
 	    add_path(planning, &source, target, read_only, field) != 0)
 		return -1;
-	if (place)
+	if (given)
 		return 0;
 	if (host_path_normalise(path, field, &normal, planning->err) != 0)
 		return -1;
@@ -693,7 +693,7 @@ int plan_working_directory(struct planning *planning)
 
 /* ---- door ---- */
 
-static int plan_own_places(struct planning *planning)
+static int plan_own_entries(struct planning *planning)
 {
 	static const char *const targets[] = { "/proc", "/dev", "/tmp" };
 
@@ -709,7 +709,7 @@ static int plan_entries(struct planning *planning)
 	const struct policy_strings *read_only = &planning->policy->filesystem.read_only;
 	const struct policy_strings *read_write = &planning->policy->filesystem.read_write;
 
-	if (view_plan(planning) != 0 || plan_own_places(planning) != 0 || plan_workspace(planning) != 0 ||
+	if (view_plan(planning) != 0 || plan_own_entries(planning) != 0 || plan_workspace(planning) != 0 ||
 	    plan_list(planning, read_only, true) != 0 || plan_list(planning, read_write, false) != 0)
 		return -1;
 	drop_visible(planning->rootfs);

@@ -1,5 +1,5 @@
 /*
- * place: directories on the host in which Warder keeps something of its own.
+ * private_dir: directories on the host in which Warder keeps something of its own.
  *
  * What lies there is executed, mounted, or believed. So nobody else may be able to change it, nor to put another directory in
  * its place: the owner and mode of every directory and link on the way are looked at, before and after links are resolved.

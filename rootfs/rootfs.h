@@ -116,13 +116,13 @@ int rootfs_open(struct rootfs *rootfs, struct warder_error *err);
 /* Closes and frees; zeroed, half-built and NULL are fine; leaves it zeroed. */
 void rootfs_done(struct rootfs *rootfs);
 
-/* ---- a root that is there already: record.c ---- */
-#define ROOTFS_RECORD_BYTES (8u << 20)
+/* ---- a root that is there already: encode.c ---- */
+#define ROOTFS_TEXT_BYTES (8u << 20)
 /* What an execution that joins a jail has to know of its root, as text (JSON, heap); after rootfs_open(). NULL: no memory. */
-char *rootfs_record(const struct rootfs *rootfs);
-/* A record as a plan of that same root, for a policy that differs only in what each execution has of its own. No path of the host is
+char *rootfs_encode(const struct rootfs *rootfs);
+/* This text as a plan of that same root, for a policy that differs only in what each execution has of its own. No path of the host is
  * looked at; nothing is to be opened. -1 with *err: of the working directory INVALID_REQUEST, of the text UNAVAILABLE or INVALID_REQUEST. */
-int rootfs_recall(const char *text, size_t len, const struct policy *policy, struct rootfs *ret,
+int rootfs_decode(const char *text, size_t len, const struct policy *policy, struct rootfs *ret,
 		  struct warder_error *err);
 
 /* Mount one more host directory or file, read-only, at `target`, where nothing is yet; after rootfs_plan(), before
@@ -207,9 +207,9 @@ bool rootfs_match(const char *pattern, const char *path);
 /* The same, but a leading dot is matched as any other character. */
 bool rootfs_match_all(const char *pattern, const char *path);
 
-/* ---- directories of Warder's own on the host: place.c ---- */
+/* ---- directories of Warder's own on the host: private_dir.c ---- */
 #define ROOTFS_PRIVATE_DIR_MAX 4000 /* bytes of a path, so that names fit behind it */
-#define ROOTFS_TREE_MAX        512  /* levels below a place */
+#define ROOTFS_TREE_MAX        512  /* levels below one */
 
 /* Open a directory for reading that only the caller can reach (mode 0700), making what is missing of it; path has room for
  * ROOTFS_PRIVATE_DIR_MAX bytes, is absolute, and is canonical afterwards. Every part of the way is looked at, links included: nobody else

@@ -468,7 +468,7 @@ static bool is_program(const struct source *source, struct stat *ret_stat)
 static bool in_list(const struct policy_strings *paths, const char *path)
 {
 	for (size_t i = 0; i < paths->count; i++) {
-		if (!policy_path_place(paths->items[i]) && path_within(paths->items[i], path))
+		if (!policy_path_explicit_target(paths->items[i]) && path_within(paths->items[i], path))
 			return true;
 	}
 	return false;
@@ -481,11 +481,11 @@ static bool placed_has(const struct policy_strings *paths, int root_fd, const ch
 	char source[PATH_MAX], there[PATH_MAX];
 
 	for (size_t i = 0; i < paths->count; i++) {
-		const char *place = policy_path_place(paths->items[i]);
+		const char *target = policy_path_explicit_target(paths->items[i]);
 		owned_source struct source found = SOURCE_NONE;
 
-		if (place && path_within(place, path) && policy_path_source(paths->items[i], source) &&
-		    snprintf(there, sizeof(there), "%s%s", source, path + strlen(place)) <
+		if (target && path_within(target, path) && policy_path_source(paths->items[i], source) &&
+		    snprintf(there, sizeof(there), "%s%s", source, path + strlen(target)) <
 			(int)sizeof(there) &&
 		    source_find(root_fd, there, &found) == 0 && is_program(&found, ret_stat))
 			return true;
@@ -532,12 +532,12 @@ bool rootfs_has_program(const struct policy *policy, const char *path, struct st
 
 bool rootfs_find_program(const struct policy *policy, const char *name, char *ret, size_t size)
 {
-	static const char *const places[] = { "/usr/local/bin/", "/usr/bin/", "/bin/" };
+	static const char *const directories[] = { "/usr/local/bin/", "/usr/bin/", "/bin/" };
 
-	for (size_t i = 0; i < ARRAY_LENGTH(places); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(directories); i++) {
 		const bool is_path = strchr(name, '/') != NULL;
 
-		if ((size_t)snprintf(ret, size, "%s%s", is_path ? "" : places[i], name) < size &&
+		if ((size_t)snprintf(ret, size, "%s%s", is_path ? "" : directories[i], name) < size &&
 		    rootfs_has_program(policy, ret, NULL))
 			return true;
 	}

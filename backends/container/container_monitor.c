@@ -250,7 +250,7 @@ static int run(struct work *work)
 	argv[n++] = "run";
 	argv[n++] = "--detach";
 	argv[n++] = "--bundle";
-	argv[n++] = LAYOUT_PLACE;
+	argv[n++] = LAYOUT_DIR;
 	argv[n++] = "--pid-file";
 	argv[n++] = LAYOUT_PID_FILE;
 	argv[n++] = "--preserve-fds";
@@ -600,7 +600,7 @@ static int await_word(struct container_monitor *monitor, const struct jail_start
 	const uint64_t deadline = clock_us() + (2 * START_TIMEOUT_MS + 5000) * UINT64_C(1000);
 	struct pollfd fd = { .fd = monitor->socket, .events = POLLIN };
 	const int pid = pidfd_number(monitor->pidfd);
-	char place[80];
+	char where[80];
 	int hanging;
 
 	while (poll(&fd, 1, LOOK_MS) != 1) {
@@ -611,7 +611,7 @@ static int await_word(struct container_monitor *monitor, const struct jail_start
 		if (hanging)
 			return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend",
 					 "host: the runtime does not go on: the kernel holds process %d%s",
-					 hanging, hang_place(hanging, place, sizeof(place)));
+					 hanging, hang_where(hanging, where, sizeof(where)));
 		if (clock_us() >= deadline)
 			return 0;
 	}

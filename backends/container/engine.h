@@ -11,16 +11,16 @@
 
 /* Where the engine finds what it is told of on its command line. */
 #define ENGINE_BARE                                                                                          \
-	LAYOUT_PLACE "/bare"    /* what a root needs until the plan's takes its place: init and its door */
+	LAYOUT_DIR "/bare"      /* what a root needs until the plan's takes its place: init and its door */
 #define ENGINE_INIT     "/init" /* in there */
 #define ENGINE_PLAN     "/plan" /* in there: where the plan's root comes */
-#define ENGINE_BOOKS    LAYOUT_PLACE "/engine"    /* for all that it remembers */
-#define ENGINE_SOCKET   ENGINE_BOOKS "/socket"    /* of a daemon */
-#define ENGINE_EMPTY    LAYOUT_PLACE "/empty"     /* a directory for /sys, with a place for control groups */
-#define ENGINE_IMAGE    LAYOUT_PLACE "/empty.tar" /* an archive without members */
-#define ENGINE_SETTINGS LAYOUT_PLACE "/engine.conf"  /* instead of the host's */
-#define ENGINE_PROFILE  LAYOUT_PLACE "/seccomp.json" /* of the policy */
-#define ENGINE_RUNTIME  "crun" /* the one that can do without control groups of its own */
+#define ENGINE_BOOKS    LAYOUT_DIR "/engine"       /* for all that it remembers */
+#define ENGINE_SOCKET   ENGINE_BOOKS "/socket"     /* of a daemon */
+#define ENGINE_EMPTY    LAYOUT_DIR "/empty"        /* a directory for /sys, with a place for control groups */
+#define ENGINE_IMAGE    LAYOUT_DIR "/empty.tar"    /* an archive without members */
+#define ENGINE_SETTINGS LAYOUT_DIR "/engine.conf"  /* instead of the host's */
+#define ENGINE_PROFILE  LAYOUT_DIR "/seccomp.json" /* of the policy */
+#define ENGINE_RUNTIME  "crun"                     /* the one that can do without control groups of its own */
 
 #define ENGINE_PROGRAMS_MAX 6
 #define ENGINE_WORDS_MAX    128

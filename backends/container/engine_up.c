@@ -49,7 +49,7 @@
 #define DOOR_TIMEOUT_MS   10000
 #define DAEMON_TIMEOUT_MS 20000
 #define DAEMON_PAUSE_MS   10
-#define ENGINE_DAEMON_LOG LAYOUT_PLACE "/daemon-log"
+#define ENGINE_DAEMON_LOG LAYOUT_DIR "/daemon-log"
 
 /* linux/mount.h and linux/openat2.h, which some libc's own headers cannot stand beside. */
 #define TREE_CLONE     1u      /* OPEN_TREE_CLONE */
@@ -95,16 +95,16 @@ static int mount_books(struct work *work, const char *path, const char *options)
 /* Where engines of the host have their locks, their storage and their settings: an empty place for each, of this one. */
 static int hide_books(struct work *work)
 {
-	static const char *const places[] = { "/run", "/dev/shm", "/var/lib/containers", "/var/tmp",
-					      "/etc/containers" };
+	static const char *const directories[] = { "/run", "/dev/shm", "/var/lib/containers", "/var/tmp",
+						   "/etc/containers" };
 
-	for (size_t i = 0; i < ARRAY_LENGTH(places); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(directories); i++) {
 		struct stat st;
 
 		/* A link (/var/run, /dev/shm) leads to a place that is hidden, or is in the row itself. */
-		if (lstat(places[i], &st) < 0 || !S_ISDIR(st.st_mode))
+		if (lstat(directories[i], &st) < 0 || !S_ISDIR(st.st_mode))
 			continue;
-		if (mount_books(work, places[i], "mode=0755,size=4m") < 0)
+		if (mount_books(work, directories[i], "mode=0755,size=4m") < 0)
 			return -1;
 	}
 	return mount_books(work, ENGINE_BOOKS, "mode=0711,size=64m");

@@ -30,8 +30,8 @@
 #define ATTR_RDONLY 1 /* MOUNT_ATTR_RDONLY, for the same reason */
 #define PROC_FLAGS  (MS_NOSUID | MS_NODEV | MS_NOEXEC)
 #define HYBRID      "/sys/fs/cgroup/unified"
-#define SCRATCH     LAYOUT_PLACE "/scratch"
-#define BEHIND      LAYOUT_PLACE "/behind"
+#define SCRATCH     LAYOUT_DIR "/scratch"
+#define BEHIND      LAYOUT_DIR "/behind"
 #define STAGE       LAYOUT_ROOT "/dev/shm" /* where the scratch tmpfs is while overlays are mounted */
 
 int layout_fail(struct layout *layout, const char *what)
@@ -101,10 +101,9 @@ static int make_way(struct layout *layout, char *path)
 }
 
 /* Path of an entry below the root that is laid out. Targets are normalised and absolute. */
-static int place(struct layout *layout, char *buf, size_t size, const char *target)
+static int path_of(struct layout *layout, char *buf, size_t size, const char *target)
 {
-	const char *root =
-	    path_is_below_tmp(target) ? LAYOUT_PLACE : LAYOUT_ROOT; /* LAYOUT_TMP, or the root */
+	const char *root = path_is_below_tmp(target) ? LAYOUT_DIR : LAYOUT_ROOT; /* LAYOUT_TMP, or the root */
 	const size_t base = strlen(root);
 	const size_t len = strlen(target);
 
@@ -149,7 +148,7 @@ static int lay_entry(struct layout *layout, size_t index)
 	const struct rootfs_entry *entry = &rootfs->entries[index];
 	char path[4200];
 
-	if (place(layout, path, sizeof(path), entry->target) < 0)
+	if (path_of(layout, path, sizeof(path), entry->target) < 0)
 		return -1;
 	if (entry->kind == ROOTFS_BIND && path_is_below_tmp(entry->target) && !is_covered(rootfs, entry) &&
 	    make_way(layout, path) < 0)
@@ -400,9 +399,9 @@ int layout_make(struct layout *layout)
 
 	if (leave_network(layout) < 0 || seal_host(layout) < 0)
 		return -1;
-	if (mount("warder", LAYOUT_PLACE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0711,size=8m") < 0 ||
+	if (mount("warder", LAYOUT_DIR, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0711,size=8m") < 0 ||
 	    mkdir(LAYOUT_ROOT, 0755) < 0 || mkdir(LAYOUT_BINDS, 0711) < 0 || mkdir(LAYOUT_STATE, 0700) < 0)
-		return layout_fail(layout, LAYOUT_PLACE);
+		return layout_fail(layout, LAYOUT_DIR);
 	if (keep_whole_proc(layout) < 0 || seal_proc(layout) < 0 || hide_network(layout) < 0 ||
 	    lay_scratch(layout) < 0)
 		return -1;
@@ -411,5 +410,5 @@ int layout_make(struct layout *layout)
 			return -1;
 	if (lay_overlays(layout) < 0 || lay_authorities(layout) < 0 || lay_namespaces(layout) < 0)
 		return -1;
-	return write_file(layout, LAYOUT_PLACE "/config.json", layout->config, strlen(layout->config), 0600);
+	return write_file(layout, LAYOUT_DIR "/config.json", layout->config, strlen(layout->config), 0600);
 }

@@ -15,17 +15,17 @@
 #include "jail/jail.h"
 
 /* Where everything of a run lies: the tmpfs that is mounted there is seen by nobody else. */
-#define LAYOUT_PLACE      "/tmp"
-#define LAYOUT_ROOT       LAYOUT_PLACE "/root"
-#define LAYOUT_TMP        LAYOUT_PLACE "/tmp" /* what the container has as /tmp and /dev/shm */
-#define LAYOUT_SHM        LAYOUT_PLACE "/shm"
-#define LAYOUT_BINDS      LAYOUT_PLACE "/bind"        /* entry i of the plan's root is mounted at bind/i */
+#define LAYOUT_DIR        "/tmp"
+#define LAYOUT_ROOT       LAYOUT_DIR "/root"
+#define LAYOUT_TMP        LAYOUT_DIR "/tmp" /* what the container has as /tmp and /dev/shm */
+#define LAYOUT_SHM        LAYOUT_DIR "/shm"
+#define LAYOUT_BINDS      LAYOUT_DIR "/bind"          /* entry i of the plan's root is mounted at bind/i */
 #define LAYOUT_TRUST      LAYOUT_BINDS "/authorities" /* over EDGE_TRUST, if the start has it */
-#define LAYOUT_CGROUP_NS  LAYOUT_PLACE "/ns-cgroup"   /* a namespace whose root is the run's own cgroups */
-#define LAYOUT_NETWORK_NS LAYOUT_PLACE "/ns-network"  /* if the start has one */
-#define LAYOUT_STATE      LAYOUT_PLACE "/state"       /* for what the runtime remembers */
-#define LAYOUT_LOG        LAYOUT_PLACE "/log"
-#define LAYOUT_PID_FILE   LAYOUT_PLACE "/pid"
+#define LAYOUT_CGROUP_NS  LAYOUT_DIR "/ns-cgroup"     /* a namespace whose root is the run's own cgroups */
+#define LAYOUT_NETWORK_NS LAYOUT_DIR "/ns-network"    /* if the start has one */
+#define LAYOUT_STATE      LAYOUT_DIR "/state"         /* for what the runtime remembers */
+#define LAYOUT_LOG        LAYOUT_DIR "/log"
+#define LAYOUT_PID_FILE   LAYOUT_DIR "/pid"
 
 struct layout {
 	const struct jail_start *start;

@@ -604,7 +604,7 @@ static size_t add_hierarchy(struct cgroup_host *host, bool v2, const char *base,
 	return index;
 }
 
-static void place(struct cgroup_host *host, int controller, size_t hierarchy)
+static void assign(struct cgroup_host *host, int controller, size_t hierarchy)
 {
 	host->hierarchy_of[controller] = (int)hierarchy;
 	host->reason[controller][0] = '\0';
@@ -618,7 +618,7 @@ static void take_v2(struct cgroup_host *host, const struct candidate *candidate,
 	host->kill_file = candidate->kill_file;
 	for (int c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
 		if (candidate->has & bit(c))
-			place(host, c, index);
+			assign(host, c, index);
 	if (candidate->has & bit(CGROUP_MEMORY))
 		host->swap_limit = candidate->swap_limit;
 }
@@ -689,7 +689,7 @@ static void probe_v1_mount(struct cgroup_host *host, const struct cgroup_mount *
 	size_t index = add_hierarchy(host, false, base, made);
 	for (int c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
 		if (has & bit(c))
-			place(host, c, index);
+			assign(host, c, index);
 }
 
 /*
@@ -712,7 +712,7 @@ static void look_v1_mount(struct cgroup_host *host, const struct cgroup_mount *m
 	index = add_hierarchy(host, false, mount->point, false);
 	for (int c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
 		if (wanted & bit(c))
-			place(host, c, index);
+			assign(host, c, index);
 	if (wanted & bit(CGROUP_MEMORY)) {
 		snprintf(path, sizeof(path), "%s/memory.memsw.limit_in_bytes", mount->point);
 		host->swap_limit = access(path, F_OK) == 0;

@@ -1,5 +1,5 @@
 /*
- * message: a record and descriptors in one message, without a libc. Private to this folder; for init, the payload, and the child that
+ * message: bytes and descriptors in one message, without a libc. Private to this folder; for init, the payload, and the child that
  * prepares a template.
  */
 #ifndef WARDER_JAIL_INSIDE_MESSAGE_H

@@ -27,17 +27,17 @@
 #define MNT_DETACH_ 2
 #define O_FLAGS     (O_PATH | 00200000 /* O_DIRECTORY */ | 02000000 /* O_CLOEXEC */)
 
-static const char stage[] = WIRE_SCRATCH "/m";
+static const char meeting_point[] = WIRE_SCRATCH "/m";
 
-/* The layer's own mount, at its place. */
+/* The layer's own mount, at its mount point. */
 static long attach_layer(const struct wire_block *block, const struct wire_layer *layer, int *next_fd)
 {
-	const char *place = WIRE_AT(block, layer->place, const char);
+	const char *mount_point = WIRE_AT(block, layer->mount_point, const char);
 	const int fd = layer->fd >= 0 ? layer->fd : (*next_fd)++;
-	long ret = sys(mkdirat, AT_FDCWD, place, 0700);
+	long ret = sys(mkdirat, AT_FDCWD, mount_point, 0700);
 
 	if (ret == 0)
-		ret = sys(move_mount, fd, "", AT_FDCWD, place, MOVE_MOUNT_F_EMPTY_PATH);
+		ret = sys(move_mount, fd, "", AT_FDCWD, mount_point, MOVE_MOUNT_F_EMPTY_PATH);
 	sys(close, fd);
 	return ret;
 }
@@ -58,14 +58,14 @@ static long make_upper(const struct wire_block *block, const char *upper, const 
 
 static long attach_part(const struct wire_block *block, const struct wire_entry *entry, int root_fd)
 {
-	char path[sizeof(stage) + 256];
+	char path[sizeof(meeting_point) + 256];
 	const char *name = WIRE_AT(block, entry->source, const char);
 	const char *target = WIRE_AT(block, entry->target, const char);
 	size_t len = 0;
 	long tree;
 	long ret;
 
-	for (const char *from = stage; *from; from++)
+	for (const char *from = meeting_point; *from; from++)
 		path[len++] = *from;
 	while (*name && len + 1 < sizeof(path))
 		path[len++] = *name++;
@@ -101,11 +101,11 @@ static long detach_layers(const struct wire_block *block, const struct wire_over
 	long ret = 0;
 
 	for (uint32_t i = 0; i < overlay->layer_count && ret == 0; i++) {
-		const char *place = WIRE_AT(block, layers[i].place, const char);
+		const char *mount_point = WIRE_AT(block, layers[i].mount_point, const char);
 
-		ret = sys(umount2, place, MNT_DETACH_);
+		ret = sys(umount2, mount_point, MNT_DETACH_);
 		if (ret == 0)
-			ret = sys(unlinkat, AT_FDCWD, place, AT_REMOVEDIR);
+			ret = sys(unlinkat, AT_FDCWD, mount_point, AT_REMOVEDIR);
 	}
 	return ret;
 }
@@ -117,18 +117,18 @@ static long mount_overlay(const struct wire_block *block, uint32_t index, const 
 	    WIRE_AT(block, block->overlays, const struct wire_overlay) + index;
 	const struct wire_layer *layers = WIRE_AT(block, overlay->layers, const struct wire_layer);
 	long ret = make_upper(block, WIRE_AT(block, overlay->upper, const char),
-			      WIRE_AT(block, layers[overlay->layer_count - 1].place, const char));
+			      WIRE_AT(block, layers[overlay->layer_count - 1].mount_point, const char));
 
 	if (ret == 0)
 		ret = sys(mkdirat, AT_FDCWD, WIRE_AT(block, overlay->work, const char), 0700);
 	*ret_what = "overlay";
 	if (ret == 0)
-		ret = sys(mount, "overlay", stage, "overlay", MS_NOSUID | MS_NODEV,
+		ret = sys(mount, "overlay", meeting_point, "overlay", MS_NOSUID | MS_NODEV,
 			  WIRE_AT(block, overlay->options, const char));
 	if (ret == 0)
 		ret = attach_parts(block, index, ret_what);
 	if (ret == 0)
-		ret = sys(umount2, stage, MNT_DETACH_);
+		ret = sys(umount2, meeting_point, MNT_DETACH_);
 	return ret < 0 ? ret : detach_layers(block, overlay);
 }
 
@@ -167,11 +167,11 @@ static long add_overlay(const struct wire_block *block, uint32_t index, int *nex
 
 long overlays_mount(struct wire_block *block, int layer_fd, int socket_fd, const char **ret_what)
 {
-	long ret = sys(mkdirat, AT_FDCWD, stage, 0700);
+	long ret = sys(mkdirat, AT_FDCWD, meeting_point, 0700);
 
 	for (uint32_t i = 0; i < block->overlay_count && ret == 0; i++)
 		ret = add_overlay(block, i, &layer_fd, socket_fd, ret_what);
-	return ret < 0 ? ret : sys(unlinkat, AT_FDCWD, stage, AT_REMOVEDIR);
+	return ret < 0 ? ret : sys(unlinkat, AT_FDCWD, meeting_point, AT_REMOVEDIR);
 }
 
 static long move_own(int whole_fd, const char *path)

@@ -308,11 +308,11 @@ static void tell(const struct wire_message *message)
 }
 
 /* The word to go of a parked jail, and what comes with it. Its pages are touched only then. */
-static char go_record[WIRE_GO_BYTES] __attribute__((aligned(8)));
+static char go_message[WIRE_GO_BYTES] __attribute__((aligned(8)));
 
 static const struct wire_go *parked_go(void)
 {
-	return (const struct wire_go *)(const void *)go_record;
+	return (const struct wire_go *)(const void *)go_message;
 }
 
 /* The descriptors come in ascending order of their numbers-to-be, and the kernel gave them free numbers, so that none is overwritten
@@ -340,7 +340,7 @@ static bool receive_parked_go(void)
 	struct {
 		void *at;
 		size_t len;
-	} part = { go_record, sizeof(go_record) };
+	} part = { go_message, sizeof(go_message) };
 	struct {
 		void *name;
 		uint32_t name_len;
@@ -452,7 +452,7 @@ _Noreturn void payload_main(struct inside *in)
 {
 	struct wire_message message = { .type = WIRE_BORN };
 	const bool parked = in->block->flags & WIRE_PARKED;
-	void *words = parked ? (void *)go_record : (void *)in->block;
+	void *words = parked ? (void *)go_message : (void *)in->block;
 	uint32_t search_path = in->block->search_path;
 	uint32_t argv = in->block->argv;
 	uint32_t envp = in->block->envp;

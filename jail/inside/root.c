@@ -292,7 +292,7 @@ static long open_layers(struct wire_block *block, const struct wire_overlay *ove
 	return 0;
 }
 
-/* The sources that the block has no trees of, while all of the host's paths are still visible: the stage hides what is below it.
+/* The sources that the block has no trees of, while all of the host's paths are still visible: the new root hides what is below it.
  * What is attached at a launch is the launch's, which with privilege is handed it. */
 static long open_sources(struct wire_block *block, const char **ret_what)
 {
@@ -335,7 +335,7 @@ static void close_sources(struct wire_block *block)
 long root_build(struct wire_block *block, const char **ret_what)
 {
 	/* Any directory will do: what is mounted on it is seen in this namespace only. */
-	static const char stage[] = "/tmp";
+	static const char new_root[] = "/tmp";
 	static const char stage_dev[] = "/tmp/dev";
 	struct trees trees;
 	long root_fd;
@@ -349,10 +349,10 @@ long root_build(struct wire_block *block, const char **ret_what)
 	if (ret < 0)
 		return ret;
 	*ret_what = "/";
-	ret = sys(mount, "root", stage, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=4m");
+	ret = sys(mount, "root", new_root, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=4m");
 	if (ret < 0)
 		return ret;
-	root_fd = sys(openat, AT_FDCWD, stage, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+	root_fd = sys(openat, AT_FDCWD, new_root, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 	if (root_fd < 0)
 		return root_fd;
 	*ret_what = "/proc/self";
@@ -366,7 +366,7 @@ long root_build(struct wire_block *block, const char **ret_what)
 		ret = sys(mkdirat, root_fd, &WIRE_WHOLE[1], 0755);
 	if (ret == 0) {
 		*ret_what = "/";
-		ret = sys(mount, 0, stage, 0, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, 0);
+		ret = sys(mount, 0, new_root, 0, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, 0);
 	}
 	if (ret == 0)
 		ret = sys(fchdir, root_fd);

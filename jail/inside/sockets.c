@@ -53,32 +53,32 @@ static uint32_t swap32(uint32_t value)
 }
 
 /* A request of rtnetlink(7), as far as it is used. */
-struct request {
+struct netlink_message {
 	uint32_t len;
 	uint16_t type, flags;
 	uint32_t sequence, port;
 	uint8_t body[64];
 };
 
-static void put(struct request *request, const void *bytes, size_t len)
+static void put(struct netlink_message *netlink, const void *bytes, size_t len)
 {
-	uint8_t *at = request->body + request->len - 16;
+	uint8_t *at = netlink->body + netlink->len - 16;
 
 	for (size_t i = 0; i < len; i++)
 		at[i] = ((const uint8_t *)bytes)[i];
-	request->len += (uint32_t)len;
+	netlink->len += (uint32_t)len;
 }
 
-static void put_attribute(struct request *request, uint16_t type, uint32_t value)
+static void put_attribute(struct netlink_message *netlink, uint16_t type, uint32_t value)
 {
 	const uint16_t header[2] = { 8, type };
 
-	put(request, header, sizeof(header));
-	put(request, &value, sizeof(value));
+	put(netlink, header, sizeof(header));
+	put(netlink, &value, sizeof(value));
 }
 
 /* Sends it; the kernel's answer is 0 or a negative errno. */
-static long ask(int fd, struct request *request)
+static long ask(int fd, struct netlink_message *netlink)
 {
 	struct {
 		uint8_t header[16];
@@ -87,8 +87,8 @@ static long ask(int fd, struct request *request)
 	} answer;
 	long ret;
 
-	request->flags = 1 | 4 | 0x200 | 0x400; /* request, acknowledge, exclusive, create */
-	ret = sys(write, fd, request, request->len);
+	netlink->flags = 1 | 4 | 0x200 | 0x400; /* request, acknowledge, exclusive, create */
+	ret = sys(write, fd, netlink, netlink->len);
 	if (ret < 0)
 		return ret;
 	ret = sys(read, fd, &answer, sizeof(answer));
@@ -99,28 +99,28 @@ static long ask(int fd, struct request *request)
 
 static long add_address(int fd)
 {
-	struct request request = { .len = 16, .type = 20 /* RTM_NEWADDR */ };
+	struct netlink_message netlink = { .len = 16, .type = 20 /* RTM_NEWADDR */ };
 	const uint8_t message[4] = { INET, 32, 0, 0 };
 	const uint32_t index = LO;
 
-	put(&request, message, sizeof(message));
-	put(&request, &index, sizeof(index));
-	put_attribute(&request, 2 /* IFA_LOCAL */, swap32(EDGE_SELF));
-	put_attribute(&request, 1 /* IFA_ADDRESS */, swap32(EDGE_SELF));
-	return ask(fd, &request);
+	put(&netlink, message, sizeof(message));
+	put(&netlink, &index, sizeof(index));
+	put_attribute(&netlink, 2 /* IFA_LOCAL */, swap32(EDGE_SELF));
+	put_attribute(&netlink, 1 /* IFA_ADDRESS */, swap32(EDGE_SELF));
+	return ask(fd, &netlink);
 }
 
 static long add_route(int fd, uint8_t family)
 {
-	struct request request = { .len = 16, .type = 24 /* RTM_NEWROUTE */ };
+	struct netlink_message netlink = { .len = 16, .type = 24 /* RTM_NEWROUTE */ };
 	/* prefix 0; table local, protocol static, scope host, type local */
 	const uint8_t message[12] = { family, 0, 0, 0, 255, 4, 254, 2 };
 
-	put(&request, message, sizeof(message));
-	put_attribute(&request, 4 /* RTA_OIF */, LO);
+	put(&netlink, message, sizeof(message));
+	put_attribute(&netlink, 4 /* RTA_OIF */, LO);
 	if (family == INET)
-		put_attribute(&request, 7 /* RTA_PREFSRC */, swap32(EDGE_SELF));
-	return ask(fd, &request);
+		put_attribute(&netlink, 7 /* RTA_PREFSRC */, swap32(EDGE_SELF));
+	return ask(fd, &netlink);
 }
 
 static long add_routes(bool needs_v6, const char **ret_what)

@@ -122,17 +122,17 @@ struct wire_message {
 	char detail[64];
 };
 
-/* WIRE_GO of a parked jail: one record, followed by its strings. Offsets are from its start. With it come the descriptors that the
+/* WIRE_GO of a parked jail: this struct, followed by its strings. Offsets are from its start. With it come the descriptors that the
  * program begins with. */
 struct wire_go {
 	struct wire_message message;
-	uint32_t size; /* of the whole record */
+	uint32_t size; /* of the whole message */
 	uint32_t
 	    fds; /* bit 1 << number for each descriptor, in ascending order; numbers up to WIRE_FD_PROGRESS */
 	uint32_t argv, envp;  /* as in the block */
 	uint32_t search_path; /* as in the block */
 };
-#define WIRE_GO_BYTES (96 * 1024) /* of a record: what a socket takes at once */
+#define WIRE_GO_BYTES (96 * 1024) /* of the message: what a socket takes at once */
 #define WIRE_GO_FDS   6
 
 enum wire_kind {
@@ -168,9 +168,9 @@ struct wire_entry {
 };
 
 struct wire_layer {
-	uint32_t source; /* string: host path */
-	uint32_t place;  /* string: where it is attached for the moment */
-	int32_t fd;      /* as of an entry; -1: handed to the launch */
+	uint32_t source;      /* string: host path */
+	uint32_t mount_point; /* string: where it is attached for the moment */
+	int32_t fd;           /* as of an entry; -1: handed to the launch */
 	uint32_t pad;
 	uint64_t dev, ino;
 };

@@ -2,9 +2,9 @@
  * changes: what a run wrote over a directory of the host, as a list that can be looked at, kept, and carried out. Part of the door
  * rootfs.h.
  *
- * Life: changes_read() of an overlay's upper directory when every process of the jail is gone -> changes_encode() into a record, with
+ * Life: changes_read() of an overlay's upper directory when every process of the jail is gone -> changes_encode() into text, with
  * the contents of new and changed files beside it -> later, perhaps in another process: changes_decode(), changes_commit() ->
- * changes_done(). What a record says is judged again where it is carried out. Host side, any thread.
+ * changes_done(). What this text says is judged again where it is carried out. Host side, any thread.
  *
  * A change is of one path. Removed directories are listed with all that was in them; where a file has become a directory, or the
  * other way round, the path is removed and added. The time of a file's content is kept, a run of zeros is written as a hole. Not kept: extended attributes, times
@@ -23,9 +23,9 @@
 #include "rootfs/changes/changes.h"
 #include "base/sha256.h"
 
-#define CHANGES_MAX          100000 /* of a set */
-#define CHANGES_DEPTH_MAX    128
-#define CHANGES_RECORD_BYTES (256u << 20)
+#define CHANGES_MAX        100000 /* of a set */
+#define CHANGES_DEPTH_MAX  128
+#define CHANGES_TEXT_BYTES (256u << 20)
 
 enum change_kind {
 	CHANGE_ADDED,
@@ -85,7 +85,7 @@ struct changes_source {
 void changes_read(const struct changes_source *source, struct changes *ret);
 void changes_done(struct changes *changes);
 
-/* The record. */
+/* The text. */
 char *changes_encode(const struct changes *changes); /* heap; NULL: no memory */
 /* An array of the changes, for people and programs; without what only a commit needs. */
 void changes_write(const struct changes *changes, struct json_writer *w);

@@ -181,7 +181,7 @@ static bool is_done(const struct committing *c, size_t index, int parent_fd, con
 }
 
 /* With `force` only what cannot be done is a conflict. */
-static int check_place(const struct committing *c, size_t index)
+static int check_path(const struct committing *c, size_t index)
 {
 	const struct changes_item *change = &c->changes->items[index];
 	const char *name;
@@ -225,7 +225,7 @@ static int check_all(const struct committing *c)
 		return error_set(c->err, WARDER_ERROR_CONFLICT, field,
 				 "the set is incomplete (%s); name the paths to commit", c->changes->fault);
 	for (size_t i = 0; i < c->changes->count; i++)
-		if (changes_selects(c->selection, &c->changes->items[i]) && check_place(c, i) != 0)
+		if (changes_selects(c->selection, &c->changes->items[i]) && check_path(c, i) != 0)
 			return -1;
 	return 0;
 }

@@ -181,7 +181,7 @@ static int set_path(struct request *request, const char *path, const char *prefi
 static int change_path(struct request *request, const struct flag *flag, const char *value,
 		       struct warder_error *err)
 {
-	const char *place = policy_path_place(value);
+	const char *place = policy_path_explicit_target(value);
 	char source[PATH_MAX];
 	char *real = NULL, *text = NULL;
 	int status = -1;

@@ -329,7 +329,7 @@ static int read_record(struct warder_changes *changes, const char *directory, st
 		return error_set(err, WARDER_ERROR_NOT_FOUND, field,
 				 "%.200s holds no set of changes; \"warder run --changes DIR\" makes one",
 				 directory);
-	if ((uint64_t)st.st_size > CHANGES_RECORD_BYTES)
+	if ((uint64_t)st.st_size > CHANGES_TEXT_BYTES)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
 				 "the record in %.200s is too large", directory);
 	text = malloc((size_t)st.st_size + 1);

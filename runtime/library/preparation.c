@@ -204,7 +204,7 @@ static int check_sources(const struct policy *ceiling, const struct policy *aske
 static int follow_rows(struct policy_strings *rows, struct warder_error *err)
 {
 	for (size_t i = 0; i < rows->count; i++) {
-		const char *place = policy_path_place(rows->items[i]);
+		const char *place = policy_path_explicit_target(rows->items[i]);
 		char source[PATH_MAX], row[2 * PATH_MAX];
 		char *real;
 

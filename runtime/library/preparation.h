@@ -54,7 +54,7 @@ struct preparation_options {
 	uint64_t code_bytes;            /* of the program text, for the receipt; 0: a program */
 	bool builds_image;              /* the jail's user is 0 of the image */
 	const struct jail_joint *joint; /* of the session that is joined, by backend local; or NULL */
-	const char *root;               /* there: rootfs_record() of the session */
+	const char *root;               /* there: rootfs_encode() of the session */
 	bool background;                /* there: what the program leaves running stays */
 	bool beside; /* there: its cgroup is not below the session's, whose limits do not hold for it */
 	char *const *environment; /* of the caller, NULL-terminated; NULL: this process's */

@@ -392,7 +392,7 @@ static int check_places(const struct session_spec *source, const char *root, str
 {
 	struct rootfs rootfs = { 0 };
 	const struct rootfs_entry *entry;
-	int status = rootfs_recall(root, strlen(root), &source->policy, &rootfs, err);
+	int status = rootfs_decode(root, strlen(root), &source->policy, &rootfs, err);
 
 	for (size_t i = 0; i < rootfs.count && status == 0; i++) {
 		entry = &rootfs.entries[i];

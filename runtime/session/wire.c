@@ -115,7 +115,7 @@ static int read_text(int fd, char **ret, struct warder_error *err)
 {
 	size_t len;
 
-	return file_read_open(fd, "the keeper's answer", ROOTFS_RECORD_BYTES, ret, &len, err);
+	return file_read_open(fd, "the keeper's answer", ROOTFS_TEXT_BYTES, ret, &len, err);
 }
 
 /* A keeper answers at once; one that takes its session down has closed the connection before. */

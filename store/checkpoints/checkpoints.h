@@ -5,7 +5,7 @@
  * lock, and is one transaction.
  *
  * put.c writes, read.c reads, limits.c removes what is too much, compare.c tells two states apart, verify.c finds damage and saves what
- * is whole, record.c is one checkpoint.
+ * is whole, checkpoint.c is one checkpoint.
  */
 #ifndef WARDER_STORE_CHECKPOINTS_CHECKPOINTS_H
 #define WARDER_STORE_CHECKPOINTS_CHECKPOINTS_H
@@ -38,7 +38,7 @@ int checkpoints_enter(struct warder_checkpoints *checkpoints, struct warder_erro
 void checkpoints_leave(struct warder_checkpoints *checkpoints);
 int64_t checkpoints_now(const struct warder_checkpoints *checkpoints);
 
-/* ---- record.c ---- */
+/* ---- checkpoint.c ---- */
 int checkpoints_check_thread(const char *thread, struct warder_error *err);
 int checkpoints_check_id(const char *id, const char *field, struct warder_error *err);
 /* Is it JSON within the limits? -1 with *err, field "state". */
@@ -50,7 +50,7 @@ int checkpoints_metadata(const char *text, const char *rollback_from, char **ret
 #define CHECKPOINTS_NEW_ID 40
 void checkpoints_new_id(int64_t now_ms, char ret[CHECKPOINTS_NEW_ID]);
 /* One block of memory with copies of all texts. NULL on want of memory. */
-struct warder_checkpoint *checkpoints_record(const struct warder_checkpoint *from);
+struct warder_checkpoint *checkpoints_copy(const struct warder_checkpoint *from);
 
 /* ---- limits.c: within a transaction ---- */
 int checkpoints_write_limits(struct warder_checkpoints *checkpoints, struct warder_checkpoint_limits *limits,

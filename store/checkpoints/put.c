@@ -11,7 +11,7 @@
 
 /* A checkpoint that is to come, and where it belongs. */
 struct addition {
-	struct warder_checkpoint record; /* id NULL: to be made */
+	struct warder_checkpoint checkpoint; /* id NULL: to be made */
 	int64_t thread_key;
 	int64_t parent_version; /* 0: no parent */
 };
@@ -28,12 +28,12 @@ static int enter_thread(struct warder_checkpoints *checkpoints, struct addition 
 			     "ON CONFLICT (name) DO UPDATE SET version = version + 1 RETURNING key, version",
 			     &stmt, err) != 0)
 		return -1;
-	sqlite3_bind_text(stmt, 1, addition->record.thread, -1, SQLITE_STATIC);
+	sqlite3_bind_text(stmt, 1, addition->checkpoint.thread, -1, SQLITE_STATIC);
 	found = database_step(&checkpoints->db, stmt, err);
 	if (found <= 0)
 		return -1;
 	addition->thread_key = sqlite3_column_int64(stmt, 0);
-	addition->record.version = (uint64_t)sqlite3_column_int64(stmt, 1);
+	addition->checkpoint.version = (uint64_t)sqlite3_column_int64(stmt, 1);
 	/* To its end: only then it is done. */
 	return database_step(&checkpoints->db, stmt, err) < 0 ? -1 : 0;
 }
@@ -55,7 +55,7 @@ static int trim_thread(struct warder_checkpoints *checkpoints, const struct ward
 static int insert(struct warder_checkpoints *checkpoints, const struct addition *addition,
 		  struct warder_error *err)
 {
-	const struct warder_checkpoint *record = &addition->record;
+	const struct warder_checkpoint *checkpoint = &addition->checkpoint;
 	owned_stmt sqlite3_stmt *stmt = NULL;
 
 	if (database_prepare(
@@ -67,17 +67,17 @@ static int insert(struct warder_checkpoints *checkpoints, const struct addition 
 		&stmt, err) != 0)
 		return -1;
 	sqlite3_bind_int64(stmt, 1, addition->thread_key);
-	sqlite3_bind_int64(stmt, 2, (int64_t)record->version);
-	sqlite3_bind_text(stmt, 3, record->id, -1, SQLITE_STATIC);
-	if (record->parent) {
-		sqlite3_bind_text(stmt, 4, record->parent, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(stmt, 2, (int64_t)checkpoint->version);
+	sqlite3_bind_text(stmt, 3, checkpoint->id, -1, SQLITE_STATIC);
+	if (checkpoint->parent) {
+		sqlite3_bind_text(stmt, 4, checkpoint->parent, -1, SQLITE_STATIC);
 		sqlite3_bind_int64(stmt, 5, addition->parent_version);
 	}
-	sqlite3_bind_int64(stmt, 6, record->created_ms);
-	sqlite3_bind_text(stmt, 7, record->metadata, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(stmt, 8, (int64_t)record->state_len);
-	sqlite3_bind_blob64(stmt, 9, record->state, record->state_len, SQLITE_STATIC);
-	sqlite3_bind_text(stmt, 10, record->thread, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(stmt, 6, checkpoint->created_ms);
+	sqlite3_bind_text(stmt, 7, checkpoint->metadata, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(stmt, 8, (int64_t)checkpoint->state_len);
+	sqlite3_bind_blob64(stmt, 9, checkpoint->state, checkpoint->state_len, SQLITE_STATIC);
+	sqlite3_bind_text(stmt, 10, checkpoint->thread, -1, SQLITE_STATIC);
 	switch (sqlite3_step(stmt)) {
 	case SQLITE_DONE:
 		return 0;
@@ -94,32 +94,32 @@ static int insert_with_new_id(struct warder_checkpoints *checkpoints, struct add
 {
 	int taken = 1;
 
-	addition->record.id = id;
+	addition->checkpoint.id = id;
 	for (int i = 0; i < ID_ATTEMPTS && taken > 0; i++) {
-		checkpoints_new_id(addition->record.created_ms, id);
+		checkpoints_new_id(addition->checkpoint.created_ms, id);
 		taken = insert(checkpoints, addition, err);
 	}
 	return taken;
 }
 
-/* 0: *ret is the record without its state; -1 with *err. */
+/* 0: *ret is the checkpoint without its state; -1 with *err. */
 static int insert_as_asked(struct warder_checkpoints *checkpoints, const struct addition *asked,
 			   struct warder_checkpoint **ret, struct warder_error *err)
 {
 	struct addition addition = *asked;
 	char id[CHECKPOINTS_NEW_ID];
-	int taken = addition.record.id ? insert(checkpoints, &addition, err)
-				       : insert_with_new_id(checkpoints, &addition, id, err);
+	int taken = addition.checkpoint.id ? insert(checkpoints, &addition, err)
+					   : insert_with_new_id(checkpoints, &addition, id, err);
 
 	if (taken > 0)
 		return error_set(
 		    err, WARDER_ERROR_CONFLICT, "id",
 		    "there is a checkpoint with the id \"%.128s\" already; name another one, or none",
-		    addition.record.id);
+		    addition.checkpoint.id);
 	if (taken < 0)
 		return -1;
-	addition.record.state = NULL;
-	*ret = checkpoints_record(&addition.record);
+	addition.checkpoint.state = NULL;
+	*ret = checkpoints_copy(&addition.checkpoint);
 	return *ret ? 0 : error_no_memory(err, NULL);
 }
 
@@ -146,16 +146,16 @@ static int add(struct warder_checkpoints *checkpoints, struct addition *addition
 	struct warder_checkpoint_limits limits;
 
 	if (parent) {
-		addition->record.parent = parent->id;
+		addition->checkpoint.parent = parent->id;
 		addition->parent_version = (int64_t)parent->version;
 	}
-	addition->record.created_ms = checkpoints_now(checkpoints);
+	addition->checkpoint.created_ms = checkpoints_now(checkpoints);
 	if (checkpoints_read_limits(checkpoints, &limits, err) != 0 ||
 	    checkpoints_bound(checkpoints, &limits, err) != 0 ||
 	    checkpoints_expire(checkpoints, &limits, err) != 0 ||
 	    enter_thread(checkpoints, addition, err) != 0 ||
 	    trim_thread(checkpoints, &limits, addition->thread_key, err) != 0 ||
-	    database_make_room(&checkpoints->db, addition->record.state_len, err) != 0)
+	    database_make_room(&checkpoints->db, addition->checkpoint.state_len, err) != 0)
 		return -1;
 	return insert_as_asked(checkpoints, addition, ret, err);
 }
@@ -169,13 +169,13 @@ static int put_as_head(struct warder_checkpoints *checkpoints, struct addition *
 	if (database_begin(&checkpoints->db, err) != 0)
 		return -1;
 	failed = checkpoints_verify_small(checkpoints, err) != 0 ||
-		 find_parent(checkpoints, addition->record.thread, parent_id, &parent, err) != 0 ||
+		 find_parent(checkpoints, addition->checkpoint.thread, parent_id, &parent, err) != 0 ||
 		 add(checkpoints, addition, parent, ret, err) != 0;
 	warder_checkpoint_free(parent);
 	return database_end(&checkpoints->db, failed, err);
 }
 
-/* Hand the record on, or free it where there is nobody to take it or nothing was put. */
+/* Hand the checkpoint on, or free it where there is nobody to take it or nothing was put. */
 static int finish(int status, struct warder_checkpoint *made, struct warder_checkpoint **ret)
 {
 	if (status == 0 && ret)
@@ -215,11 +215,11 @@ int warder_checkpoint_put(struct warder_checkpoints *checkpoints, const char *th
 		return -1;
 	status = checkpoints_enter(checkpoints, err);
 	if (status == 0) {
-		struct addition addition = { .record = { .id = options->id,
-							 .thread = thread,
-							 .metadata = metadata,
-							 .state = state,
-							 .state_len = state_len } };
+		struct addition addition = { .checkpoint = { .id = options->id,
+							     .thread = thread,
+							     .metadata = metadata,
+							     .state = state,
+							     .state_len = state_len } };
 
 		status = put_as_head(checkpoints, &addition, options->parent, &made, err);
 		checkpoints_leave(checkpoints);
@@ -232,15 +232,15 @@ int warder_checkpoint_put(struct warder_checkpoints *checkpoints, const char *th
 static int add_again(struct warder_checkpoints *checkpoints, const struct warder_checkpoint *target,
 		     struct warder_checkpoint **ret, struct warder_error *err)
 {
-	struct addition addition = {
-		.record = { .thread = target->thread, .state = target->state, .state_len = target->state_len }
-	};
+	struct addition addition = { .checkpoint = { .thread = target->thread,
+						     .state = target->state,
+						     .state_len = target->state_len } };
 	char *metadata = NULL;
 	int status;
 
 	if (checkpoints_metadata(target->metadata, target->id, &metadata, err) != 0)
 		return -1;
-	addition.record.metadata = metadata;
+	addition.checkpoint.metadata = metadata;
 	status = add(checkpoints, &addition, target, ret, err);
 	free(metadata);
 	return status;

@@ -29,10 +29,10 @@ struct list {
 };
 
 /* The row, verified. NULL with *err. */
-static struct warder_checkpoint *record_of(struct warder_checkpoints *checkpoints, sqlite3_stmt *row,
-					   struct warder_error *err)
+static struct warder_checkpoint *checkpoint_of(struct warder_checkpoints *checkpoints, sqlite3_stmt *row,
+					       struct warder_error *err)
 {
-	struct warder_checkpoint record = {
+	struct warder_checkpoint checkpoint = {
 		.id = (const char *)sqlite3_column_text(row, ID),
 		.thread = (const char *)sqlite3_column_text(row, THREAD),
 		.parent = (const char *)sqlite3_column_text(row, PARENT),
@@ -44,14 +44,15 @@ static struct warder_checkpoint *record_of(struct warder_checkpoints *checkpoint
 	};
 	struct warder_checkpoint *found;
 
-	if (!sqlite3_column_int(row, IS_INTACT) || !record.id || !record.thread || !record.metadata) {
-		checkpoints_damaged(checkpoints, record.thread, record.id, err);
+	if (!sqlite3_column_int(row, IS_INTACT) || !checkpoint.id || !checkpoint.thread ||
+	    !checkpoint.metadata) {
+		checkpoints_damaged(checkpoints, checkpoint.thread, checkpoint.id, err);
 		return NULL;
 	}
 	/* The length that counts is that of what is there. */
-	if (record.state)
-		record.state_len = (size_t)sqlite3_column_bytes(row, STATE);
-	found = checkpoints_record(&record);
+	if (checkpoint.state)
+		checkpoint.state_len = (size_t)sqlite3_column_bytes(row, STATE);
+	found = checkpoints_copy(&checkpoint);
 	if (!found)
 		error_no_memory(err, NULL);
 	return found;
@@ -141,7 +142,7 @@ int checkpoints_find(struct warder_checkpoints *checkpoints, const char *thread,
 	found = database_step(&checkpoints->db, stmt, err);
 	if (found <= 0)
 		return found < 0 ? -1 : not_found(thread, which, err);
-	*ret = record_of(checkpoints, stmt, err);
+	*ret = checkpoint_of(checkpoints, stmt, err);
 	return *ret ? 0 : -1;
 }
 
@@ -274,7 +275,7 @@ static int list_thread(struct warder_checkpoints *checkpoints, const char *threa
 			       : never);
 	sqlite3_bind_int64(stmt, 7, query->limit ? (int64_t)query->limit : LIST_DEFAULT);
 	while ((found = database_step(&checkpoints->db, stmt, err)) > 0) {
-		if (append(list, record_of(checkpoints, stmt, err), err) != 0)
+		if (append(list, checkpoint_of(checkpoints, stmt, err), err) != 0)
 			return -1;
 	}
 	return found;
@@ -334,7 +335,7 @@ static int walk(struct warder_checkpoints *checkpoints, const struct warder_chec
 	sqlite3_bind_text(stmt, 2, first->id, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(stmt, 3, limit ? (int64_t)limit : LIST_DEFAULT);
 	while ((found = database_step(&checkpoints->db, stmt, err)) > 0) {
-		if (append(list, record_of(checkpoints, stmt, err), err) != 0)
+		if (append(list, checkpoint_of(checkpoints, stmt, err), err) != 0)
 			return -1;
 	}
 	return found;

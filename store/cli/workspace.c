@@ -252,12 +252,12 @@ static int put_one(struct workspace *workspace, const char *word, uint32_t mode,
 	const char *equals = strrchr(word, '=');
 	char *source = equals ? strndup(word, (size_t)(equals - word)) : strdup(word);
 	const char *slash = source ? strrchr(source, '/') : NULL;
-	const char *place = equals ? equals + 1 : slash ? slash + 1 : source;
+	const char *name = equals ? equals + 1 : slash ? slash + 1 : source;
 	owned_fd int fd = source ? records_open_file(source, err) : -1;
 	int status = -1;
 
 	if (fd >= 0)
-		status = workspace_put(workspace, place, mode, fd, err);
+		status = workspace_put(workspace, name, mode, fd, err);
 	free(source);
 	return status;
 }

@@ -310,7 +310,7 @@ int warder_event_from_a2a(const char *json, size_t len, struct warder_event **re
 		payload = take_payload(task, event.kind, err);
 	if (payload) {
 		event.payload = payload;
-		*ret = events_record(&event);
+		*ret = events_copy(&event);
 		if (!*ret)
 			error_no_memory(err, NULL);
 	}

@@ -46,7 +46,7 @@ uint64_t events_receivers(const struct warder_events *events);
 /* ---- line.c ---- */
 int events_check(const struct warder_event *event, struct warder_error *err);
 /* One block of memory with copies of all texts. NULL on want of memory. */
-struct warder_event *events_record(const struct warder_event *from);
+struct warder_event *events_copy(const struct warder_event *from);
 /* The payload as one line of JSON, which the caller frees. */
 int events_payload(const char *text, char **ret, struct warder_error *err);
 /* A member that has to be a text, if it is there. -1 with *err. */

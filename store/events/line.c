@@ -85,7 +85,7 @@ int events_payload(const char *text, char **ret, struct warder_error *err)
 }
 
 /* Copy a text to *at, and move *at behind its NUL. */
-static const char *place(char **at, const char *text)
+static const char *put_text(char **at, const char *text)
 {
 	const size_t size = text ? strlen(text) + 1 : 0;
 	char *here = *at;
@@ -97,7 +97,7 @@ static const char *place(char **at, const char *text)
 	return here;
 }
 
-struct warder_event *events_record(const struct warder_event *from)
+struct warder_event *events_copy(const struct warder_event *from)
 {
 	const size_t texts = text_size(from->correlation_id) + text_size(from->topic) +
 			     text_size(from->producer) + text_size(from->consumer) + text_size(from->payload);
@@ -108,11 +108,11 @@ struct warder_event *events_record(const struct warder_event *from)
 		return NULL;
 	at = (char *)(event + 1);
 	*event = *from;
-	event->correlation_id = place(&at, from->correlation_id);
-	event->topic = place(&at, from->topic);
-	event->producer = place(&at, from->producer);
-	event->consumer = place(&at, from->consumer);
-	event->payload = place(&at, from->payload);
+	event->correlation_id = put_text(&at, from->correlation_id);
+	event->topic = put_text(&at, from->topic);
+	event->producer = put_text(&at, from->producer);
+	event->consumer = put_text(&at, from->consumer);
+	event->payload = put_text(&at, from->payload);
 	return event;
 }
 
@@ -233,7 +233,7 @@ int warder_event_parse(const char *json, size_t len, struct warder_event **ret, 
 	/* As strict as publish: what is read can be published again. */
 	if (take_event(value, &event, &payload, err) == 0 && events_payload(payload, &checked, err) == 0) {
 		event.payload = checked;
-		*ret = events_record(&event);
+		*ret = events_copy(&event);
 		if (!*ret)
 			error_no_memory(err, NULL);
 	} else {

@@ -26,11 +26,11 @@ static const char field[] = "recipe";
 
 static bool has_program(const char *name)
 {
-	static const char *const places[] = { "/usr/sbin", "/usr/bin", "/sbin", "/bin" };
+	static const char *const directories[] = { "/usr/sbin", "/usr/bin", "/sbin", "/bin" };
 	char path[128];
 
-	for (size_t i = 0; i < ARRAY_LENGTH(places); i++) {
-		snprintf(path, sizeof(path), "%s/%s", places[i], name);
+	for (size_t i = 0; i < ARRAY_LENGTH(directories); i++) {
+		snprintf(path, sizeof(path), "%s/%s", directories[i], name);
 		if (access(path, X_OK) == 0)
 			return true;
 	}

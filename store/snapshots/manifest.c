@@ -187,7 +187,7 @@ static char *read_bytes(const struct json_value *object, const char *key, const 
 }
 
 /* Below one of the two roots, plain: nothing that this makes can lie elsewhere. */
-static bool is_place(const char *path)
+static bool is_inside(const char *path)
 {
 	struct warder_error ignored;
 	char plain[PATH_MAX];
@@ -265,7 +265,7 @@ static int decode(const struct json_value *object, struct manifest_entry *entry,
 		return damaged("an entry has no type that is known", err);
 	entry->type = (enum manifest_type)kind;
 	entry->path = read_bytes(object, "path", "pathBase64");
-	if (!entry->path || !is_place(entry->path))
+	if (!entry->path || !is_inside(entry->path))
 		return damaged("an entry has no path in the workspace", err);
 	if (!number_of(object, "mode", 07777, &mode) || !read_time(object, &entry->mtime))
 		return damaged("an entry has no mode or no time", err);
@@ -275,7 +275,7 @@ static int decode(const struct json_value *object, struct manifest_entry *entry,
 	if (entry->type == MANIFEST_LINK || entry->type == MANIFEST_HARD_LINK) {
 		entry->target = read_bytes(object, "target", "targetBase64");
 		if (!entry->target || !*entry->target ||
-		    (entry->type == MANIFEST_HARD_LINK && !is_place(entry->target)))
+		    (entry->type == MANIFEST_HARD_LINK && !is_inside(entry->target)))
 			return damaged("a link leads nowhere", err);
 	}
 	if (entry->type == MANIFEST_FILE && blobs_content_read(object, &entry->content, err) != 0)

@@ -47,7 +47,7 @@ struct collecting {
 
 static const struct {
 	const char *name, *path;
-} places[] = {
+} roots[] = {
 	{ "$WORKSPACE_DIR", "" },      { "${WORKSPACE_DIR}", "" }, { "$SKILLS_DIR", "skills" },
 	{ "${SKILLS_DIR}", "skills" }, { "$WORK_DIR", "work" },    { "${WORK_DIR}", "work" },
 	{ "$OUTPUT_DIR", "out" },      { "${OUTPUT_DIR}", "out" }, { WORKSPACE_INSIDE, "" },
@@ -59,11 +59,11 @@ const char *workspace_glob(const char *glob, char *buf)
 	size_t len;
 
 	glob += strspn(glob, " \t\r\n");
-	for (size_t i = 0; i < ARRAY_LENGTH(places); i++) {
-		const size_t n = strlen(places[i].name);
+	for (size_t i = 0; i < ARRAY_LENGTH(roots); i++) {
+		const size_t n = strlen(roots[i].name);
 
-		if (strncmp(glob, places[i].name, n) == 0 && (glob[n] == '/' || !glob[n])) {
-			below = places[i].path;
+		if (strncmp(glob, roots[i].name, n) == 0 && (glob[n] == '/' || !glob[n])) {
+			below = roots[i].path;
 			glob += n + strspn(glob + n, "/");
 			break;
 		}
@@ -269,7 +269,7 @@ static int check_free(struct collecting *c, struct warder_error *err)
 	return 0;
 }
 
-static int place_out(struct workspace *sink, const char *name, int fd, const struct workspace_output *item,
+static int write_out(struct workspace *sink, const char *name, int fd, const struct workspace_output *item,
 		     struct warder_error *err)
 {
 	char plain[PATH_MAX];
@@ -318,7 +318,7 @@ static int copy_out(struct collecting *c, struct workspace_output *item, int fd,
 			c->what->on_bytes(c->what->context, (uint64_t)n);
 	}
 	*ret_more = item->read == most && read(fd, &more, 1) > 0;
-	if (place_out(&sink, name, to_fd, item, err) == 0)
+	if (write_out(&sink, name, to_fd, item, err) == 0)
 		return 0;
 	unlinkat(sink.dir_fd, name, 0);
 	return -1;

@@ -18,7 +18,7 @@ static int failed(const char *what, struct warder_error *err)
 	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "from", errno, "%s", what);
 }
 
-char *workspace_input_place(const char *dst, char *buf)
+char *workspace_input_path(const char *dst, char *buf)
 {
 	char safe[STORE_NAME_MAX];
 
@@ -48,11 +48,11 @@ int workspace_open_host(const char *path, uint64_t flags, struct warder_error *e
 static int open_input(struct workspace *workspace, const struct workspace_input *input, const char *rest,
 		      uint64_t flags, struct warder_error *err)
 {
-	char place[STORE_NAME_MAX + 8];
+	char path[STORE_NAME_MAX + 8];
 	owned_fd int fd =
 	    strcmp(input->mode, "link") == 0
 		? workspace_open_host(input->resolved, *rest ? O_PATH | O_DIRECTORY : flags, err)
-		: path_open_no_links(workspace->dir_fd, workspace_input_place(input->dst, place),
+		: path_open_no_links(workspace->dir_fd, workspace_input_path(input->dst, path),
 				     *rest ? O_PATH | O_DIRECTORY : flags, 0, err);
 
 	return fd < 0 || !*rest ? fd_take(&fd) : path_open_beneath(fd, rest, flags, 0, err);

@@ -149,7 +149,7 @@ static int read_changes(struct patching *p)
 	fd = openat(p->workspace->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return failed(p, name, "cannot be read");
-	status = file_read_open(fd, name, CHANGES_RECORD_BYTES, &text, &len, p->err);
+	status = file_read_open(fd, name, CHANGES_TEXT_BYTES, &text, &len, p->err);
 	if (status == 0)
 		status = changes_decode(text, len, name, &p->changes, p->err);
 	free(text);

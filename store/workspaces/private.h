@@ -28,7 +28,7 @@ int workspace_open_host(const char *path, uint64_t flags, struct warder_error *e
 /* Open what a run would see at a path of the tree (plain): of a read-only input what is mounted there, else what the tree has. */
 int workspace_seen(struct workspace *workspace, const char *path, uint64_t flags, struct warder_error *err);
 /* Where the content of a read-only input lies, relative to the workspace's own directory; buf has STORE_NAME_MAX + 8 bytes. Returns buf. */
-char *workspace_input_place(const char *dst, char *buf);
+char *workspace_input_path(const char *dst, char *buf);
 /* Copy a directory into another one that is empty: files, directories, links as they are. `readable`: by everybody. */
 int workspace_copy_tree(int from_fd, int to_fd, bool readable, struct warder_error *err);
 /* Copy what one descriptor gives to the other, up to its end. 0; -1 with errno. */

@@ -26,17 +26,17 @@ int workspace_own_length(const struct workspace *workspace)
 static int add_mount(struct workspace *workspace, const struct workspace_input *input,
 		     struct workspace_run *ret, size_t at, struct warder_error *err)
 {
-	char place[STORE_NAME_MAX + 8];
+	char path[STORE_NAME_MAX + 8];
 	owned_fd int fd = -1;
 	struct stat st;
 	int length;
 
-	workspace_input_place(input->dst, place);
+	workspace_input_path(input->dst, path);
 	if (strcmp(input->mode, "link") == 0)
 		length = asprintf(&ret->mounts[at], "%s:%s/%s", input->resolved, ret->inside, input->dst);
 	else
 		length = asprintf(&ret->mounts[at], "%.*s/%s:%s/%s", workspace_own_length(workspace),
-				  workspace->path, place, ret->inside, input->dst);
+				  workspace->path, path, ret->inside, input->dst);
 	if (length < 0) {
 		ret->mounts[at] = NULL;
 		return error_no_memory(err, NULL);

@@ -12,11 +12,11 @@
 
 #define LIST_BYTES_MAX ((size_t)64 << 20)
 
-/* Whether one of the two directories holds the other. `granted` is "/directory" or "/directory:/place". */
+/* Whether one of the two directories holds the other. `granted` is "/directory" or "/directory:/target". */
 static bool meets(const char *granted, const char *path)
 {
-	const char *place = strstr(granted, ":/");
-	char *plain = place ? strndup(granted, (size_t)(place - granted)) : strdup(granted);
+	const char *target = strstr(granted, ":/");
+	char *plain = target ? strndup(granted, (size_t)(target - granted)) : strdup(granted);
 	char *real = plain ? realpath(plain, NULL) : NULL;
 	const bool met = real && (path_within(real, path) || path_within(path, real));
 

@@ -190,9 +190,9 @@ static int replace(struct staging *staging, int parent_fd, const char *name, str
 	return store_sync(parent_fd, staging->dst, err);
 }
 
-static int place_beside(struct staging *staging, struct warder_error *err)
+static int move_beside(struct staging *staging, struct warder_error *err)
 {
-	char place[STORE_NAME_MAX + 8];
+	char path[STORE_NAME_MAX + 8];
 	owned_fd int fd = -1;
 
 	if (mkdirat(staging->workspace->dir_fd, "inputs", 0700) != 0 && errno != EEXIST)
@@ -200,10 +200,10 @@ static int place_beside(struct staging *staging, struct warder_error *err)
 	fd = openat(staging->workspace->dir_fd, "inputs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return failed("the directory of inputs cannot be opened", err);
-	return replace(staging, fd, strchr(workspace_input_place(staging->dst, place), '/') + 1, err);
+	return replace(staging, fd, strchr(workspace_input_path(staging->dst, path), '/') + 1, err);
 }
 
-static int place_in_tree(struct staging *staging, struct warder_error *err)
+static int move_into_tree(struct staging *staging, struct warder_error *err)
 {
 	char plain[PATH_MAX];
 	const char *name;
@@ -216,7 +216,7 @@ static int place_in_tree(struct staging *staging, struct warder_error *err)
 }
 
 /* What a run would have had mounted, or will have, is not in the tree. */
-static void clear_place(struct staging *staging)
+static void clear_target(struct staging *staging)
 {
 	struct warder_error ignored;
 	char plain[PATH_MAX];
@@ -335,7 +335,7 @@ static const char *last_component(const struct workspace_source *source)
 	return slash ? slash + 1 : path;
 }
 
-static int choose_place(struct staging *staging, struct warder_error *err)
+static int choose_target(struct staging *staging, struct warder_error *err)
 {
 	char wanted[PATH_MAX];
 	struct workspace_metadata metadata;
@@ -362,13 +362,13 @@ static int stage(struct staging *staging, struct warder_error *err)
 	if (take_content(staging, err) != 0)
 		return -1;
 	if (staging->read_only) {
-		if (!staging->link && place_beside(staging, err) != 0)
+		if (!staging->link && move_beside(staging, err) != 0)
 			return -1;
 		if (staging->known) /* it may have been another kind of thing */
-			clear_place(staging);
+			clear_target(staging);
 		if (workspace_placeholder(staging->workspace, staging->dst, staging->is_directory, err) != 0)
 			return -1;
-	} else if (place_in_tree(staging, err) != 0) {
+	} else if (move_into_tree(staging, err) != 0) {
 		return -1;
 	}
 	if (workspace_metadata_change(staging->workspace, record, staging, err) != 0)
@@ -396,7 +396,7 @@ int workspace_stage(struct workspace *workspace, struct artifacts *artifacts,
 	staging.link = asked->link;
 	staging.read_only = asked->read_only || asked->link;
 	store_new_name(".new-", staging.temporary);
-	if (choose_place(&staging, err) != 0)
+	if (choose_target(&staging, err) != 0)
 		return -1;
 	if ((staging.read_only || staging.mounted) &&
 	    workspace_lock_runs(workspace, LOCK_EX | LOCK_NB, err) != 0)

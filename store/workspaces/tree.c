@@ -180,8 +180,8 @@ int workspace_parent(struct workspace *workspace, const char *path, bool make, c
 /* ---- files ---- */
 
 /* Give a file without a name its place. */
-static int place_file(struct workspace *workspace, const char *name, int fd, uint32_t mode, const char *path,
-		      struct warder_error *err)
+static int name_file(struct workspace *workspace, const char *name, int fd, uint32_t mode, const char *path,
+		     struct warder_error *err)
 {
 	char plain[PATH_MAX];
 	const char *last;
@@ -232,7 +232,7 @@ int workspace_put(struct workspace *workspace, const char *path, uint32_t mode, 
 		unlinkat(workspace->dir_fd, name, 0);
 		return -1;
 	}
-	return place_file(workspace, name, to_fd, mode, path, err);
+	return name_file(workspace, name, to_fd, mode, path, err);
 }
 
 int workspace_put_bytes(struct workspace *workspace, const char *path, uint32_t mode, const char *bytes,
@@ -248,7 +248,7 @@ int workspace_put_bytes(struct workspace *workspace, const char *path, uint32_t 
 		unlinkat(workspace->dir_fd, name, 0);
 		return -1;
 	}
-	return place_file(workspace, name, to_fd, mode, path, err);
+	return name_file(workspace, name, to_fd, mode, path, err);
 }
 
 /* Out of the tree first, so that nobody is at work in what is removed. */

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct rootfs again;
 	char *written, *second;
 
-	if (rootfs_recall(text, size, &policy, &rootfs, &err) < 0) {
+	if (rootfs_decode(text, size, &policy, &rootfs, &err) < 0) {
 		must(err.text[0]);
 		free(text);
 		return 0;
@@ -22,9 +22,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(rootfs.entries[i].target[0] == '/' && rootfs.entries[i].source_fd == -1 &&
 		     (rootfs.entries[i].kind != ROOTFS_OVERLAY ||
 		      rootfs.entries[i].overlay < rootfs.overlay_count));
-	written = rootfs_record(&rootfs);
-	must(written && rootfs_recall(written, strlen(written), &policy, &again, &err) == 0);
-	second = rootfs_record(&again);
+	written = rootfs_encode(&rootfs);
+	must(written && rootfs_decode(written, strlen(written), &policy, &again, &err) == 0);
+	second = rootfs_encode(&again);
 	must(second && strcmp(written, second) == 0);
 	rootfs_done(&again);
 	rootfs_done(&rootfs);

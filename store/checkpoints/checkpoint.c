@@ -107,7 +107,7 @@ void checkpoints_new_id(int64_t now_ms, char ret[CHECKPOINTS_NEW_ID])
 }
 
 /* Copy a text of len bytes to *at, with its NUL, and move *at behind it. */
-static const char *place(char **at, const char *text, size_t len)
+static const char *put_text(char **at, const char *text, size_t len)
 {
 	char *here = *at;
 
@@ -119,25 +119,25 @@ static const char *place(char **at, const char *text, size_t len)
 	return here;
 }
 
-struct warder_checkpoint *checkpoints_record(const struct warder_checkpoint *from)
+struct warder_checkpoint *checkpoints_copy(const struct warder_checkpoint *from)
 {
 	const size_t id = strlen(from->id), thread = strlen(from->thread), metadata = strlen(from->metadata);
 	const size_t parent = from->parent ? strlen(from->parent) : 0;
 	const size_t state = from->state ? from->state_len : 0;
-	struct warder_checkpoint *record =
-	    malloc(sizeof(*record) + id + thread + metadata + parent + state + 5);
+	struct warder_checkpoint *checkpoint =
+	    malloc(sizeof(*checkpoint) + id + thread + metadata + parent + state + 5);
 	char *at;
 
-	if (!record)
+	if (!checkpoint)
 		return NULL;
-	at = (char *)(record + 1);
-	*record = *from;
-	record->id = place(&at, from->id, id);
-	record->thread = place(&at, from->thread, thread);
-	record->metadata = place(&at, from->metadata, metadata);
-	record->parent = place(&at, from->parent, parent);
-	record->state = place(&at, from->state, state);
-	return record;
+	at = (char *)(checkpoint + 1);
+	*checkpoint = *from;
+	checkpoint->id = put_text(&at, from->id, id);
+	checkpoint->thread = put_text(&at, from->thread, thread);
+	checkpoint->metadata = put_text(&at, from->metadata, metadata);
+	checkpoint->parent = put_text(&at, from->parent, parent);
+	checkpoint->state = put_text(&at, from->state, state);
+	return checkpoint;
 }
 
 /* JSON that was checked when it came in. What cannot be read now has been changed by somebody else: null. */

@@ -1,5 +1,5 @@
 /*
- * The record of a root that has been made: what a session mounted at its start, for executions that join it. It is compared with the
+ * The text about a root that has been made: what a session mounted at its start, for executions that join it. It is compared with the
  * kernel's mount table, and says what a ceiling is held against and what an image wants to be started with; of the host nothing is
  * looked at again, where by now another object may have any of these names.
  *
@@ -123,7 +123,7 @@ static void put_image(struct json_writer *w, const struct image *image)
 	free(text);
 }
 
-char *rootfs_record(const struct rootfs *rootfs)
+char *rootfs_encode(const struct rootfs *rootfs)
 {
 	struct json_writer w = { 0 };
 
@@ -417,10 +417,10 @@ static int take(const struct json_value *document, struct rootfs *rootfs, struct
 	return 0;
 }
 
-int rootfs_recall(const char *text, size_t len, const struct policy *policy, struct rootfs *ret,
+int rootfs_decode(const char *text, size_t len, const struct policy *policy, struct rootfs *ret,
 		  struct warder_error *err)
 {
-	const struct json_limits limits = { .max_bytes = ROOTFS_RECORD_BYTES, .max_values = 65536 };
+	const struct json_limits limits = { .max_bytes = ROOTFS_TEXT_BYTES, .max_values = 65536 };
 	struct json_value *document;
 	struct rootfs rootfs = { .terminals = (unsigned int)policy->devices.terminals };
 	struct planning planning = {

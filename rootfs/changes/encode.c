@@ -1,5 +1,5 @@
 /*
- * A record is one JSON document. A path, directory or link text that is no UTF-8 stands in it as hexadecimal digits besides, which
+ * The text of a set is one JSON document. A path, directory or link text that is no UTF-8 stands in it as hexadecimal digits besides, which
  * then count. What is decoded is only shaped as it must be: paths without a way out, known words, bounded numbers.
  */
 #include <stdio.h>
@@ -342,7 +342,7 @@ static int decode(const struct decoding *d, const struct json_value *root, struc
 int changes_decode(const char *text, size_t len, const char *origin, struct changes *ret,
 		   struct warder_error *err)
 {
-	const struct json_limits limits = { .max_bytes = CHANGES_RECORD_BYTES,
+	const struct json_limits limits = { .max_bytes = CHANGES_TEXT_BYTES,
 					    .max_depth = 6,
 					    .max_values = CHANGES_MAX * 24 };
 	const struct decoding d = { .origin = origin, .err = err };

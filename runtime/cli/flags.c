@@ -415,7 +415,7 @@ static const struct flag flags[] = {
 	{ FLAG_CONTEXT_RUN, "--no-wait", NULL, NULL,
 	  "run: refuse the piece of code if another one is running", SWITCH(context.no_wait) },
 	{ FLAG_CONTEXT_FORK, "--keep-seed", NULL, NULL,
-	  "fork: let the generators of random numbers go on as those of the forking context",
+	  "fork: keep the state of the random number generators (default: give them new seeds)",
 	  SWITCH(context.keep_seed) },
 	{ FLAG_CODE, "--stdin", "FILE", NULL,
 	  "the standard input of the code (default: that of this command)", TEXT(code.standard_input) },

@@ -37,9 +37,9 @@ static const struct command commands[] = {
 	  "rust c c++ "
 	  "java\n"
 	  "wasm command; a language must be installed in the jail's view.\n"
-	  "Exit status: as of \"warder run\"; 125 also if the code does not compile.\n",
+	  "Exit status: the same as \"warder run\"; 125 also if the code does not compile.\n",
 	  "echo 'print(6 * 7)' | warder code --language python -", code_command },
-	{ "tool", FLAG_TOOL, "tool [FLAG...]", "read requests to run code as JSON, and print results as JSON",
+	{ "tool", FLAG_TOOL, "tool [FLAG...]", "run code from JSON requests, and print JSON results",
 	  "Reads one request, or with --stream one from each line. Prints each result on a line. A request:\n"
 	  "{\"language\": \"python\", \"code\": \"print(6 * 7)\"}\n"
 	  "The flags set the policy of all requests. A request may not ask for more.\n"
@@ -63,7 +63,7 @@ static const struct command commands[] = {
 	{ "scan", FLAG_SCAN, "scan [FLAG...] FILE|-",
 	  "find dangerous operations in a piece of code, without running it",
 	  "The result is advice: it prevents nothing, and code can hide an operation from the scan.\n"
-	  "Exit status: 0 allow, 1 review or deny, 125 refused or failed.\n",
+	  "Exit status: 0 allow, 1 review or deny, 125 if Warder refused or failed.\n",
 	  "echo 'print(1)' | warder scan --language python -", scan_command },
 	{ "judge", FLAG_JUDGE, "judge [FLAG...] [FILE] | judge --cases DIR [FLAG...] FILE [ARGUMENT...]",
 	  "run a program on many inputs, and compare its output with the expected output",
@@ -78,7 +78,7 @@ static const struct command commands[] = {
 	  "  tokens     word by word, with any blanks between the words\n"
 	  "  float:E    as tokens, but a number may differ by E, or by E times the expected number\n"
 	  "  none       not at all\n"
-	  "Exit status: 0 if every case is accepted, 1 if a case is not, 125 if refused or failed.\n",
+	  "Exit status: 0 if every case is accepted, 1 if a case is not, 125 if Warder refused or failed.\n",
 	  "echo '{\"language\": \"bash\", \"code\": \"cat\", \"cases\": [{\"stdin\": \"1\", \"expected\": "
 	  "\"1\"}]}' | "
 	  "warder judge",
@@ -103,10 +103,10 @@ static const struct command commands[] = {
 	  "       warder session list [--json]                             list the sessions\n"
 	  "       warder session status NAME [--json]                      show one session\n"
 	  "       warder session stop NAME | --all                         end one, or all of the user\n"
-	  "       warder session restart NAME [--json]                     end and start it, without its "
+	  "       warder session restart NAME [--json]                     start it again, without its "
 	  "files\n"
-	  "       warder session pause NAME | resume NAME                  freeze its processes; let them go "
-	  "on\n"
+	  "       warder session pause NAME | resume NAME                  freeze its processes, or let them "
+	  "go on\n"
 	  "       warder session extend NAME TIME                          add TIME to its lifetime\n"
 	  "       warder session copy SOURCE NAME                          start a copy of SOURCE and its "
 	  "files\n"
@@ -122,7 +122,8 @@ static const struct command commands[] = {
 	  "The flags of exec may narrow the policy of the session, and set other variables or another "
 	  "working\n"
 	  "directory. read, write, list, cp and patch have the rights of the session's programs.\n"
-	  "Exit status: exec: as of \"warder run\"; status: 1 if the session does not run; else 0, or 125 "
+	  "Exit status: exec: the same as \"warder run\"; status: 1 if the session does not run; else 0, or "
+	  "125 "
 	  "if refused\nor failed.\n",
 	  "warder session start work && warder session exec work -- sh -c 'date > /tmp/a' && warder session "
 	  "exec work -- cat /tmp/a && warder session stop work",
@@ -134,13 +135,13 @@ static const struct command commands[] = {
 	  "run gives the context a piece of code. One piece runs at a time; others wait. If the "
 	  "context NAME\n"
 	  "reports a value or an error, run prints it as \"NAME: VALUE\". The flags of create\n"
-	  "may only narrow the session's policy; limits.wallTime is the longest time of a piece. ctrl-c "
+	  "may only narrow the session's policy; limits.wallTime limits the time of each piece. ctrl-c "
 	  "interrupts\n"
 	  "the piece, and the context stays. Languages: python javascript typescript r bash.\n"
-	  "fork makes a second Python context of the same state, in the same jail.\n"
+	  "fork makes a second Python context with the same state, in the same jail.\n"
 	  "Exit status of run: 0; 1 the piece ended with an error; 124 out of time; 130 interrupted; 137 the "
 	  "context\n"
-	  "was killed; 125 refused or failed.\n",
+	  "was killed; 125 if Warder refused or failed.\n",
 	  "warder session start work && warder context create work py && warder context run work py -c 'x = "
 	  "6' && "
 	  "warder context run work py -c 'x * 7'; warder session stop work",
@@ -154,7 +155,7 @@ static const struct command commands[] = {
 	  "Prints the program's standard output to standard output, and its standard error to standard "
 	  "error.\n"
 	  "Warder keeps the last 4 MiB; if output is missing, a message says how much.\n"
-	  "Exit status: 0; 125 refused or failed.\n",
+	  "Exit status: 0; 125 if Warder refused or failed.\n",
 	  "id=$(warder run --detach --keep 1s -- echo hello) && warder wait $id && warder logs $id",
 	  logs_command },
 	{ "attach", FLAG_ATTACH, "attach [FLAG...] ID", "follow an execution, and write to its input",
@@ -162,22 +163,23 @@ static const struct command commands[] = {
 	  "wrote.\n"
 	  "Several terminals may attach to one execution. The keys ctrl-p ctrl-q, or a signal, detach this "
 	  "one:\n"
-	  "the program goes on. Exit status: as of \"warder run\" if the program ended; 0 if the keys "
+	  "the program goes on. Exit status: the same as \"warder run\" if the program ended; 0 if the keys "
 	  "detached;\n"
 	  "128+N if signal N did.\n",
 	  "id=$(warder run --detach --keep 1s -i -- cat) && echo hello | warder attach $id", attach_command },
 	{ "write", FLAG_WRITE, "write [FLAG...] ID", "write standard input to the input of an execution",
 	  "Input from other writers is never mixed into it. The execution must have been started with -i or "
 	  "-t.\n"
-	  "Exit status: 0; 125 refused or failed.\n",
+	  "Exit status: 0; 125 if Warder refused or failed.\n",
 	  "id=$(warder run --detach --keep 1s -i -- cat) && echo hello | warder write --close $id && warder "
 	  "wait $id",
 	  write_command },
 	{ "kill", FLAG_KILL, "kill [-s SIGNAL] ID", "send a signal to the program of an execution",
-	  "Every process in the program's process group gets it. Exit status: 0; 125 refused or failed.\n",
+	  "Every process in the program's process group gets it. Exit status: 0; 125 if Warder refused or "
+	  "failed.\n",
 	  "id=$(warder run --detach --keep 1s -- sleep 20) && warder kill $id", kill_command },
 	{ "wait", FLAG_WAIT, "wait [--json] ID", "wait for the end of an execution",
-	  "Exit status: as of \"warder run\".\n",
+	  "Exit status: the same as \"warder run\".\n",
 	  "id=$(warder run --detach --keep 1s -- true) && warder wait $id", wait_command },
 	{ "serve", FLAG_SERVE,
 	  "serve --local [--idle-timeout TIME] | serve --listen ADDR:PORT [--state DIR] [--config FILE] "
@@ -198,7 +200,7 @@ static const struct command commands[] = {
 	  "them; see warder-serve(1). The sandboxes go on when serve ends, and the next serve takes them "
 	  "over.\n"
 	  "--stop-all: ends these sandboxes, 100 at a time, after serve has ended.\n"
-	  "Exit status: 0 if serve ends by itself or by a signal, 125 if refused or failed.\n",
+	  "Exit status: 0 if serve ends by itself or by a signal, 125 if Warder refused or failed.\n",
 	  "warder serve --local --idle-timeout 1s", serve_command },
 	{ "tenant", FLAG_TENANT,
 	  "tenant add NAME [--scopes LIST] [--expires TIME] [--ceiling FILE] | list [--json] | revoke "
@@ -257,7 +259,8 @@ static const struct command commands[] = {
 	{ "blocks", FLAG_BLOCKS, "blocks [FLAG...] [FILE]", "find code blocks in a model's text",
 	  "Without FILE, or with -, the text is standard input. Prints for each block a line with its\n"
 	  "position in bytes and its language.\n"
-	  "Exit status: 0, also if the text has no code block; 125 if refused or failed; with --run, 1 if a\n"
+	  "Exit status: 0, also if the text has no code block; 125 if Warder refused or failed; with --run, "
+	  "1 if a\n"
 	  "block failed, 124 if a block ran out of time.\n",
 	  "printf '```python\\nprint(1)\\n```\\n' | warder blocks --code 1", blocks_command },
 	{ "format", FLAG_FORMAT, "format [FLAG...] [FILE]",
@@ -267,7 +270,7 @@ static const struct command commands[] = {
 	  "With --extract, FILE or standard input is the text.\n",
 	  "warder run --json -- echo hello | warder format", format_command },
 	{ "data", FLAG_DATA, "data [FLAG...] [FILE]",
-	  "replace each table in a conversation by a file name, and print Python that loads such files",
+	  "replace the tables in a conversation by file names, and print Python code that loads the files",
 	  "Without FILE, or with -, the conversation is standard input:\n"
 	  "{\"messages\": [[{\"text\": \"Look:\"}, {\"mimeType\": \"text/csv\", \"content\": "
 	  "\"a,b\\n1,2\\n\"}]]}\n"

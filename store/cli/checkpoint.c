@@ -520,7 +520,7 @@ const struct command checkpoint_commands[] = {
 	  NULL, rollback_command, true },
 	{ "checkpoint", "compare", "--store --json", "ID ID | THREAD (ID|@VERSION) (ID|@VERSION)", 2, 3,
 	  "print the differences between two states",
-	  "Exit status: 0 if the states are the same, 1 if they differ, 125 if refused or failed.\n",
+	  "Exit status: 0 if the states are the same, 1 if they differ, 125 if Warder refused or failed.\n",
 	  "warder checkpoint compare talk @1 @2", compare_command, true },
 	{ "checkpoint", "delete", "--store --json", "ID | THREAD (ID|@VERSION)", 1, 2, "remove a checkpoint",
 	  NULL, NULL, delete_command, true },

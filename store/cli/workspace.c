@@ -917,7 +917,7 @@ const struct command workspace_commands[] = {
 	  "OUTPUT_DIR and RUN_DIR (a new directory for each run) name directories of the workspace. The "
 	  "flag\n"
 	  "--workspace is refused, and a workspace that --policy names is replaced by this one.\n"
-	  "Exit status: as of \"warder run\".\n",
+	  "Exit status: the same as \"warder run\".\n",
 	  "warder workspace create job-7 && warder workspace run job-7 -- sh -c 'date > $OUTPUT_DIR/now'",
 	  run },
 	{ "workspace", "provision", "--store --json", "MANIFEST", 1, 1, "make a workspace as a manifest says",

@@ -1,6 +1,6 @@
 /*
  * describe: each fact comes from where a run takes it: the table, the operator's settings, capabilities() and check() of the backend,
- * the languages of the policy's view. So what is told here is what a run would meet.
+ * the languages of the policy's view. So the description is true of a run.
  */
 #include "runtime/code/describe.h"
 #include "runtime/code/steps.h"
@@ -137,6 +137,32 @@ static void write_capabilities(const struct policy_capabilities *capabilities, s
 	json_end_object(w);
 }
 
+/* What an agent framework asks of an executor. All of them are false of a backend that cannot start anything here. */
+static void write_abilities(const struct description *description, struct json_writer *w)
+{
+	const struct backend *backend = description->backend;
+	const struct policy_capability *controls = description->capabilities.controls;
+	const bool starts = description->state == DESCRIBE_AVAILABLE && backend->runs != BACKEND_RUNS_NOTHING;
+	const struct {
+		const char *name;
+		bool has;
+	} abilities[] = {
+		{ "structuredOutput", true }, /* descriptor 3 */
+		{ "processExecution", backend->runs == BACKEND_RUNS_ANYTHING },
+		{ "persistentWorkspace", backend->sessions != NULL },
+		{ "interactiveSessions", backend->sessions && controls[POLICY_CONTROL_TERMINALS].enforced },
+		{ "streaming", true }, /* of output, as it is written */
+		{ "readOnlyMount", controls[POLICY_CONTROL_WORKSPACE_READ_ONLY].enforced },
+		{ "maxDiskBytes", controls[POLICY_CONTROL_DISK_TMP].enforced },
+	};
+
+	json_key(w, "abilities");
+	json_begin_object(w);
+	for (size_t i = 0; i < ARRAY_LENGTH(abilities); i++)
+		json_key_bool(w, abilities[i].name, starts && abilities[i].has);
+	json_end_object(w);
+}
+
 void describe_write(const struct description *description, struct json_writer *w)
 {
 	const struct backend *backend = description->backend;
@@ -160,6 +186,7 @@ void describe_write(const struct description *description, struct json_writer *w
 	else
 		json_null(w);
 	json_key_bool(w, "declares", backend->declare != NULL);
+	write_abilities(description, w);
 	write_capabilities(&description->capabilities, w);
 	json_end_object(w);
 }

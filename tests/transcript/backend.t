@@ -22,6 +22,11 @@ $ warder backend describe process | grep -A1 '^  state'
 $ warder backend --json describe builtin | python3 -c 'import json, sys; d = json.load(sys.stdin); print(d["name"], d["isolation"], d["languages"], d["state"], d["autoPlace"], d["declares"], sorted({c["enforced"] for c in d["controls"].values()}))'
 | builtin providerHosted ['python'] off None True [False]
 
+= the abilities that a framework looks for; all are false of a backend that starts nothing
+$ for name in local builtin; do warder backend --json describe $name | python3 -c 'import json, sys; print(" ".join(name + "=" + str(has) for name, has in json.load(sys.stdin)["abilities"].items()))'; done
+| structuredOutput=True processExecution=True persistentWorkspace=True interactiveSessions=True streaming=True readOnlyMount=True maxDiskBytes=True
+| structuredOutput=False processExecution=False persistentWorkspace=False interactiveSessions=False streaming=False readOnlyMount=False maxDiskBytes=False
+
 = for a model: the limits that are enforced, and no others
 + echo '{"enable": ["builtin"]}' > on.json
 $ warder backend --backends on.json --for-model describe builtin; warder backend --timeout 7s --for-model describe process | grep -o 'Limits: 7s of time'

@@ -20,7 +20,7 @@ static const struct backend backends[] = {
 	    .describe =
 		"Programs run in a jail on this host. They see a read-only view of installed programs, a "
 		"private /tmp, and /workspace if one was granted. Limits of time, memory, processes and "
-		"output are kept; what is refused answers with an ordinary error.",
+		"output are enforced; a refused operation fails with an ordinary error.",
 	    .isolation = POLICY_ISOLATION_NAMESPACE_JAIL,
 	    .capabilities = local_capabilities,
 	    .check = local_check,
@@ -59,7 +59,7 @@ static const struct backend backends[] = {
 	},
 	{
 	    .name = "podman",
-	    .summary = "a container by podman's command line, with storage and books of its own",
+	    .summary = "a container by podman's command line, with storage and state of its own",
 	    .describe = CONTAINER_DESCRIBE,
 	    .isolation = POLICY_ISOLATION_CONTAINER_EPHEMERAL,
 	    .capabilities = engine_capabilities,
@@ -83,9 +83,9 @@ static const struct backend backends[] = {
 	    .describe =
 		"Runs WebAssembly modules that export _start and import nothing but WASI preview 1. A module "
 		"sees "
-		"its working directory, /tmp and what was granted, its arguments and environment. It "
+		"its working directory, /tmp and the granted paths, its arguments and environment. It "
 		"makes and follows no symbolic links, and has no "
-		"sockets, no processes and no threads. Memory that would be over its limit is not given; a "
+		"sockets, no processes and no threads. An allocation above the memory limit fails; a "
 		"trap "
 		"ends it with exit status 1.",
 	    .isolation = POLICY_ISOLATION_IN_PROCESS,

@@ -602,11 +602,11 @@ WARDER_API int warder_context_create(struct warder_session *session, const char 
 WARDER_API int warder_context_open(const char *session, const char *name, struct warder_context **ret,
 				   struct warder_error *err);
 WARDER_API const char *warder_context_name(const struct warder_context *context);
-/* Its row of warder_execution_list(), which has for a context also: context (its name), language, pieces, at. The
+/* Its object in warder_execution_list(); that of a context also has context (its name), language, pieces and at. The
  * caller frees it with free(). NULL with *err. */
 WARDER_API char *warder_context_json(const struct warder_context *context, struct warder_error *err);
 
-/* A piece of code, and the wishes of its caller. warder_context_dispatch() and warder_context_wait_for() call the
+/* A piece of code, and how to run it. warder_context_dispatch() and warder_context_wait_for() call the
  * functions, which must not block and must not free the context. */
 struct warder_piece {
 	size_t size; /* sizeof(struct warder_piece) */
@@ -616,7 +616,8 @@ struct warder_piece {
 	uint64_t timeout_us;
 	int at_once; /* 1: if another piece runs, fail with CONFLICT. 0: wait behind it */
 	/* A part of a stream, in order; `offset` counts from the context's first byte. NULL: output is not wanted.
-	 * Non-zero ends the call with EXECUTION_FAILED; the next one goes on behind these bytes. */
+	 * If it returns non-zero, the dispatch or wait fails with EXECUTION_FAILED, and the next one continues after
+	 * these bytes. */
 	int (*on_output)(void *context, enum warder_stream stream, uint64_t offset, const char *bytes,
 			 size_t len);
 	/* The bytes from `from` to `to` of a stream left the keeper's memory before they were read. NULL: not
@@ -647,8 +648,9 @@ struct warder_piece_end {
 	uint64_t bytes[2]; /* that it wrote to standard output and error */
 };
 
-/* Run a piece of code behind those that wait. It is copied. -1: CONFLICT if a piece of this handle has not ended,
- * and as at_once says; INVALID_REQUEST: too long; UNAVAILABLE: the keeper is gone. */
+/* Run a piece of code after the pieces that wait already. The code is copied. -1: CONFLICT if a piece of this handle
+ * has not ended, or if at_once is 1 and another piece runs; INVALID_REQUEST: too long; UNAVAILABLE: the keeper is
+ * gone. */
 WARDER_API int warder_context_begin(struct warder_context *context, const struct warder_piece *piece,
 				    struct warder_error *err);
 /* A descriptor for poll(2), level-triggered: readable when warder_context_dispatch() has something to do. It
@@ -669,8 +671,8 @@ WARDER_API int warder_context_wait_for(struct warder_context *context, uint64_t 
  * CONFLICT: no piece asks. */
 WARDER_API int warder_context_answer(struct warder_context *context, const char *line, size_t len,
 				     struct warder_error *err);
-/* Interrupt the piece that runs, whoever began it, with a signal; it ends soon, and the variables stay. -1:
- * CONFLICT: no piece runs. */
+/* Interrupt the running piece with a signal, also if another handle began it. It ends soon, and the variables stay.
+ * -1: CONFLICT: no piece runs. */
 WARDER_API int warder_context_interrupt(struct warder_context *context, struct warder_error *err);
 /* End the interpreter and start another one of the same name and policy. -1: CONFLICT: a piece of this handle has
  * not ended. */
@@ -826,8 +828,9 @@ struct warder_call {
 	long (*on_input)(void *context, char *bytes, size_t size); /* as in struct warder_command */
 };
 
-/* Start a program that warder_build() made. Continue with warder_wait(), as after warder_launch(). Any number of
- * times, also from several threads at the same time, unless it was built with options->single_use. */
+/* Start a program that warder_build() made. Continue with warder_wait(), as after warder_launch(). A program
+ * can be started any number of times, also by several threads at the same time, unless it was built with
+ * options->single_use. */
 WARDER_API int warder_call(struct warder_program *program, const struct warder_call *call,
 			   struct warder_run **ret, struct warder_error *err);
 /* The structured output of the code as JSON text, or NULL. */
@@ -840,7 +843,7 @@ WARDER_API const char *warder_result_value(const struct warder_result *result);
  * 1: equal; 0: different; -1 with *err: unknown `how`. */
 WARDER_API int warder_compare(const char *how, const char *expected, size_t expected_len, const char *got,
 			      size_t got_len, struct warder_error *err);
-/* The verdict about a run. `same` is the answer of warder_compare(). "accepted", "wrongAnswer", "timeLimit",
+/* The verdict about a run. `same` is the return value of warder_compare(). Returns "accepted", "wrongAnswer", "timeLimit",
  * "memoryLimit", "outputLimit", "runtimeError", "systemError" or "skipped" (cancelled). Never NULL. */
 WARDER_API const char *warder_result_verdict(const struct warder_result *result, int same);
 
@@ -870,8 +873,8 @@ enum warder_pool_empty {
 struct warder_pool_options {
 	size_t size;              /* sizeof(struct warder_pool_options) */
 	unsigned int jails_a_key; /* most jails parked for each key; 0: 4 */
-	unsigned int keys;        /* most keys; a further one replaces the one unused for longest; 0: 16 */
-	unsigned int jails;       /* most jails parked in all; 0: 64 */
+	unsigned int keys;     /* most keys; one more replaces the key that was unused for longest; 0: 16 */
+	unsigned int jails;    /* most jails parked in all; 0: 64 */
 	uint64_t memory_bytes; /* most memory of all parked jails, counted as 448 KiB for each; 0: 64 MiB */
 	uint64_t idle_us;      /* a key that is unused for so long loses its jails; 0: 60 s */
 	enum warder_pool_empty empty;
@@ -883,7 +886,7 @@ struct warder_pool_options {
 	int parts;
 };
 
-/* The purpose that a jail is parked for. A jail is handed out only if tenant, ceiling, cgroup parent, backend, user
+/* The key of a parked jail. A jail is handed out only if tenant, ceiling, cgroup parent, backend, user
  * and policy are those for which it was parked. Four fields of the policy may differ, and take effect at the
  * hand-out: limits.wallTime, output.stdout, output.stderr and environment.set. */
 struct warder_pool_key {
@@ -908,8 +911,8 @@ struct warder_pool_key {
  * INVALID_REQUEST, UNAVAILABLE (no thread). */
 WARDER_API int warder_pool_new(const struct warder_pool_options *options, struct warder_pool **ret,
 			       struct warder_error *err);
-/* Park `count` jails for a key (at most jails_a_key), wait until they are ready, and keep so many from then on. -1
- * with the reason if they cannot be parked. */
+/* Park `count` jails for a key (at most jails_a_key), wait until they are ready, and keep as many ready from
+ * then on. -1 with the reason if they cannot be parked. */
 WARDER_API int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *key,
 				unsigned int count, struct warder_error *err);
 /* Hand a parked jail out. Continue with warder_wait() and warder_run_free(), as after warder_launch(); the jail is

@@ -103,11 +103,6 @@ enum mcp_tool mcp_tool_find(const char *name)
 	return (enum mcp_tool)tool;
 }
 
-const char *mcp_tool_name(enum mcp_tool tool)
-{
-	return tools[tool].name;
-}
-
 /* ---- the schema ---- */
 
 static void write_languages(const struct mcp_facts *facts, struct json_writer *w)

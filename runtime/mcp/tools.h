@@ -50,7 +50,6 @@ struct mcp_facts {
 
 /* Find a tool by its name. MCP_TOOLS: there is none. */
 enum mcp_tool mcp_tool_find(const char *name);
-const char *mcp_tool_name(enum mcp_tool tool);
 /* The member "tools" into the object that is open. */
 void mcp_tools_write(const struct mcp_facts *facts, struct json_writer *w);
 /* The arguments of a call, which may be NULL. wall_time_us: the longest time that a call may set. -1 with *err (INVALID_REQUEST): the field

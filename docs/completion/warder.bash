@@ -29,7 +29,7 @@ _warder()
 	session) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --audit --audit-argv --setup --lifetime --idle-timeout --workspace-id --snapshot-on-stop --capabilities --auto-start --max-bytes --on-existing --background --detach --interactive --keep --grace --terminal --no-input --progress --receipt --backend --backends --json --no-config --help start exec list status stop restart pause resume extend read write cp patch copy' ;;
 	context) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --language --code --timeout --no-wait --no-input --json --no-config --help create list run interrupt restart fork describe delete' ;;
 	ps) flags='--json --help' ;;
-	logs) flags='--follow --from --lines --help' ;;
+	logs) flags='--follow --from --lines --yield --json --help' ;;
 	attach) flags='--detach-keys --no-input --help' ;;
 	write) flags='--close --help' ;;
 	kill) flags='--signal --help' ;;

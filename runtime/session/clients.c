@@ -766,6 +766,16 @@ bool client_push(struct client *client, int fd)
 	       push_piece(client, fd) && push_result(client, fd);
 }
 
+void client_tell_end(struct client *client, int fd, enum session_end end)
+{
+	struct warder_error err = { 0 };
+
+	if (!client_push(client, fd) || !client->owner || client->owned || client->unsent.there)
+		return;
+	session_not_started(end, &err);
+	answer(client, fd, RECORD_START, &err, NULL, -1);
+}
+
 short client_events(const struct client *client)
 {
 	return (short)((client->blocked_us ? POLLOUT : 0) |

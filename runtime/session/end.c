@@ -38,6 +38,12 @@ const char *session_end_text(enum session_end end)
 	return rows[end].text;
 }
 
+int session_not_started(enum session_end end, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
+			 "the program was not started: %s; start it again", session_end_text(end));
+}
+
 void session_tell_end(int fd, enum session_end end)
 {
 	const struct word word = { MAGIC, end };

@@ -179,18 +179,11 @@ static void keep_owner(void *owner)
 {
 }
 
-/* Of a launch under which the session ended. */
-static void tell_failure(void *owner, struct warder_error *err)
+static void keep_failure(void *owner, struct warder_error *err)
 {
-	const struct executions *all = owner;
-
-	if (err->code == WARDER_ERROR_UNAVAILABLE && all->session_end != SESSION_END_NONE)
-		error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
-			  "the program was not started: %s; start it again",
-			  session_end_text(all->session_end));
 }
 
-static const struct library_session of_keeper = { keep_owner, tell_end, tell_failure };
+static const struct library_session of_keeper = { keep_owner, tell_end, keep_failure };
 
 /* The copy of the caller's terminal is to hand on every byte from now on; the program's own does the rest. */
 static void make_raw(int fd)
@@ -497,9 +490,22 @@ static uint64_t finish_held(struct executions *all, uint64_t now)
 	return next;
 }
 
+/* The session ended under its launch, and what ended that is not known yet. */
+static bool waits_for_word(const struct execution *execution)
+{
+	const struct executions *all = execution->all;
+
+	return !execution->run && execution->failure.code == WARDER_ERROR_UNAVAILABLE &&
+	       all->session_end == SESSION_END_NONE && jail_session_has_ended(all->joint, 0);
+}
+
 static void fail(struct execution *execution)
 {
+	const struct executions *all = execution->all;
+
 	let_go(execution);
+	if (execution->failure.code == WARDER_ERROR_UNAVAILABLE && all->session_end != SESSION_END_NONE)
+		session_not_started(all->session_end, &execution->failure);
 	snprintf(execution->end.detail, sizeof(execution->end.detail), "%.500s", execution->failure.text);
 	if (execution->context)
 		keeper_context_ended(execution);
@@ -554,15 +560,20 @@ static void take_over(struct execution *execution)
 	end(execution, NULL, &execution->failure); /* and its jail with it */
 }
 
+static void take_all(struct executions *all)
+{
+	for (size_t i = 0; i < all->count; i++)
+		if (all->items[i]->state == EXECUTION_STARTING && atomic_load(&all->items[i]->launched) &&
+		    !waits_for_word(all->items[i]))
+			take_over(all->items[i]);
+}
+
 static void take_launched(struct executions *all)
 {
 	uint64_t count;
 
-	if (read(all->launched_fd, &count, sizeof(count)) < 0)
-		return;
-	for (size_t i = 0; i < all->count; i++)
-		if (all->items[i]->state == EXECUTION_STARTING && atomic_load(&all->items[i]->launched))
-			take_over(all->items[i]);
+	if (read(all->launched_fd, &count, sizeof(count)) == sizeof(count))
+		take_all(all);
 }
 
 void executions_dispatch(struct executions *all)
@@ -584,6 +595,7 @@ void executions_finish(struct executions *all)
 	struct pollfd ready = { .fd = all->fd, .events = POLLIN };
 
 	finish_held(all, clock_us());
+	take_all(all);
 	while (executions_running(all)) {
 		poll(&ready, 1, FINISH_MS);
 		executions_dispatch(all);

@@ -730,7 +730,8 @@ static void tell_clients(struct keeper *keeper)
 {
 	for (size_t i = 0; i < keeper->connection_count; i++)
 		if (keeper->connections[i].client)
-			client_push(keeper->connections[i].client, keeper->connections[i].fd);
+			client_tell_end(keeper->connections[i].client, keeper->connections[i].fd,
+					keeper->end);
 }
 
 /* Wait until the jail is gone. What does not die is named in *left. */

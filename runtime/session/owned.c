@@ -23,12 +23,6 @@ struct session_run {
 	} stop; /* ready to be sent by a signal handler */
 };
 
-static int not_started(enum session_end end, struct warder_error *err)
-{
-	return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
-			 "the program was not started: %s; start it again", session_end_text(end));
-}
-
 static void prepare_stop(struct session_run *run)
 {
 	struct record record;
@@ -43,7 +37,7 @@ static int start(struct session_run *run, const struct remote_command *command, 
 
 	/* A keeper that answers says why. */
 	if (started > 0)
-		return not_started(SESSION_END_KEEPER, err);
+		return session_not_started(SESSION_END_KEEPER, err);
 	return started < 0 ? -1 : remote_wait_begin(run->remote, true, err);
 }
 

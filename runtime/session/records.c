@@ -99,8 +99,11 @@ int record_send(int fd, const struct record *record, const int *fds, size_t fd_c
 
 int record_receive(int fd, struct record *ret, int ret_fds[RECORD_FDS_MAX], int flags)
 {
-	const ssize_t n = fd_receive(fd, ret, sizeof(*ret), ret_fds, RECORD_FDS_MAX, flags);
+	ssize_t n = fd_receive(fd, ret, sizeof(*ret), ret_fds, RECORD_FDS_MAX, flags);
 
+	/* A peer that has closed its end with an unread record: the kernel reports that once, before it hands out what the peer has sent. */
+	if (n < 0 && errno == ECONNRESET)
+		n = fd_receive(fd, ret, sizeof(*ret), ret_fds, RECORD_FDS_MAX, flags);
 	if (n < 0)
 		return errno == EAGAIN ? 2 : errno == EMSGSIZE || errno == EMFILE ? -1 : 0;
 	if (n == 0 || record_valid(ret, (size_t)n))

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,6 +26,7 @@ struct remote {
 	char id[REMOTE_ID_LENGTH + 1];
 	bool (*gives_up)(
 	    void); /* asked five times a second while an answer takes as long as it takes; or NULL */
+	bool lost; /* the keeper has closed the connection, and said no more */
 	struct record in, out;
 };
 _Static_assert(REMOTE_WRITE_MAX <= RECORD_BODY_MAX, "one record");
@@ -65,20 +65,13 @@ static bool is_readable(const struct remote *remote, int wait_ms)
 	return count > 0;
 }
 
-/* False: the keeper has closed the connection, and everything that it said has been read. */
-static bool is_open(const struct remote *remote)
-{
-	char byte;
-
-	return recv(remote->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) != 0;
-}
-
 /* The next record, and a descriptor that came with it. 0; -1 with *err. */
 static int receive(struct remote *remote, int *ret_fd, struct warder_error *err)
 {
 	int fds[RECORD_FDS_MAX];
 	const int got = record_receive(remote->fd, &remote->in, fds, 0);
 
+	remote->lost = got == 0;
 	if (got == 0)
 		return gone(remote, err);
 	if (got < 0)
@@ -124,6 +117,7 @@ static int ask(struct remote *remote, enum record_type type, uint32_t flags, siz
 		/* What it said before it closed the connection is the reason. */
 		if (is_readable(remote, 0) && take_answer(remote, 0, NULL, err) < 0)
 			return -1;
+		remote->lost = true;
 		return gone(remote, err);
 	}
 	/* A start takes as long as a launch, and input as long as the program does not read. */
@@ -169,6 +163,9 @@ static int connect_as(const char *session, uint32_t flags, struct remote **ret, 
 	if (got == 0) {
 		memset(err, 0, sizeof(*err));
 		got = ask(remote, RECORD_HELLO, flags, 0, NULL, 0, NULL, err);
+		/* It ended meanwhile. */
+		if (got < 0 && flags & RECORD_OWNER && remote->lost)
+			got = 1;
 	}
 	if (got == 0) {
 		*ret = remote;
@@ -467,7 +464,7 @@ int remote_start_owned(struct remote *remote, const struct remote_command *comma
 {
 	if (start_in(remote, command, err) == 0)
 		return 0;
-	return is_open(remote) ? -1 : 1;
+	return remote->lost ? 1 : -1;
 }
 
 /* ---- reading ---- */

@@ -513,8 +513,7 @@ static void tell_failure(void *owner, struct warder_error *err)
 		return;
 	if (end == SESSION_END_NONE)
 		end = session_hear_end(attachment->fd, WORD_WAIT_MS);
-	error_set(err, WARDER_ERROR_UNAVAILABLE, "name", "the program was not started: %s; start it again",
-		  session_end_text(end));
+	session_not_started(end, err);
 }
 
 static const struct library_session of_session = { session_detach, tell_end, tell_failure };

@@ -133,6 +133,8 @@ enum session_end {
 /* In a result, and for people: "the session was stopped". */
 const char *session_end_name(enum session_end end);
 const char *session_end_text(enum session_end end);
+/* Set *err: the session ended before the program was started. Returns -1. */
+int session_not_started(enum session_end end, struct warder_error *err);
 /* To somebody who has joined by that connection; the last that is said there. */
 void session_tell_end(int fd, enum session_end end);
 /* And there: what was said, or that the keeper is gone, at the latest after wait_ms. Any number of times, any thread. */

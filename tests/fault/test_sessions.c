@@ -114,6 +114,14 @@ static pid_t executes(const struct stage *stage, bool background, const char *sc
 	return call(stage, words, false, script, output_fd);
 }
 
+/* Supervised by its caller, so that it ends with that. */
+static pid_t executes_here(const struct stage *stage, const char *script)
+{
+	const char *words[] = { "session", "exec", NAME, "--progress", NULL };
+
+	return call(stage, words, false, script, -1);
+}
+
 static int stops(const struct stage *stage)
 {
 	static const char *const words[] = { "session", "stop", NAME, NULL };
@@ -305,13 +313,13 @@ Test(sessions, exec_killed_at_random_moments, .timeout = 6000)
 	for (int i = 0; i < 2; i++) {
 		const uint64_t begin_us = clock_us();
 
-		cr_assert_eq(ended(executes(stage, false, "true", -1)), 0);
+		cr_assert_eq(ended(executes_here(stage, "true")), 0);
 		usual_us = (long)(clock_us() - begin_us);
 	}
 	stage_take_quiet(stage, &with_session);
 	for (long i = 0; i < kills; i++) {
 		const long after_us = moment(usual_us);
-		pid_t pid = executes(stage, false, scripts[(size_t)i % 4], -1);
+		pid_t pid = executes_here(stage, scripts[(size_t)i % 4]);
 		char label[120];
 		char text[1200];
 

@@ -2,7 +2,7 @@
 
 = the program goes on if its caller is killed, and its output and its end can still be had
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec -- sh -c 'echo begun; until [ -e /tmp/go ]; do sleep 0.05; done; echo end; exit 7' > out & pid=$!; until grep -q begun out; do sleep 0.05; done; kill -9 $pid; wait $pid 2> /dev/null; id=$(warder ps | awk '/ running / { print $1 }'); sh s exec -- touch /tmp/go; warder wait $id; echo $?; cat out; warder wait --json $id | grep -o '"exitCode":7'; warder ps | grep -c "^$id .* exited 7 "; sh s stop
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec -- sh -c 'echo begun; until [ -e /tmp/go ]; do sleep 0.05; done; echo end; exit 7' > out & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; kill -9 $pid; wait $pid 2> /dev/null; id=$(warder ps | awk '/ running / { print $1 }'); sh s exec -- touch /tmp/go; warder wait $id; echo $?; cat out; warder wait --json $id | grep -o '"exitCode":7'; warder ps | grep -c "^$id .* exited 7 "; sh s stop
 | 7
 | begun
 | end
@@ -32,7 +32,7 @@ $ sh s start; printf 'one\ntwo\n' | (sh s exec -- sh -c 'read x; echo got $x'; c
 
 = signals to the caller reach the program; it may end by itself, and what does not is killed after the grace
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start; for how in 'trap "echo heard; exit 5" TERM' 'trap "" TERM'; do sh s exec --grace 500ms -- sh -c "$how; echo begun; while :; do sleep 0.05; done" > out 2> /dev/null & pid=$!; until grep -q begun out; do sleep 0.05; done; kill $pid; wait $pid; echo $?; cat out; done; sh s stop
+$ sh s start; for how in 'trap "echo heard; exit 5" TERM' 'trap "" TERM'; do sh s exec --grace 500ms -- sh -c "$how; echo begun; while :; do sleep 0.05; done" > out 2> /dev/null & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; kill $pid; wait $pid; echo $?; cat out; done; sh s stop
 | 5
 | begun
 | heard
@@ -47,13 +47,13 @@ $ sh s start; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/
 
 = a caller whose keeper is stopped ends after a signal, and says so; the program ends when the keeper goes on
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); sh s exec --grace 100ms -- sh -c 'echo begun; sleep 60' > out & pid=$!; until grep -q begun out; do sleep 0.05; done; kill -STOP $keeper; kill $pid; wait $pid; echo $?; kill -CONT $keeper; for i in $(seq 100); do warder ps | grep -q ' running ' || break; sleep 0.1; done; warder ps | grep -c ' running '; sh s stop
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); sh s exec --grace 100ms -- sh -c 'echo begun; sleep 60' > out & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; kill -STOP $keeper; kill $pid; wait $pid; echo $?; kill -CONT $keeper; for i in $(seq 100); do warder ps | grep -q ' running ' || break; sleep 0.1; done; warder ps | grep -c ' running '; sh s stop
 | 143
 | 0
 
 = a keeper of another version: the caller joins its session and supervises the program itself
 + . "$TOP/tests/transcript/session.sh"; cp "$(command -v warder)" other
-$ export XDG_RUNTIME_DIR=$PWD/rt; ./other session start $(grep -o 'session $word [^ ]*' s | cut -d ' ' -f 3) --prefer limits; sh s exec -- echo by another; sh s exec -- sh -c 'echo begun; sleep 60' > out & pid=$!; until grep -q begun out; do sleep 0.05; done; warder ps | wc -l; kill -9 $pid; wait $pid 2> /dev/null; for i in $(seq 100); do sh s status | grep -q ' 0 at work' && break; sleep 0.1; done; sh s status | grep -o '[0-9]* at work'; sh s stop
+$ export XDG_RUNTIME_DIR=$PWD/rt; ./other session start $(grep -o 'session $word [^ ]*' s | cut -d ' ' -f 3) --prefer limits; sh s exec -- echo by another; sh s exec -- sh -c 'echo begun; sleep 60' > out & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; warder ps | wc -l; kill -9 $pid; wait $pid 2> /dev/null; for i in $(seq 100); do sh s status | grep -q ' 0 at work' && break; sleep 0.1; done; sh s status | grep -o '[0-9]* at work'; sh s stop
 | by another
 | 1
 | 0 at work

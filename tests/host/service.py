@@ -12,6 +12,7 @@ ROOT = os.geteuid() == 0
 work = os.path.realpath(tempfile.mkdtemp(prefix="warder-service-"))
 state = os.path.join(work, "state")
 count = failed = 0
+processes = []
 
 
 def tell(ok, name, why=""):
@@ -43,7 +44,8 @@ def start(passed, env=(), words=(), pid=None, fds="1"):
         os.dup2(9, 3, inheritable=True)
         os.environ.update(dict({"LISTEN_PID": str(pid or os.getpid()), "LISTEN_FDS": fds}, **dict(env)))
         os.execv(WARDER, [WARDER, "serve", "--listen", "inherited", "--state", state] + list(words))
-    return subprocess.Popen(["true"], preexec_fn=before, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, close_fds=False, text=True)
+    processes.append(subprocess.Popen(["true"], preexec_fn=before, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, close_fds=False, text=True))
+    return processes[-1]
 
 
 def listener(address="127.0.0.1", how=socket.SOCK_STREAM):
@@ -180,6 +182,10 @@ try:
     wrong_sockets()
     units()
 finally:
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
     subprocess.run([WARDER, "serve", "--stop-all", "--state", state], capture_output=True)
     shutil.rmtree(work, ignore_errors=True)
 print("1..%d" % count)

@@ -26,12 +26,13 @@
 #include "runtime/library/preparation.h"
 #include "runtime/library/result.h"
 
-#define STACK_BYTES (256u << 10)
-#define WORDS_MAX   65536u
-#define END_WAIT_US UINT64_C(1000000) /* for the word how the session has ended */
-#define FINISH_MS   100
-#define LAUNCH_US   UINT64_C(30000000) /* of an execution with its caller's streams */
-#define EVENTS      32                 /* of one dispatch */
+#define STACK_BYTES  (256u << 10)
+#define WORDS_MAX    65536u
+#define END_WAIT_US  UINT64_C(1000000) /* for the word how the session has ended */
+#define FINISH_MS    100
+#define INIT_WAIT_MS 500                /* for the death of an init that was killed */
+#define LAUNCH_US    UINT64_C(30000000) /* of an execution with its caller's streams */
+#define EVENTS       32                 /* of one dispatch */
 
 int executions_init(struct executions *all, struct warder_error *err)
 {
@@ -306,14 +307,17 @@ static int prepare_and_launch(struct execution *execution, struct warder_error *
 	return 0;
 }
 
-/* A launch takes milliseconds, and may hang in the kernel: it has a thread of its own. */
+/* A launch takes milliseconds, and may hang in the kernel: it has a thread of its own. If the end of the session made it fail, this thread
+ * waits until init is dead: a killed init takes a moment to die, and its death explains the failure. */
 static void *launch(void *arg)
 {
 	struct execution *execution = arg;
 	const uint64_t one = 1;
 	ssize_t n;
 
-	prepare_and_launch(execution, &execution->failure);
+	if (prepare_and_launch(execution, &execution->failure) < 0 &&
+	    execution->failure.code == WARDER_ERROR_UNAVAILABLE)
+		jail_session_has_ended(execution->all->joint, INIT_WAIT_MS);
 	atomic_store(&execution->launched, true);
 	n = write(execution->all->launched_fd, &one, sizeof(one));
 	(void)n; /* a full counter is readable as well */

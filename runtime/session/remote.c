@@ -47,8 +47,8 @@ int remote_draw_id(char ret[REMOTE_ID_LENGTH + 1], struct warder_error *err)
 
 static int gone(const struct remote *remote, struct warder_error *err)
 {
-	return error_set(err, WARDER_ERROR_UNAVAILABLE, "name", "the keeper of session %.64s has ended",
-			 remote->session);
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
+			 "session %.64s does not run any more: its keeper has ended", remote->session);
 }
 
 /* Whether something can be read in time. A signal does not end a wait for an answer. */

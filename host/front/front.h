@@ -138,6 +138,11 @@ void exchange_error(struct exchange *x, unsigned int status, const struct warder
 /* A header of the answer, before it. */
 void exchange_set(struct exchange *x, const char *name, const char *value);
 
+/* The body, which is the caller's from now on; NULL: there is none. */
+char *exchange_take_body(struct exchange *x);
+
+/* False: too many wrong keys came from the address of the client, which was answered. */
+bool exchange_may_show_key(struct exchange *x);
 /* False: the key's tenant has as many requests at a time as it may have. */
 bool exchange_has_room(struct exchange *x);
 
@@ -153,6 +158,9 @@ void exchange_abort(struct exchange *x);
 void exchange_upgrade(struct exchange *x, const char *protocol,
 		      void (*began)(struct exchange *x, int fd, const char *bytes, size_t len));
 void exchange_close(struct exchange *x);
+/* Of another protocol: how many bytes wait for the client. They count as those of a stream, and a client that is too slow loses its connection.
+ * moves: the client has just taken some. */
+void exchange_waits(struct exchange *x, size_t bytes, bool moves);
 /* Whether the connection is encrypted by this server. */
 bool exchange_is_encrypted(const struct exchange *x);
 /* Of ROUTE_PARTS: take no more of the body until `hold` is false. To be called in part() or later. */

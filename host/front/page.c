@@ -184,7 +184,7 @@ static void login(struct exchange *x)
 		exchange_fail(x, 403, "a login needs the header X-Warder-Page");
 		return;
 	}
-	if (exchange_object(x, &document) < 0)
+	if (!exchange_may_show_key(x) || exchange_object(x, &document) < 0)
 		return;
 	x->key_kind = LINK_KEY_TENANT;
 	link_digest(json_member_text(document, "token", ""), x->key);

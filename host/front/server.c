@@ -28,6 +28,7 @@
 #define WRONG_US     UINT64_C(60000000)
 #define ADDRESSES    512
 #define STREAM_BLOCK 8192
+#define VALUES_MAX   131072 /* of a body, some 20 MiB */
 
 struct exchange_http {
 	struct exchange_http *buried; /* front_bury() */
@@ -46,10 +47,12 @@ struct exchange_http {
 	bool suspended; /* the library is not at work on it */
 	bool over;      /* the client is gone */
 	bool streams, ended;
-	bool held; /* no more of the body is taken */
-	char *out; /* owned: bytes of the stream */
+	bool held;  /* no more of the body is taken */
+	bool whole; /* the body has ended */
+	char *out;  /* owned: bytes of the stream */
 	size_t out_at, out_len, out_size;
 	uint64_t since_us; /* that the client has taken nothing of the stream's bytes */
+	uint64_t body_us;  /* when its body began to come */
 };
 
 /* Wrong keys from an address in the current minute. */
@@ -74,6 +77,7 @@ struct server {
 	struct address addresses[ADDRESSES];
 	uint64_t swept_us;
 	size_t waiting; /* bytes of the streams of all exchanges */
+	size_t bodies;  /* bytes of the bodies of all exchanges */
 };
 
 /* ---- what a request says ---- */
@@ -90,10 +94,11 @@ const char *exchange_query(const struct exchange *x, const char *name)
 
 int exchange_object(struct exchange *x, struct json_value **ret)
 {
+	static const struct json_limits limits = { .max_values = VALUES_MAX };
 	struct warder_error err = { 0 };
 	const bool empty = x->body_len == 0;
 
-	if (json_parse(empty ? "{}" : x->body, empty ? 2 : x->body_len, "request", NULL, ret, &err) < 0) {
+	if (json_parse(empty ? "{}" : x->body, empty ? 2 : x->body_len, "request", &limits, ret, &err) < 0) {
 		exchange_error(x, 400, &err);
 		return -1;
 	}
@@ -286,6 +291,20 @@ static void make_way(struct server *server)
 		cut_off(find_slowest(server));
 }
 
+void exchange_waits(struct exchange *x, size_t bytes, bool moves)
+{
+	struct exchange_http *http = x->http;
+	struct server *server = x->front->server;
+
+	if (http->over) /* cut off already */
+		bytes = 0;
+	if (moves || !http->out_size)
+		http->since_us = clock_us();
+	server->waiting = server->waiting - http->out_size + bytes;
+	http->out_size = bytes;
+	make_way(server);
+}
+
 static ssize_t read_stream(void *of, uint64_t at, char *to, size_t most)
 {
 	struct exchange_http *http = of;
@@ -454,6 +473,15 @@ static bool is_locked_out(struct exchange_http *http)
 		address->wrong = 0;
 	}
 	return address->wrong >= http->x.front->welcome.limits.wrong_tokens;
+}
+
+bool exchange_may_show_key(struct exchange *x)
+{
+	if (!is_locked_out(x->http))
+		return true;
+	exchange_set(x, "Retry-After", "60");
+	exchange_fail(x, 429, "too many wrong keys came from this address; try again in a minute");
+	return false;
 }
 
 /* Whether the text is one of the words of a list with blanks between them, whatever the case. */
@@ -659,6 +687,62 @@ static void drop_slow(struct server *server)
 			shutdown(peer->fd, SHUT_RDWR);
 }
 
+/* ---- bodies ---- */
+
+static void release_body(struct exchange_http *http)
+{
+	http->x.front->server->bodies -= http->x.body_len;
+	free(http->x.body);
+	http->x.body = NULL;
+	http->x.body_len = 0;
+}
+
+char *exchange_take_body(struct exchange *x)
+{
+	char *body = x->body;
+
+	x->body = NULL;
+	x->front->server->bodies -= x->body_len;
+	x->body_len = 0;
+	return body;
+}
+
+static void refuse_body(struct exchange_http *http)
+{
+	release_body(http);
+	exchange_set(&http->x, "Retry-After", "1");
+	exchange_fail(&http->x, 503, "too many long bodies are being sent at this time; try again");
+}
+
+/* Of the bodies that still come and are not short, one with at least the average, which began first. */
+static struct exchange_http *find_oldest_body(const struct server *server, size_t is_short)
+{
+	struct exchange_http *oldest = NULL;
+	size_t count = 0, bytes = 0;
+
+	for (const struct exchange_http *one = server->exchanges; one; one = one->next)
+		if (!one->whole && one->x.body_len > is_short) {
+			count++;
+			bytes += one->x.body_len;
+		}
+	for (struct exchange_http *one = server->exchanges; one; one = one->next)
+		if (!one->whole && one->x.body_len > is_short && one->x.body_len >= bytes / count &&
+		    (!oldest || one->body_us < oldest->body_us))
+			oldest = one;
+	return oldest;
+}
+
+/* All bodies share a part of the memory, also those of clients that nobody knows yet. Short ones always fit. */
+static void make_way_for_body(struct server *server)
+{
+	const struct link_limits *limits = &server->front->welcome.limits;
+	struct exchange_http *oldest;
+
+	while (server->bodies > limits->waiting_bytes &&
+	       (oldest = find_oldest_body(server, limits->waiting_bytes / limits->connections / 2)))
+		refuse_body(oldest);
+}
+
 /* ---- the life of an exchange ---- */
 
 static void find_route(struct exchange_http *http)
@@ -674,11 +758,8 @@ static void find_route(struct exchange_http *http)
 			      allowed ? "this path has no such method" : "there is no such path");
 		return;
 	}
-	if (!(x->route->flags & ROUTE_OPEN) && is_locked_out(http)) {
-		exchange_set(x, "Retry-After", "60");
-		exchange_fail(x, 429, "too many wrong keys came from this address; try again in a minute");
+	if (!(x->route->flags & ROUTE_OPEN) && !exchange_may_show_key(x))
 		return;
-	}
 	if (!find_key(x))
 		return;
 	if (!exchange_has_room(x)) {
@@ -735,7 +816,7 @@ static void on_completed(void *of, struct MHD_Connection *connection, void **con
 		MHD_destroy_response(http->response);
 	for (size_t i = 0; i < FRONT_ARGS_MAX; i++)
 		free(http->x.args[i]);
-	free(http->x.body);
+	release_body(http);
 	release(http);
 	front_bury(server->front, http);
 }
@@ -764,9 +845,13 @@ static void add_body(struct exchange_http *http, const char *bytes, size_t len)
 		return;
 	}
 	memcpy(grown + x->body_len, bytes, len);
+	if (!x->body_len)
+		http->body_us = clock_us();
 	x->body = grown;
 	x->body_len += len;
 	grown[x->body_len] = '\0';
+	x->front->server->bodies += len;
+	make_way_for_body(x->front->server);
 }
 
 static enum MHD_Result queue(struct exchange_http *http)
@@ -824,6 +909,7 @@ static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, c
 		return MHD_YES;
 	}
 	set_deadline(connection, UINT64_MAX);
+	http->whole = true;
 	if (http->called && http->x.part && !http->response && !http->queued) {
 		void (*part)(struct exchange * x, const char *bytes, size_t len) = http->x.part;
 

@@ -76,7 +76,7 @@ static void hand_on(struct exchange *x, enum link_call call, uint64_t value)
 	if (exchange_object(x, &document) < 0)
 		return;
 	json_free(document);
-	exchange_ask(x, call, value, x->body_len ? strdup(x->body) : NULL, pass_on);
+	exchange_ask(x, call, value, exchange_take_body(x), pass_on);
 }
 
 static void create_sandbox(struct exchange *x)

@@ -57,7 +57,9 @@ static void shut(struct terminal *terminal)
 
 static void watch(struct terminal *terminal)
 {
-	const bool reads = !terminal->writes && !terminal->closing;
+	/* What it sends may ask for an answer, which it would not take. */
+	const bool reads =
+	    !terminal->writes && !terminal->closing && terminal->out_len - terminal->out_at < FRONT_OUT_MAX;
 	const bool sends = terminal->out_len > terminal->out_at;
 
 	if (terminal->open)
@@ -67,6 +69,8 @@ static void watch(struct terminal *terminal)
 
 static void flush(struct terminal *terminal)
 {
+	bool moves = false;
+
 	while (terminal->open && terminal->out_at < terminal->out_len) {
 		const ssize_t n = send(terminal->socket.fd, terminal->out + terminal->out_at,
 				       terminal->out_len - terminal->out_at, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -78,9 +82,15 @@ static void flush(struct terminal *terminal)
 			return;
 		}
 		terminal->out_at += (size_t)n;
+		moves = true;
 	}
 	if (terminal->out_at == terminal->out_len)
 		terminal->out_at = terminal->out_len = 0;
+	if (!terminal->out_len) {
+		free(terminal->out);
+		terminal->out = NULL;
+	}
+	exchange_waits(terminal->visit.x, terminal->out_len, moves);
 	if (terminal->visit.held && terminal->visit.channel &&
 	    terminal->out_len - terminal->out_at < FRONT_OUT_MAX / 2) {
 		terminal->visit.held = false;

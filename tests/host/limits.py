@@ -116,6 +116,8 @@ def connections():
     tell(found == [401] * 3 + [429], "the settings say how many wrong tokens an address has", found)
     status, _, headers = host.ask("GET", "/v1/host", token)
     tell(status == 429 and headers["Retry-After"].isdigit(), "and the answer when to try again", status)
+    status, _, headers = host.ask("POST", "/page/login", "", {"token": token}, "X-Warder-Page: 1\r\n")
+    tell(status == 429 and headers["Retry-After"].isdigit() and "Set-Cookie" not in headers, "the page's login is locked, too", (status, headers))
     host.end()
 
 
@@ -168,6 +170,15 @@ def front_of(pid):
         below |= more
 
 
+def most_memory(front):
+    """The most memory that a front has had, in MiB; it is gone: endless."""
+    try:
+        with open("/proc/%d/status" % front) as file:
+            return int(file.read().split("VmHWM:")[1].split()[0]) // 1024
+    except OSError:
+        return 1 << 30
+
+
 def slow_streams():
     """Clients that never read fill no more than their part of the front, and end nobody else's stream."""
     host = Host("streams")
@@ -190,10 +201,78 @@ def slow_streams():
     execution = start(other, "for i in $(seq 80); do echo line $i; sleep 0.1; done")
     data = host.ask("GET", "/v1/sandboxes/%s/executions/%s/output" % (box, execution), other)[1]
     tell(b"line 80" in data and b"event: end" in data, "a stream beside 96 that nobody reads comes whole", data[-300:])
-    with open("/proc/%d/status" % front) as file:
-        most = int(file.read().split("VmHWM:")[1].split()[0]) // 1024
+    most = most_memory(front)
     tell(front_of(host.process.pid) == front and most < 48, "and the front lives on, with at most 48 MiB (%d MiB)" % most, (front, most))
     for one in slow:
+        one.close()
+    host.end()
+
+
+def stalled_bodies():
+    """Bodies that do not come to their end, of clients that nobody knows, fill no more than their part of the front."""
+    host = Host("bodies")
+    token = host.tenant("me")
+    front = front_of(host.process.pid)
+    crowd = []
+    for i in range(100):
+        one = host.connect()
+        head = host.request("POST", "/v1/run", "e2b_%040d" % i).replace(b"Content-Length: 0", b"Content-Length: 1048576")
+        one.sendall(head + b" " * (1048576 - 10))
+        crowd.append(one)
+    body = b'{"argv": ["wc", "-c"], "stdin": "%s"}' % (b"x" * 4096)
+    status, data, _ = host.ask("POST", "/v1/run", token, body)
+    tell(status == 200 and data["stdout"]["text"].strip() == "4096", "a request beside 100 stalled bodies of 1 MiB is served", (status, data))
+    tell(front_of(host.process.pid) == front and most_memory(front) < 48, "and the front lives on, with at most 48 MiB", most_memory(front))
+    body = b'{"argv": ["wc", "-c"], "stdin": "%s"}' % (b"x" * 1000000)
+    status, data, _ = host.ask("POST", "/v1/run", token, body)
+    tell(status == 200 and data["stdout"]["text"].strip() == "1000000", "so is a long body that comes to its end", (status, data))
+    crowd[0].sendall(b" " * 10)
+    tell(status_of(crowd[0]) == 503, "one that gave way is refused at its end")
+    for one in crowd:
+        one.close()
+    numbers = b'{"argv": [%s1]}' % (b"1," * 200000)
+    status, data, _ = host.ask("POST", "/v1/run", token, numbers)
+    tell(status == 400 and "values" in data["message"], "a body of more values than the front keeps is refused", (status, data))
+    host.end()
+
+
+def deaf_terminals():
+    """The clients of terminals that ask and never read fill no more than their part of the front."""
+    host = Host("terminals")
+    token, other = host.tenant("me"), host.tenant("other")
+    front = front_of(host.process.pid)
+    box = host.ask("POST", "/v1/sandboxes", token, {"timeoutMs": 120000})[1]["id"]
+    argv = ["sh", "-c", "sleep 2; exec cat /dev/zero"]
+    execution = host.ask("POST", "/v1/sandboxes/%s/executions" % box, token, {"argv": argv, "rows": 25, "columns": 80})[1]["id"]
+    ping = (b"\x89\xfd\0\0\0\0" + b"x" * 125) * 500
+    deaf = []
+    for _ in range(4):
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        one.settimeout(30 * SLOW)
+        one.connect(("127.0.0.1", host.port))
+        one.sendall(host.request("GET", "/v1/sandboxes/%s/executions/%s/terminal" % (box, execution), token,
+                                 more="Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                                      "Sec-WebSocket-Key: MDAwMDAwMDAwMDAwMDAwMA==\r\n"))
+        if status_of(one) != 101:
+            break
+        one.setblocking(False)
+        deaf.append(one)
+    tell(len(deaf) == 4, "four clients show a terminal", len(deaf))
+    sent, blocked = 0, 0
+    while sent < 120 << 20 and blocked < 20 and front_of(host.process.pid) == front:
+        before = sent
+        for one in deaf:
+            try:
+                sent += one.send(ping)
+            except OSError:
+                pass
+        blocked = 0 if sent > before else blocked + 1
+        if blocked:
+            time.sleep(0.1)
+    tell(host.ask("GET", "/v1/host", other)[0] == 200, "another tenant is served meanwhile")
+    tell(front_of(host.process.pid) == front and most_memory(front) < 48, "and the front lives on, with at most 48 MiB", (most_memory(front), sent))
+    for one in deaf:
         one.close()
     host.end()
 
@@ -313,4 +392,4 @@ def settings():
         tell(done.returncode == 125 and word in done.stderr and "settings.json" in done.stderr, "settings are refused: " + text, done.stderr)
 
 
-run_parts((sizes, defaults, connections, broken_requests, sandbox_keys, slow_streams, names, shares, queue, stuck, settings))
+run_parts((sizes, defaults, connections, broken_requests, sandbox_keys, slow_streams, stalled_bodies, deaf_terminals, names, shares, queue, stuck, settings))

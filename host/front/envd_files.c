@@ -162,6 +162,7 @@ static void keep_output(struct file_visit *file, const char *bytes, size_t len)
 	memcpy(grown + file->out_len, bytes, len);
 	file->out_len += len;
 	grown[file->out_len] = '\0';
+	exchange_waits(file->visit.x, file->out_len, true);
 }
 
 /* ---- reading ---- */
@@ -431,7 +432,7 @@ static void reply_own(struct file_visit *file, struct filesystem_entry *entries,
 	exchange_json(file->visit.x, file->service == FILESYSTEM_MAKE_DIR ? 201 : 200, json_take(&w));
 }
 
-static void reply_service(struct file_visit *file)
+static void reply_entries(struct file_visit *file)
 {
 	struct json_writer w = { 0 };
 	long count;
@@ -459,6 +460,15 @@ static void reply_service(struct file_visit *file)
 	json_end_object(&w);
 	free(entries);
 	visit_reply(&file->visit, &w);
+}
+
+/* The answer has what was kept for it. */
+static void reply_service(struct file_visit *file)
+{
+	reply_entries(file);
+	free(file->out);
+	file->out = NULL;
+	file->out_len = 0;
 }
 
 /* ---- what the agent says ---- */

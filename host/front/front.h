@@ -158,8 +158,8 @@ void exchange_abort(struct exchange *x);
 void exchange_upgrade(struct exchange *x, const char *protocol,
 		      void (*began)(struct exchange *x, int fd, const char *bytes, size_t len));
 void exchange_close(struct exchange *x);
-/* Of another protocol: how many bytes wait for the client. They count as those of a stream, and a client that is too slow loses its connection.
- * moves: the client has just taken some. */
+/* Of another protocol, or before an answer: how many bytes are kept for the client. They count as those of a stream, and a client that is too
+ * slow loses its connection. moves: the client, or what is asked for it, goes on. */
 void exchange_waits(struct exchange *x, size_t bytes, bool moves);
 /* Whether the connection is encrypted by this server. */
 bool exchange_is_encrypted(const struct exchange *x);

@@ -28,6 +28,7 @@
 #define WRONG_US     UINT64_C(60000000)
 #define ADDRESSES    512
 #define STREAM_BLOCK 8192
+#define SHORT_BYTES  8192   /* of an answer; longer ones are counted */
 #define VALUES_MAX   131072 /* of a body, some 20 MiB */
 
 struct exchange_http {
@@ -167,15 +168,6 @@ void exchange_set(struct exchange *x, const char *name, const char *value)
 	http->name_count++;
 }
 
-void exchange_bytes(struct exchange *x, unsigned int status, const char *media_type, char *bytes, size_t len)
-{
-	struct MHD_Response *response = MHD_create_response_from_buffer(len, bytes, MHD_RESPMEM_MUST_FREE);
-
-	if (!response)
-		free(bytes);
-	respond(x->http, status, media_type, response);
-}
-
 void exchange_json(struct exchange *x, unsigned int status, char *json)
 {
 	if (json)
@@ -270,7 +262,7 @@ static void cut_off(struct exchange_http *http)
 }
 
 /* Of the streams with at least the average, the one whose client has read nothing for the longest time. */
-static struct exchange_http *find_slowest(const struct server *server)
+static struct exchange_http *find_slowest(const struct server *server, const struct exchange_http *spared)
 {
 	struct exchange_http *slowest = NULL;
 	size_t count = 0;
@@ -278,17 +270,21 @@ static struct exchange_http *find_slowest(const struct server *server)
 	for (const struct exchange_http *one = server->exchanges; one; one = one->next)
 		count += one->out_size > 0;
 	for (struct exchange_http *one = server->exchanges; one; one = one->next)
-		if (one->out_size && one->out_size >= server->waiting / count &&
+		if (one != spared && one->out_size && one->out_size >= server->waiting / count &&
 		    (!slowest || one->since_us < slowest->since_us))
 			slowest = one;
 	return slowest;
 }
 
-/* All streams share a part of the memory. Where they fill it, the slowest client has to give way. */
-static void make_way(struct server *server)
+/* All streams share a part of the memory. Where they fill it, the slowest client has to give way. spared: an answer that has just begun; or
+ * NULL. */
+static void make_way(struct server *server, const struct exchange_http *spared)
 {
-	while (server->waiting > server->front->welcome.limits.waiting_bytes)
-		cut_off(find_slowest(server));
+	struct exchange_http *slowest;
+
+	while (server->waiting > server->front->welcome.limits.waiting_bytes &&
+	       (slowest = find_slowest(server, spared)))
+		cut_off(slowest);
 }
 
 void exchange_waits(struct exchange *x, size_t bytes, bool moves)
@@ -302,7 +298,7 @@ void exchange_waits(struct exchange *x, size_t bytes, bool moves)
 		http->since_us = clock_us();
 	server->waiting = server->waiting - http->out_size + bytes;
 	http->out_size = bytes;
-	make_way(server);
+	make_way(server, NULL);
 }
 
 static ssize_t read_stream(void *of, uint64_t at, char *to, size_t most)
@@ -374,7 +370,7 @@ bool exchange_write(struct exchange *x, const void *bytes, size_t len)
 			http->since_us = clock_us();
 		memcpy(http->out + http->out_len, bytes, len);
 		http->out_len += len;
-		make_way(x->front->server);
+		make_way(x->front->server, NULL);
 	}
 	if (http->queued)
 		wake(http);
@@ -399,6 +395,38 @@ void exchange_hold(struct exchange *x, bool hold)
 	x->http->held = hold;
 	if (!hold)
 		wake(x->http);
+}
+
+/* A long answer counts as a stream does: its client may read it slowly. */
+static struct MHD_Response *counted_response(struct exchange_http *http, char *bytes, size_t len)
+{
+	struct MHD_Response *response;
+
+	release(http);
+	response = MHD_create_response_from_callback(len, STREAM_BLOCK, read_stream, http, NULL);
+	if (!response)
+		return NULL;
+	http->out = bytes;
+	http->out_len = http->out_size = len;
+	http->since_us = clock_us();
+	http->ended = true;
+	http->x.front->server->waiting += len;
+	make_way(http->x.front->server, http);
+	return response;
+}
+
+void exchange_bytes(struct exchange *x, unsigned int status, const char *media_type, char *bytes, size_t len)
+{
+	struct exchange_http *http = x->http;
+	struct MHD_Response *response = NULL;
+
+	if (len <= SHORT_BYTES)
+		response = MHD_create_response_from_buffer(len, bytes, MHD_RESPMEM_MUST_FREE);
+	else if (!http->response && !http->queued && !http->over)
+		response = counted_response(http, bytes, len);
+	if (!response)
+		free(bytes);
+	respond(http, status, media_type, response);
 }
 
 /* ---- another protocol ---- */

@@ -3,7 +3,7 @@
 
 The settings of the operator lower most limits, so that few requests reach them; the defaults are those that `--check` and the manual name.
 """
-import http.client, json, os, socket, subprocess, threading, time
+import http.client, json, os, select, socket, subprocess, threading, time
 
 from lib import SLOW, WARDER, Host, run_parts, tell, until, work
 
@@ -236,6 +236,34 @@ def stalled_bodies():
     host.end()
 
 
+def long_answers():
+    """Long lists of files that a client asks for at once, and does not read, fill no more than their part of the front."""
+    host = Host("answers")
+    token, other = host.tenant("me"), host.tenant("other")
+    front = front_of(host.process.pid)
+    box = host.ask("POST", "/v1/sandboxes", token, {"timeoutMs": 120000})[1]["id"]
+    script = "mkdir /tmp/long && cd /tmp/long && seq -f '%.0f-a-name-with-some-more-letters' 15000 | xargs touch"
+    begun = host.ask("POST", "/v1/sandboxes/%s/executions" % box, token, {"argv": ["sh", "-c", script]})[1]["id"]
+    host.ask("GET", "/v1/sandboxes/%s/executions/%s?wait=1" % (box, begun), token)
+    path = "/v1/sandboxes/%s/directories?path=/tmp/long" % box
+    status, rows, _ = host.ask("GET", path, token)
+    tell(status == 200 and len(rows) == 15000, "a list of 15000 files comes whole", (status, str(rows)[:300]))
+    asked = []
+    for _ in range(60):
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        one.connect(("127.0.0.1", host.port))
+        one.sendall(host.request("GET", path, token))
+        asked.append(one)
+    begun = {one for one in asked if select.select([one], [], [], 60 * SLOW)[0]}
+    tell(len(begun) == 60, "of 60 clients that ask at once, each is answered or cut off", len(begun))
+    tell(host.ask("GET", "/v1/host", other)[0] == 200, "another tenant is served meanwhile")
+    tell(front_of(host.process.pid) == front and most_memory(front) < 60, "and the front lives on, with less than 60 MiB", most_memory(front))
+    for one in asked:
+        one.close()
+    host.end()
+
+
 def deaf_terminals():
     """The clients of terminals that ask and never read fill no more than their part of the front."""
     host = Host("terminals")
@@ -392,4 +420,4 @@ def settings():
         tell(done.returncode == 125 and word in done.stderr and "settings.json" in done.stderr, "settings are refused: " + text, done.stderr)
 
 
-run_parts((sizes, defaults, connections, broken_requests, sandbox_keys, slow_streams, stalled_bodies, deaf_terminals, names, shares, queue, stuck, settings))
+run_parts((sizes, defaults, connections, broken_requests, sandbox_keys, slow_streams, stalled_bodies, long_answers, deaf_terminals, names, shares, queue, stuck, settings))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """api.py: Warder's own API: pieces of code, contexts, files, policies, idempotency keys, terminals, encryption, and the document that describes it, as TAP."""
-import hashlib, json, os, signal, socket, ssl, subprocess, threading, time, urllib.parse, warnings
+import hashlib, json, os, socket, ssl, subprocess, threading, time, urllib.parse, warnings
 
 from lib import SLOW, WARDER, Host, run_parts, tell, until, work
 
@@ -461,8 +461,6 @@ def encryption():
     half.sendall(b"\x16\x03\x01")
     tell(host.ask("GET", "/health")[0] == 204, "a handshake that does not go on holds up nobody")
     half.close()
-    host.process.send_signal(signal.SIGTERM)
-    host.process.wait(60)
     host.end()
     other, other_key = certificate("other")
     public, no_key = os.path.join(work, "public.key"), os.path.join(work, "no.key")

@@ -72,7 +72,14 @@ static const struct command commands[] = {
 	  "{\"language\": \"python\", \"code\": \"print(int(input()) * 2)\",\n"
 	  " \"cases\": [{\"stdin\": \"21\", \"expected\": \"42\"}]}\n"
 	  "With --cases, FILE is the code alone.\n"
-	  "The code is built once. --compare compares output and expected output:\n"
+	  "The code is built once. Each case has a jail of its own, with the limits of the flags; in the "
+	  "document,\n"
+	  "\"timeout\", \"cpuTime\" and \"memory\" of a case, or of \"limits\", can narrow them. The verdict "
+	  "of a "
+	  "case is\n"
+	  "accepted, wrongAnswer, timeLimit, memoryLimit, outputLimit, runtimeError, systemError or "
+	  "skipped.\n"
+	  "--compare compares output and expected output:\n"
 	  "  lines      line by line, without blanks at line ends and without empty lines at the end\n"
 	  "  exact      byte by byte\n"
 	  "  tokens     word by word, with any blanks between the words\n"
@@ -159,13 +166,12 @@ static const struct command commands[] = {
 	  "id=$(warder run --detach --keep 1s -- echo hello) && warder wait $id && warder logs $id",
 	  logs_command },
 	{ "attach", FLAG_ATTACH, "attach [FLAG...] ID", "follow an execution, and write to its input",
-	  "Shows what the program writes from now on; if it has a terminal, also the last 4 MiB that it "
-	  "wrote.\n"
-	  "Several terminals may attach to one execution. The keys ctrl-p ctrl-q, or a signal, detach this "
-	  "one:\n"
-	  "the program goes on. Exit status: the same as \"warder run\" if the program ended; 0 if the keys "
-	  "detached;\n"
-	  "128+N if signal N did.\n",
+	  "Shows the output that Warder has kept (the last 4 MiB), and then what the program writes. If "
+	  "both\n"
+	  "standard input and the input of the program are terminals, earlier output is left out, and the\n"
+	  "program draws its screen again. Several terminals may attach to one execution. The keys\n"
+	  "ctrl-p ctrl-q, or a signal, detach this one: the program goes on. Exit status: the same as\n"
+	  "\"warder run\" if the program ended; 0 if the keys detached; 128+N if signal N did.\n",
 	  "id=$(warder run --detach --keep 1s -i -- cat) && echo hello | warder attach $id", attach_command },
 	{ "write", FLAG_WRITE, "write [FLAG...] ID", "write standard input to the input of an execution",
 	  "Input from other writers is never mixed into it. The execution must have been started with -i or "
@@ -210,8 +216,12 @@ static const struct command commands[] = {
 	  "revoke\n"
 	  "makes the token of a tenant invalid and ends the sandboxes of the tenant. A running \"warder "
 	  "serve\n"
-	  "--listen\" with the same --state obeys add and revoke at once. Exit status: 0; 125 refused or "
-	  "failed.\n",
+	  "--listen\" with the same --state obeys add and revoke at once. add --scopes: what the token may "
+	  "do, a\n"
+	  "list of read, sandboxes, run and metrics (default: all but metrics); --expires: the token's "
+	  "lifetime;\n"
+	  "--ceiling: a policy that no sandbox of the tenant may exceed. Exit status: 0, or 125 if Warder\n"
+	  "refused or failed.\n",
 	  "state=$(mktemp -d) && warder tenant add me --state $state && warder tenant revoke me --state "
 	  "$state",
 	  tenant_command },
@@ -274,7 +284,8 @@ static const struct command commands[] = {
 	  "Without FILE, or with -, the conversation is standard input:\n"
 	  "{\"messages\": [[{\"text\": \"Look:\"}, {\"mimeType\": \"text/csv\", \"content\": "
 	  "\"a,b\\n1,2\\n\"}]]}\n"
-	  "Prints the text of the chat with a file name in place of each table, and Python that loads the "
+	  "Prints the text of the chat with a file name in place of each table, and Python code that loads "
+	  "the "
 	  "files.\n"
 	  "It writes no files: --json prints their names and contents, for a caller that puts them into a "
 	  "jail.\n",

@@ -51,7 +51,7 @@ enum warder_error_kind {
 	WARDER_ERROR_REJECTED,  /* refused by the operator's ceiling or settings, or by a scan of code */
 	WARDER_ERROR_NOT_FOUND, /* no such program inside */
 	WARDER_ERROR_CONFLICT,
-	WARDER_ERROR_UNAVAILABLE, /* now or here: a feature, a program, a free place or an answer is missing */
+	WARDER_ERROR_UNAVAILABLE, /* this host lacks a feature or a program, or is busy, or does not answer */
 	WARDER_ERROR_INTERNAL,
 };
 
@@ -338,8 +338,8 @@ WARDER_API int warder_run_dispatch(struct warder_run *run, struct warder_result 
  */
 struct warder_session;
 
-/* What a session grants to its callers. Calls that need another one are REJECTED. A guard against mistakes: the same user can start another
- * session. */
+/* The kinds of calls that a session accepts. Other calls fail (REJECTED). This guards against mistakes, not against
+ * attacks: the same user can start another session. */
 enum warder_session_capability {
 	WARDER_SESSION_SHELL = 1,      /* programs, code, contexts */
 	WARDER_SESSION_FILESYSTEM = 2, /* its files: read, write, list, patch, copy */
@@ -406,8 +406,8 @@ WARDER_API int warder_session_restart(const char *name, const char *program, str
  * session is not paused. */
 WARDER_API int warder_session_pause(const char *name, struct warder_error *err);
 WARDER_API int warder_session_resume(const char *name, struct warder_error *err);
-/* The session ends `us` microseconds later than it would. -1: NOT_FOUND; INVALID_REQUEST: it would last longer than
- * 30 days. */
+/* Add `us` microseconds to the lifetime of a session. -1: NOT_FOUND; INVALID_REQUEST: the lifetime would be longer
+ * than 30 days. */
 WARDER_API int warder_session_extend(const char *name, uint64_t us, struct warder_error *err);
 /* Free the handle. The session goes on. */
 WARDER_API void warder_session_free(struct warder_session *session);
@@ -454,12 +454,12 @@ struct warder_execution_command {
 	/* > 0: descriptor of a terminal, whose settings and size the program's terminal gets; not used after
 	 * warder_execution_start() */
 	int terminal_fd;
-	unsigned int rows, columns; /* its size; 0: that of terminal_fd, or 24 and 80 */
+	unsigned int rows, columns; /* size of the program's terminal; 0: that of terminal_fd, or 24 and 80 */
 	/* a stream with more bytes than this ends the execution, cause "output"; 0: no limit */
 	uint64_t output_max;
 	/* microseconds for which the result and the output are kept after the end; 0: 10 minutes */
 	uint64_t keep_us;
-	const char *id; /* 16 digits (0-9, a-f) that no other execution has; NULL: Warder draws them */
+	const char *id; /* 16 digits (0-9, a-f) that no other execution has; NULL: Warder picks them */
 };
 
 /* Start a program in a session. The ceiling of the session and the one given here hold. *ret belongs to the caller:
@@ -508,8 +508,8 @@ struct warder_attached {
 };
 
 /* Follow an execution with callbacks, from any offset. *attach is copied. If the connection to the keeper breaks,
- * Warder makes it again and goes on at the byte where it was. *ret is filled, or NULL. -1: INVALID_REQUEST if an
- * offset is beyond the bytes that the program has written; CONFLICT if the handle is attached or waits already. */
+ * Warder connects again and goes on at the byte where it was. *ret is filled; ret may be NULL. -1: INVALID_REQUEST if
+ * an offset is beyond the bytes that the program has written; CONFLICT if the handle is attached or waits already. */
 WARDER_API int warder_execution_attach(struct warder_execution *execution, const struct warder_attach *attach,
 				       struct warder_attached *ret, struct warder_error *err);
 /* A descriptor for poll(2) and its relatives, level-triggered, as of warder_run_fd(): readable when
@@ -521,8 +521,9 @@ WARDER_API int warder_execution_fd(struct warder_execution *execution, struct wa
  * keeper has ended, only status and cause. */
 WARDER_API int warder_execution_dispatch(struct warder_execution *execution, struct warder_result **ret,
 					 struct warder_error *err);
-/* The same for at most timeout_us microseconds; UINT64_MAX: until the end. 0: the time is over. It can be called
- * again, also after the end, as long as the keeper keeps the result; each call that returns 1 makes a new *ret. */
+/* As warder_execution_dispatch(), but wait for at most timeout_us microseconds; UINT64_MAX: until the end. 0: the
+ * time is over. It can be called again, also after the end, as long as the keeper keeps the result; each call that
+ * returns 1 makes a new *ret. */
 WARDER_API int warder_execution_wait_for(struct warder_execution *execution, uint64_t timeout_us,
 					 struct warder_result **ret, struct warder_error *err);
 /* Make Warder call on_input again, because it has bytes again or wants to end the input. From any thread or signal
@@ -582,7 +583,7 @@ struct warder_context;
 struct warder_context_options {
 	size_t size; /* sizeof(struct warder_context_options) */
 	const char
-	    *language; /* "python", "javascript", "bash", or another name of one of them; NULL: "python" */
+	    *language; /* "python", "javascript", "typescript", "r", "bash", or an alias; NULL: "python" */
 	/* NULL: the session's policy; else as for warder_session_prepare(). limits.wallTime limits each piece. */
 	const struct warder_policy *policy;
 	/* A second ceiling, in addition to the session's: the session's policy and `policy` must be within it.
@@ -602,8 +603,9 @@ WARDER_API int warder_context_create(struct warder_session *session, const char 
 WARDER_API int warder_context_open(const char *session, const char *name, struct warder_context **ret,
 				   struct warder_error *err);
 WARDER_API const char *warder_context_name(const struct warder_context *context);
-/* Its object in warder_execution_list(); that of a context also has context (its name), language, pieces and at. The
- * caller frees it with free(). NULL with *err. */
+/* The context as a JSON object: the members of warder_execution_list(), and context (its name), language, pieces
+ * (the number begun) and at ("starting", "idle", "busy"; "" after its end). The caller frees it with free(). NULL
+ * with *err. */
 WARDER_API char *warder_context_json(const struct warder_context *context, struct warder_error *err);
 
 /* A piece of code, and how to run it. warder_context_dispatch() and warder_context_wait_for() call the
@@ -663,7 +665,8 @@ WARDER_API int warder_context_fd(struct warder_context *context, struct warder_e
  * runs; otherwise the piece goes on. */
 WARDER_API int warder_context_dispatch(struct warder_context *context, struct warder_piece_end *ret_end,
 				       char **ret_json, struct warder_error *err);
-/* The same for at most timeout_us microseconds; UINT64_MAX: until the end. 0: the time is over. */
+/* As warder_context_dispatch(), but wait for at most timeout_us microseconds; UINT64_MAX: until the end. 0: the time
+ * is over. */
 WARDER_API int warder_context_wait_for(struct warder_context *context, uint64_t timeout_us,
 				       struct warder_piece_end *ret_end, char **ret_json,
 				       struct warder_error *err);
@@ -679,13 +682,13 @@ WARDER_API int warder_context_interrupt(struct warder_context *context, struct w
 WARDER_API int warder_context_restart(struct warder_context *context, struct warder_error *err);
 /* End the interpreter. Returns when it is gone. The handle must still be freed. */
 WARDER_API int warder_context_delete(struct warder_context *context, struct warder_error *err);
-/* Make a branch of a Python context: a second context with the name `branch`, of the same state, by fork(2). It is in the same
- * jail and trust domain. flags: enum warder_fork_flags. *ret belongs to the caller: warder_context_free(). -1:
- * INVALID_REQUEST: the context cannot be forked (another language, processes.spawn false); CONFLICT: not now (a piece
- * runs, it has threads), or the name is in use. */
 enum warder_fork_flags {
 	WARDER_FORK_KEEP_SEED = 1, /* random numbers go on as those of the forking context */
 };
+/* Make a branch of a Python context: a second context with the name `branch` and the same state, by fork(2). Both are
+ * in the same jail and trust domain. flags: enum warder_fork_flags. *ret belongs to the caller:
+ * warder_context_free(). -1: INVALID_REQUEST: the context can never be forked (another language, processes.spawn
+ * false); CONFLICT: it cannot be forked now (a piece runs, it has threads), or the name is in use. */
 WARDER_API int warder_context_fork(struct warder_context *context, const char *branch, unsigned int flags,
 				   struct warder_context **ret, struct warder_error *err);
 /* Free the handle. The context goes on. */
@@ -881,8 +884,8 @@ struct warder_pool_options {
 	uint64_t wait_us; /* with WARDER_POOL_WAIT; 0: 10 s */
 	/* 1: a parked jail may get the network namespace of an ended jail of the same key, if the kernel shows
 	 * nothing in it that differs from a new one: Warder compares files of /proc/net byte for byte. The program
-	 * can see that it is not new by its number. The receipt says so. Only with network mode "none" and as
-	 * root; else it has no effect. 0: each jail gets a new one. */
+	 * can see from the number of the namespace that it is not new. The receipt says so. Only with network mode
+	 * "none" and as root; else it has no effect. 0: each jail gets a new namespace. */
 	int parts;
 };
 

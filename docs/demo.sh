@@ -92,9 +92,9 @@ show "A C program is compiled and run inside" 0 \
 	sh -c 'cc -O2 -o /tmp/primes /workspace/primes.c && /tmp/primes'
 show "A pipeline of the shell" 0 \
 	-- sh -c 'ls /usr/bin | cut -c1 | sort | uniq -c | sort -rn | head -n 3'
-show "A program that takes too much memory is ended" 137 \
+show "A program that takes too much memory is killed" 137 \
 	--memory 64MiB -- python3 -c 'print(len("x" * 10**9))'
-show "A program that does not end is ended" 124 \
+show "A program that runs too long is killed" 124 \
 	--timeout 1s -- sh -c 'echo started; sleep 60 & sleep 60'
 show "The network is not there" 1 \
 	-- python3 -c 'import socket; socket.create_connection(("192.0.2.1", 80), 2)'
@@ -106,7 +106,7 @@ status=$?
 [ "$status" = 125 ] || failed=1
 summary+=$(printf '%-50s exit status %d' "$title" "$status")$'\n'
 
-title="A host that clients of E2B use"
+title="An execution host that speaks E2B's protocol"
 printf '\n%s%s%s\n%s$ warder serve --listen 127.0.0.1:0%s\n' "$bold" "$title" "$plain" "$dim" "$plain"
 "${BASH_SOURCE[0]%/*}/demo-host.sh" "$warder"
 status=$?

@@ -12,7 +12,7 @@ $ echo one | warder artifact save a/b.txt; printf '{}' > f.json; warder artifact
 |            2 f.json@1 application/json
 | 1
 
-= what is no name or version
+= invalid names and versions are refused
 $ for name in '' ../x /x a@x a@0 a@1@2 a@ $'a\nb' $'\377' .; do warder artifact read "$name"; done; warder artifact save a@1 < /dev/null; warder artifact save ../x < /dev/null; warder artifact read gone; echo x | warder artifact save a > /dev/null; warder artifact read a@7; warder artifact list gone
 !~ is empty
 !~ not a relative path
@@ -31,7 +31,7 @@ $ for name in '' ../x /x a@x a@0 a@1@2 a@ $'a\nb' $'\377' .; do warder artifact 
 !~ there is no artifact gone
 ? 125
 
-= content is stored once, and goes with the last that has it
+= equal content is stored once, and removed with the last version that has it
 $ head -c 9000000 /dev/urandom > big; for name in a b c; do warder artifact save $name big > /dev/null; done; test $(du -sk store/artifacts | cut -f1) -lt 9100 && echo once; warder artifact remove a; warder artifact remove b@1; warder artifact read c | cmp - big; warder artifact verify; warder artifact remove c@1; warder artifact list; ls store/artifacts/content; warder artifact remove c
 | once
 | 1 as they were saved
@@ -55,13 +55,13 @@ $ head -c 1001 /dev/zero | warder artifact save a --max-size 1000B; head -c 1000
 ! warder: a is larger than 1000 bytes; nothing is saved
 | a@1
 
-= damage is told
+= damaged content is reported
 $ echo content | warder artifact save a > /dev/null; f=$(echo store/artifacts/content/*); chmod 600 $f; echo cOntent > $f; warder artifact read a; warder artifact verify
 !~ has other bytes: the store is damaged
 !~ a@1: the content .* has other bytes
 ? 125
 
-= a store that is named, and is not there: that is said, and none is made
+= a named store that does not exist is reported, and not made
 + mkdir here
 $ at=$PWD/here/typo; for words in 'artifact list' 'artifact read a' 'artifact verify' 'artifact remove a' 'image list' 'image verify' 'image gc' 'workspace list' 'workspace read a b' 'snapshot list' 'snapshot verify' 'snapshot prune' 'checkpoint threads' 'checkpoint latest a' 'events list' 'events history a' 'events follow a' 'workspace snapshot a' 'workspace resume a'; do warder $words --store $at 2>&1 | grep -c "there is no store at $at" | sed "/^1/d;s/^0/$words/"; done; ls here; warder artifact list --store $at --json | cut -c1-60; echo x | warder artifact save a --store $at; warder artifact list --store $at | grep -o 'a@1'
 | {"status":"rejected","error":{"kind":"notFound","field":"--s
@@ -81,7 +81,7 @@ $ warder artifact take -- a/1 3 '../x' 4 b/2 4 c x 3<1 4<2 | python3 -c 'import 
 !~ write pairs
 ? 125
 
-= a removal waits for those who save, and those who save later wait for it
+= a removal waits for savers that began earlier, and later savers wait for it
 + echo 1 | warder artifact save a > /dev/null; echo 1 | warder artifact save b > /dev/null
 $ saving() { while [ ! -e stop ]; do date +%N | warder artifact save c > /dev/null || echo refused; done; }; for i in 1 2 3; do saving & done; for name in a b; do warder artifact remove $name > /dev/null; echo $?; done; touch stop; wait; warder artifact list | grep -c '^[ab]@'
 | 0

@@ -14,7 +14,7 @@ $ . "$TOP/tests/transcript/detach.sh"; . "$TOP/tests/transcript/screen.sh"; scre
 | ^C
 | in>
 
-= vim goes on while nobody is attached, and is drawn again for who comes back, whatever the size
+= vim goes on while no terminal is attached, and draws its screen again for the next one, at any size
 needs vim
 $ . "$TOP/tests/transcript/detach.sh"; . "$TOP/tests/transcript/screen.sh"; screen 60 8
 > keys 'stty -g > before; id=$(sh d -t vim -u NONE -N /tmp/a); warder attach $id' Enter; see '~'; keys i 'one' Enter 'two'; see two; keys C-p C-q; see 'warder attach'
@@ -38,7 +38,7 @@ $ . "$TOP/tests/transcript/detach.sh"; . "$TOP/tests/transcript/screen.sh"; scre
 | ~
 | -- INSERT --
 
-= keys that detach: others, a part of them, and what does not belong to them goes to the program
+= keys that detach can be chosen; other keys, and a part of the sequence, go to the program
 $ . "$TOP/tests/transcript/detach.sh"; . "$TOP/tests/transcript/screen.sh"; screen
 > keys 'id=$(sh d -t sh -c "stty raw -echo opost; while :; do head -c 1 | od -An -tx1; done"); clear; warder attach --detach-keys ctrl-x,d $id' Enter; sleep 0.5; keys a C-p C-q C-x e; see 65; keys C-x C-x; sleep 0.5; keys d; see 'comes back'; shot | head -n 6; keys 'warder session stop $id' Enter; sleep 0.3
 |  61

@@ -19,7 +19,7 @@ $ warder run --audit log --audit-argv -- echo "$(printf 'a b')" "$(printf '\377'
 ! warder: --audit-argv needs --audit FILE, whose lines then have the arguments
 ? 125
 
-= code, requests, cases and executions of a session have lines, and so has what was refused by the ceiling
+= code, requests, cases and executions of a session have lines, and so have runs that the ceiling refused
 + . "$TOP/tests/transcript/session.sh"
 + warder policy show strict >ceiling
 $ echo 'print(1)' | warder code --audit log --language python - arg; printf '%s\n' '{"id": "a", "identity": "bob", "language": "sh", "code": "true"}' '{"id": "b", "language": "cobol", "code": "x"}' '{' | warder tool --stream --parallel 1 --audit log >out 2>&1; echo '{"language": "sh", "code": "cat", "cases": [{"name": "one", "stdin": "1", "expected": "1"}]}' | warder judge --audit log >out; sh s start; sh s exec --audit log -- true; sh s exec --audit log --timeout 1h -- true; sh s stop; warder run --audit log --ceiling ceiling --timeout 1h -- true; python3 $TOP/tests/lib/results.py command requestIdentity id case language status error.kind error.field <log; grep -c '"session":"' log

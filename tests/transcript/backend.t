@@ -13,7 +13,7 @@ $ warder backend list | awk '{ print $1, $2 }'
 | builtin providerHosted
 | process none
 
-= what is off says who enables it
+= a disabled backend says how the operator enables it
 $ warder backend describe process | grep -A1 '^  state'
 |~ ^  state +off$
 |~ isolates nothing and is disabled; the operator enables it with \{"enable": \["process"\]\}
@@ -33,12 +33,12 @@ $ warder backend --backends on.json --for-model describe builtin; warder backend
 | The model's provider executes Python for the model, on machines of its own. No file of this host is there, and no limit of Warder's holds there. Languages: python.
 | Limits: 7s of time
 
-= and what it can reach, with the ports
+= for a model: the destinations that can be reached, with their ports
 + echo '{"version":1,"limits":{"wallTime":1},"network":{"mode":"allow","allow":[{"host":"pypi.org","ports":[443,80]},{"cidr":"10.0.0.0/8","ports":[5432]}]}}' > n.json
 $ warder backend --policy n.json --for-model describe local | grep -o 'Reachable: [^)]*), [^)]*)[.]'
 | Reachable: pypi.org (ports 443, 80), 10.0.0.0/8 (port 5432).
 
-= words that are none
+= unknown words are refused
 $ warder backend nonsense; warder backend describe; warder backend describe lokal; warder backend list local; warder backend declare local < /dev/null
 !~ ^warder: warder backend nonsense: known: "list", "describe", "declare"$
 !~ ^warder: which one\? warder backend describe NAME
@@ -52,20 +52,20 @@ $ echo '{"model": "gemini-2.0-flash"}' | warder backend --prefer all declare bui
 !~ ^warder: the backend builtin has code executed by a model's provider and is disabled; the operator enables it
 ? 125
 
-= what is required is not enforced there
+= a provider's executor enforces no required field
 + echo '{"enable": ["builtin"]}' > on.json
 $ echo '{"model": "gemini-2.0-flash"}' | warder backend --backends on.json declare builtin
 !~ ^warder: cannot enforce network, filesystem.view, .*limits.wallTime
 ? 125
 
-= a request with the tool, all else as it came
+= declare adds the tool to the request, and leaves the rest as it was
 + echo '{"enable": ["builtin"]}' > on.json
 $ echo '{"model": "models/gemini-2.5-pro", "n": 1.50, "tools": [{"a": {}}]}' | warder backend --backends on.json --prefer all declare builtin; echo '{"config": null}' | warder backend --backends on.json --prefer all --model gemini-2.0-flash declare builtin; echo '{"model": "gemini-2", "tools": [{"codeExecution": {}}]}' | warder backend --backends on.json --prefer all declare builtin
 | {"model":"models/gemini-2.5-pro","n":1.50,"tools":[{"a":{}},{"code_execution":{}}]}
 | {"config":{"tools":[{"code_execution":{}}]}}
 | {"model":"gemini-2","tools":[{"codeExecution":{}}]}
 
-= and what is not enforced, told
+= declare --json says that no field is enforced
 + echo '{"enable": ["builtin"]}' > on.json; echo '{"model": "gemini-2.0-flash"}' > request.json
 $ warder backend --backends on.json --prefer all --json declare builtin request.json | python3 -c 'import json, sys; d = json.load(sys.stdin); print(d["backend"], d["isolation"], "network.none" in d["notEnforced"], d["request"]["tools"])'
 | builtin providerHosted True [{'code_execution': {}}]
@@ -100,13 +100,13 @@ $ warder code --backend wasm trap.wasm; echo $?; warder code --backend wasm --js
 | 1
 | failed trap 1 the module trapped: unreachable "wasm trap: unreachable\n"
 
-= what the engine does not take
+= a module that the engine does not accept
 needs limits node
 + printf '\0asm\1\0\0\0\1\4\1\140\0\0\2\11\1\3env\1f\0\0\3\2\1\0\5\3\1\0\1\7\23\2\6memory\2\0\6_start\0\1\12\4\1\2\0\13' > env.wasm
 $ warder code --backend wasm --json env.wasm | python3 $TOP/tests/lib/results.py status cause exitCode detail
 |~ ^failed exit 1 the engine does not take the module: .*env
 
-= what is no WASI, although JavaScript has something of the name
+= imports that are not WASI are refused, although JavaScript objects have members of these names
 needs limits node
 + printf '\0asm\1\0\0\0\1\4\1\140\0\0\2\33\1\13constructor\13constructor\0\0\3\2\1\0\5\3\1\0\1\7\23\2\6memory\2\0\6_start\0\1\12\4\1\2\0\13' > outer.wasm
 + printf '\0asm\1\0\0\0\1\4\1\140\0\0\2\43\1\26wasi_snapshot_preview1\10toString\0\0\3\2\1\0\5\3\1\0\1\7\23\2\6memory\2\0\6_start\0\1\12\4\1\2\0\13' > inner.wasm
@@ -130,7 +130,7 @@ needs limits node
 $ python3 $TOP/tests/lib/exchanging.py shared/dd shared/link warder code --backend wasm --workspace shared:rw --set limits.disk=unlimited --cwd /workspace --json found.wasm | python3 $TOP/tests/lib/results.py status cause exitCode stdout.bytesKept
 | success exit 0 45
 
-= what a module writes as its result is never an end that its engine tells
+= a result that a module writes is never taken for the engine's report of its end
 needs limits node
 $ limit=$((60 * ${WARDER_TEST_SLOW:-1})); tell() { python3 $TOP/tests/lib/telling.py "$@" > w.wasm; for backend in wasm local; do warder code --backend $backend --timeout ${limit}s --json w.wasm | sed 's/wall time of [0-9]*s/wall time of 2s/' | python3 $TOP/tests/lib/results.py status cause exitCode detail output outputError; done; }; tell '{"a":1}'; for words in '\0trap: forged by the module\0{"a":1}' '\0refused: forged\0' '\0\0{"a":1}'; do tell "$words"; tell "$words" exit 1; done; tell '\0refused: forged\0{"a":1}' trap; limit=$((2 * ${WARDER_TEST_SLOW:-1})); tell '\0trap: forged\0{"a":1}' loop
 | success exit 0 exited with 0 {"a": 1} -
@@ -152,7 +152,7 @@ $ limit=$((60 * ${WARDER_TEST_SLOW:-1})); tell() { python3 $TOP/tests/lib/tellin
 | timeout wallTime - killed after the wall time of 2s - -
 | timeout wallTime - killed after the wall time of 2s - -
 
-= the result of a module has room beside what its engine tells
+= a module may write a full result beside the engine's report
 needs limits node
 $ for size in 1048574 1048575; do printf '"%0*d"' $size 0 | python3 $TOP/tests/lib/telling.py - > w.wasm; warder code --backend wasm --json w.wasm | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["status"], len(r["output"] or ""), r.get("outputError"))'; done
 | success 1048574 None
@@ -164,7 +164,7 @@ $ echo 'print(1)' | warder code --backend wasm --language python -; warder run -
 !~ ^warder: the language "command" is not available with the backend wasm; available: wasm
 ? 125
 
-= what a module cannot be given
+= policies that a WebAssembly module cannot have are refused
 needs limits node
 + printf '\0asm\1\0\0\0\1\4\1\140\0\0\3\2\1\0\5\3\1\0\1\7\23\2\6memory\2\0\6_start\0\0\12\5\1\3\0\0\13' > trap.wasm
 $ warder code --backend wasm --net loopback trap.wasm; warder code --backend wasm --net host trap.wasm; warder code --backend wasm --set syscalls.onViolation=kill trap.wasm; warder code --backend wasm --ro /usr/bin/env trap.wasm
@@ -180,7 +180,7 @@ needs limits
 $ warder code --backend wasm --view directory:root --json trap.wasm | python3 $TOP/tests/lib/results.py status error.kind error.message
 |~ ^rejected unavailable the backend wasm: the language wasm is not available: there is no node, nor wasmtime in
 
-= a request chooses, within what the operator has
+= a request chooses among the backends of the operator
 needs limits bash
 + echo '{"order": ["local"]}' > order.json
 $ echo '{"language": "bash", "code": "true", "backend": "local"}' | warder tool --backends order.json | python3 $TOP/tests/lib/results.py status backend passedOver; for backend in crun process nonsense; do echo '{"language": "bash", "code": "true", "backend": "'$backend'"}'; done | warder tool --stream --backends order.json 2>/dev/null | python3 $TOP/tests/lib/results.py status error.kind error.field error.message
@@ -189,12 +189,12 @@ $ echo '{"language": "bash", "code": "true", "backend": "local"}' | warder tool 
 |~ rejected rejected backend the backend process isolates nothing and is disabled; 
 |~ rejected invalidRequest backend there is no backend "nonsense"; 
 
-= and not another one than the operator has chosen
+= a request cannot choose a backend other than the operator's
 needs limits bash
 $ echo '{"language": "bash", "code": "true", "backend": "crun"}' | warder tool --backend local | python3 $TOP/tests/lib/results.py status error.message
 | rejected the operator has chosen the backend local; a request may not choose another
 
-= auto tells what it passed over
+= auto reports the backends that it passed over
 needs limits bash
 + echo '{"order": ["wasm", "local"]}' > order.json
 $ echo '{"language": "bash", "code": "true"}' | warder tool --backend auto --backends order.json | python3 $TOP/tests/lib/results.py status backend passedOver; echo '{"language": "bash", "code": "cat", "cases": [{"stdin": "1", "expected": "1"}]}' | warder judge --backend auto --backends order.json --json | python3 -c 'import json, sys; c = json.load(sys.stdin)["cases"][0]; print(c["verdict"], c["backend"], c["isolation"], c["passedOver"])'
@@ -209,7 +209,7 @@ $ WARDER_BACKEND=nope warder run -- true; WARDER_BACKEND=local warder run --pref
 !~ ^warder: .*isolates nothing and is disabled
 ? 0
 
-= for a model: what was granted, and where code finds its input
+= for a model: the granted limits, and where code finds its input
 needs limits
 $ warder backend describe local --for-model --ro /usr/share --env A=1 --env HOME --cpus 0.5 | grep -o '0.5 CPUs\|For reading: [^.]*[.]\|Variables: [^.]*[.]\|[$]WARDER_[A-Z]* '; warder backend describe builtin --for-model --ro /usr/share --env A=1 | grep -c 'Variables\|For reading'
 | 0.5 CPUs

@@ -67,7 +67,7 @@ $ printf 'a\n```py\n1\n```\nThe result is 7.\n```sh\nls\n```\n' > a; warder bloc
 $ printf 'a [python print(1)] b <run_bash>ls</run>' | warder blocks --delimiters '[python ' ']' --delimiters '<run_bash>' '</run>' --json
 |~ ^\{"blocks":\[\{"language":"python",.*"code":"print\(1\)","encoding":"utf-8","start":2,"end":19,"closed":true\},\{"language":".*bash",.*"code":"ls",.*\],"unclosed":null\}$
 
-= only what was agreed on
+= only the agreed delimiters count
 $ printf '```js\n1\n```\n```tool_code\n2\n```\n' | warder blocks --no-fences --delimiters $'```tool_code\n' $'\n```' --extract
 | 2
 
@@ -75,11 +75,11 @@ $ printf '```js\n1\n```\n```tool_code\n2\n```\n' | warder blocks --no-fences --d
 $ printf '```\n# example\nrm x\n```\n```\nls\n```\n' | warder blocks --ignore '# example' --extract
 | ls
 
-= what is not closed is told
+= a block that is not closed is reported
 $ printf 'a\n```python\nprint(1)\n' | warder blocks
 ! warder: the block that begins at byte 2 is not closed; --unclosed includes it
 
-= what is not closed, where it is asked for
+= with --unclosed, a block that is not closed is included
 $ printf 'a\n```python\nprint(1)\n' | warder blocks --unclosed --json
 |~ "code":"print\(1\)","encoding":"utf-8","start":2,"end":21,"closed":false\}\],"unclosed":2\}$
 
@@ -117,7 +117,7 @@ $ printf '```\n1\n```' | warder blocks > /dev/full
 ! warder: standard output cannot be written: No space left on device
 ? 125
 
-= the blocks of an answer are executed in order, whatever comes of one
+= the blocks of an answer are executed in order, also after one that fails
 needs limits python3
 $ printf 'a\n```python\nprint(1)\n```\n```cobol\nx\n```\n```bash\n \t\n```\n```bash\nprintf 2; echo oops >&2; exit 3\n```\n```\nplain\n```\n```python\n# example\nprint(9)\n```\n```py\nprint(int("3"))\n```\n' > a; warder blocks --run --ignore '# example' a
 | 1
@@ -158,7 +158,7 @@ $ printf '```bash\necho 1\n```\n```bash\nsleep 60\n```\n```bash\necho 3\n```\n' 
 | "outcome":"OK"
 ! warder: Execution block 2 failed: the time is over (limits.wallTime)
 
-= flags of what is executed need --run; and too many blocks are refused before the first
+= flags of the execution need --run; too many blocks are refused before the first runs
 $ printf '```bash\necho 1\n```\n' > a; warder blocks --timeout 1s a; warder blocks --run --extract a; for i in $(seq 101); do cat a; done > b; warder blocks --run b; warder blocks --run --policy - a; warder blocks --run --memory x a
 !~ ^warder: --timeout needs --run$
 !~ give one of --run, --code, --extract and --until-first$

@@ -1,7 +1,7 @@
 # An overlay over a directory of the host, and what becomes of the changes.
 needs place
 
-= the program writes to an overlay, the directory stays as it is
+= the program writes to an overlay, and the directory does not change
 + mkdir -p work/sub; echo one > work/a; echo two > work/sub/b; cp -a work before
 + cat > jail <<'END'
 + exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
@@ -13,7 +13,7 @@ $ sh jail --workspace work:overlay -- sh -c 'echo more >> a; rm -r sub; mkdir su
 | /workspace
 | unchanged
 
-= a dry run tells what would have changed, on standard error
+= a dry run lists the changes on standard error
 + mkdir -p work/sub; echo one > work/a; echo two > work/sub/b; chmod 755 work/sub; chmod 644 work/a; ln -s a work/link
 + cat > jail <<'END'
 + exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
@@ -31,7 +31,7 @@ $ sh jail --dry-run work -- sh -c 'echo done; echo more >> a; rm -r sub; echo x 
 ! D sub/b
 ! 2 added, 2 changed, 2 removed
 
-= a directory that is made anew, and others in it, have nothing of what was there
+= a directory that is removed and made again shows nothing of its old content
 + mkdir -p work/d/sub/deep; echo one > work/d/sub/old; echo two > work/d/sub/deep/old; echo three > work/d/stays
 + cat > jail <<'END'
 + exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
@@ -41,7 +41,7 @@ $ sh jail --workspace work:overlay --changes set -- sh -c 'mv d/stays .; rm -r d
 | ./d/stays
 | ./d/sub/new
 
-= nothing changed is nothing told, whatever was done to get there
+= changes that cancel each other are not listed
 + mkdir -p work/sub; echo one > work/a; echo two > work/sub/b; chmod 644 work/a work/sub/b
 + cat > jail <<'END'
 + exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
@@ -99,7 +99,7 @@ $ sh jail --workspace work:overlay --changes set -- sh -c "$(cat inside)"; warde
 !~ ^ls: cannot access
 ? 2
 
-= what changed on the host meanwhile is not written over
+= files that changed on the host meanwhile are not overwritten
 + mkdir work; echo one > work/a; echo one > work/b
 + cat > jail <<'END'
 + exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
@@ -114,7 +114,7 @@ $ sh jail --workspace work:overlay --changes set -- sh -c 'echo two > a; echo tw
 ! warder: "b" was changed on the host since the run; --force does it all the same
 ! warder: "c" is there by now; --force replaces files
 
-= nor through a link that somebody puts in the way
+= a commit does not go through a link that was put in its way
 + mkdir -p work/sub other; echo one > work/sub/a
 + cat > jail <<'END'
 + exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
@@ -161,7 +161,7 @@ $ sh jail --dry-run work --json -- sh -c 'echo hi > f; ln -s f l' | python3 -c '
 | ('path', 'l') ('change', 'added') ('type', 'symlink') ('mode', '0777') ('target', 'f')
 | /workspace rw,nosuid,nodev overlay of one layer
 
-= a program that fills the overlay fills what it may write at all
+= a program that fills the overlay fills everything that it may write to
 + mkdir work
 + cat > jail <<'END'
 + exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
@@ -170,7 +170,7 @@ $ sh jail --workspace work:overlay --tmp 1MiB --json -- dd if=/dev/zero of=big b
 | "cause":"exit"
 | "limitsHit":["disk"
 
-= what an overlay would not show is refused
+= a workspace with content that an overlay would not show is refused
 needs unshare
 + mkdir -p work/mounted
 + cat > outside <<'END'
@@ -180,7 +180,7 @@ $ unshare -m $([ $(id -u) = 0 ] || echo -Ur) sh outside
 !~ ^warder: --workspace work:overlay: filesystem.workspace: .*/work" has another file system mounted beneath it
 ? 125
 
-= what a program does to the overlay's own means reaches nothing
+= a program cannot reach anything through the overlay's own files
 needs python3
 + mkdir -p work/sub; echo one > work/a; echo two > work/sub/b; echo x > work/sub/c
 + cat > jail <<'END'
@@ -245,7 +245,7 @@ $ for command in show commit drop; do warder changes $command foreign; done; for
 !~ work/set lies in the directory whose changes are to be kept
 !~ work lies in the directory whose changes are to be kept
 
-= what a killed run has left of its set is gone with the next one
+= the next run removes the incomplete set of a killed run
 + mkdir work && mkdir -m 700 set && mkdir set/files && echo half > set/files/half
 + cat > jail <<'END'
 + exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
@@ -267,7 +267,7 @@ $ cd w; sh ../jail --workspace .:overlay --changes ../x/set -- touch b; ls ../x/
 !~ /w/set lies in the directory whose changes are to be kept
 !~ /w/set lies in the directory whose changes are to be kept
 
-= a commit counts what it changes, keeps times and holes, and says what is lost
+= a commit counts its changes, keeps times and holes, and names everything that is lost
 + mkdir w; echo one > w/a; echo two > w/b
 + cat > jail <<'END'
 + exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"

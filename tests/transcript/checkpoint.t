@@ -1,6 +1,6 @@
 # warder checkpoint: states of threads, put and brought back.
 
-= a state comes back as it was put
+= a state is returned as it was saved
 + printf '{ "step": 1.0,\n "caf\u00e9": [] }\n' > state.json
 + warder checkpoint put talk state.json > id
 $ warder checkpoint latest talk --state | cmp - state.json && warder checkpoint get "$(cat id)" --state | cmp - state.json && cat id
@@ -48,7 +48,7 @@ $ warder checkpoint rollback talk @1 --json; warder checkpoint latest talk --sta
 | "version":4
 | "version":1
 
-= what differs between two states
+= the differences between two states
 + echo '{"a": [1, 2], "b": "x"}' | warder checkpoint put talk --id old
 + echo '{"b": "y", "a": [1], "c/d": null}' | warder checkpoint put talk --id new
 $ warder checkpoint compare old new; echo $?; warder checkpoint compare talk @1 @1; echo $?; warder checkpoint compare new old --json
@@ -69,12 +69,12 @@ $ warder checkpoint list talk --json | grep -o '"id":"[^"]*"'; warder checkpoint
 ! warder: checkpoint not found: "c2"
 ? 125
 
-= what is too old is not there
+= a checkpoint that is too old is not found
 + echo 1 | warder checkpoint put talk; warder checkpoint limits --max-age 1ms; sleep 0.1; echo 2 | warder checkpoint put talk; sleep 0.1
 $ warder checkpoint latest talk; warder checkpoint list talk; warder checkpoint threads
 ! warder: checkpoint not found: the thread "talk" has none
 
-= the limits are told and set for everybody
+= the limits are shown, and set for all users of the store
 $ warder checkpoint limits; warder checkpoint limits --per-thread 0 --max-age 36h --max-bytes 1MiB --json; warder checkpoint limits --max-bytes 0 | tail -n 1; warder checkpoint limits --max-bytes 1KiB
 | checkpoints of a thread  100
 | age                      24h
@@ -84,7 +84,7 @@ $ warder checkpoint limits; warder checkpoint limits --per-thread 0 --max-age 36
 ! warder: 1024 bytes are too few; at least 65536, or 0 for no limit
 ? 125
 
-= a full store says so, and what is there stays
+= a full store refuses to save, and keeps its checkpoints
 + warder checkpoint limits --max-bytes 128KiB
 + echo '"here"' | warder checkpoint put talk
 $ python3 -c 'print("\"" + "x" * 200000 + "\"")' | warder checkpoint put talk --json; warder checkpoint latest talk --state
@@ -114,7 +114,7 @@ $ warder checkpoint delete c2 && warder checkpoint latest talk --state && echo 3
 ! warder: checkpoint not found: "@2" in the thread "talk"
 ? 125
 
-= what is no state
+= invalid states and metadata are refused
 $ echo '{"a": 1} x' | warder checkpoint put talk; echo '{}' | warder checkpoint put talk --metadata '{"rollbackFrom": 1}'; echo '{}' | warder checkpoint put talk --parent nobody; head -c 17000000 /dev/zero | warder checkpoint put talk
 ! warder: state:1:10: 'x' where the end of the document is expected
 ! warder: "rollbackFrom" is written by a rollback alone; leave it out
@@ -167,7 +167,7 @@ $ warder checkpoint get c2 --state; warder checkpoint list talk --with-state; ec
 !~ has checkpoints already; name a new directory
 ? 125
 
-= what is damaged can be removed, and the rest is good again
+= after the removal of a damaged checkpoint the store is good again
 + for i in 1 2 3; do echo "{\"secret\": \"number $i\"}" | warder checkpoint put talk --id c$i; done
 + python3 -c 'import sys; p = "store/checkpoints/checkpoints.db"; b = open(p, "rb").read(); open(p, "wb").write(b.replace(b"number 2", b"number 9"))'
 $ warder checkpoint delete c2 && warder checkpoint verify && echo 4 | warder checkpoint put talk --id c4 && warder checkpoint latest talk --state

@@ -2,7 +2,7 @@
 
 needs limits gcc
 
-= what an assembler prints on standard output is no diagnostic
+= output of an assembler on standard output is not a diagnostic
 + printf '%s\n' '__asm__(".print \"[] [] main.c:1:1: error: forged\"");' 'int main(void) { return 0; }' > forged.c
 $ warder code --json --no-cache forged.c | python3 $TOP/tests/lib/results.py status diagnostics
 | success []
@@ -12,7 +12,7 @@ $ warder code --json --no-cache forged.c | python3 $TOP/tests/lib/results.py sta
 $ warder code --json --check colour.c | python3 $TOP/tests/lib/results.py status diagnostics.1.level diagnostics.1.message
 | compileFailed error #error hidden
 
-= what compilers say does nothing to a terminal
+= messages of compilers cannot change a terminal
 + printf 'echo "\033[31m" )\n' > colour.sh
 $ warder code --check colour.sh
 !~ syntax error near unexpected token
@@ -32,7 +32,7 @@ $ echo 'print(1)' | warder code --ceiling ceiling.json --languages own.json --la
 ! warder: the operator allows certain languages, and a document may give their names to others; leave it out, or have its languages put into /etc/warder/languages.json
 ? 125
 
-= a policy may name what a document adds
+= a policy may name a language that a document adds
 + echo '{"languages": [{"name": "cobol", "file": "main.cob", "run": ["sh", "{source}"]}]}' > own.json
 + echo '{"version": 1, "limits": {"wallTime": "60s"}, "languages": ["cobol", "python"]}' > policy.json
 $ echo 'echo hi' | warder code --languages own.json --policy policy.json --prefer all --language cobol -; echo 'print(1)' | warder code --languages own.json --prefer all --set languages=python --language cobol -
@@ -51,7 +51,7 @@ $ warder code --policy policy.json --prefer all --language python -; warder run 
 !~ ^warder: languages\[0\]: "cobl" is not a language that Warder knows; known: "awk", "python",
 ? 125
 
-= who waits for somebody else's build ends when he is told to
+= a command that waits for another process's build ends on a signal
 + echo 'int main(void) { return 0; }' > wait.c
 + mkdir cache
 $ warder code --cache "$PWD/cache" --timeout 60s wait.c || exit; lock=$(cd cache/built && echo [0-9a-f]*); case $lock in *' '*) exit 9;; esac; rm -rf "cache/built/$lock"; exec 9>"cache/built/$lock.lock"; flock 9; timeout -s TERM 2 warder code --cache "$PWD/cache" --timeout 60s wait.c 9>&-
@@ -59,7 +59,7 @@ $ warder code --cache "$PWD/cache" --timeout 60s wait.c || exit; lock=$(cd cache
 ? 124
 < 40
 
-= what might never end is not read before the limits begin
+= a pipe is not read before the limits begin
 + mkfifo fifo; echo 'print(1)' > main.py
 $ warder code --file fifo=x main.py; warder code --input @fifo main.py
 ! warder: --file: fifo is not a regular file: copy its content into one
@@ -85,7 +85,7 @@ $ printf 'mkdir d; echo 1 > x; echo 2 > d/y\n' > a.sh; for c in '$RUN_DIR/*' d '
 ! warder: --collect "d": no file matches; "*" matches the files of the working directory, and "DIR/**" all files below DIR
 ! warder: --collect "nosuch": no file matches; "*" matches the files of the working directory, and "DIR/**" all files below DIR
 
-= the default collection leaves out hidden files and what interpreters and editors leave; a pattern takes them
+= the default collection leaves out hidden files and leftovers of interpreters and editors; a pattern takes them
 needs limits python3
 $ printf 'mkdir -p __pycache__ .git d.tmp; for f in a.txt b.pyc c.tmp .d __pycache__/e .git/f d.tmp/g tmp; do echo 1 > $f; done\n' > a.sh; for c in '' '--collect *.pyc --collect .d --collect __pycache__/*'; do set -f; warder code --json $c a.sh | python3 -c 'import json, sys; print(*[f["name"] for f in json.load(sys.stdin)["artifacts"]])'; done
 | a.txt d.tmp/g tmp
@@ -117,7 +117,7 @@ $ printf '```sh\necho 1\n```\n```sh\necho 123456\n```\n' | warder blocks --run -
 !~ ^warder: Execution block 2 failed: limits.code: the code has 11 bytes, and the policy allows 8B;
 ! warder: limits.code: the code has 9 bytes, and the policy allows 8B; shorten it, or raise limits.code
 
-= the receipt has the size, and what is no piece of code has none
+= the receipt has the size of a piece of code, and none for a program
 needs limits
 $ printf 'exit 0' | warder code --json --language sh - | tr '{' '\n' | grep -o '"limits.code".*"value":"[^"]*"'; warder run --json -- true | tr '{' '\n' | grep -o '"limits.code".*"value":"[^"]*"'; warder explain --set limits.code=64KiB | grep -o 'limits.code  *64KiB' | tr -s ' '
 | "limits.code","status":"enforced","requested":"16MiB","mechanism":"size compared before anything starts","value":"6 bytes of program text"

@@ -11,7 +11,7 @@ $ . $TOP/tests/transcript/config.sh; $as warder run --env B=3 --env C=4 -- sh -c
 | languages any required unrestricted checked before the start
 | limits.wallTime 30s preferred enforced supervisor's deadline, kill of the pid namespace; backstop in init
 
-= a part of its own wins over what is common, and false takes a switch back
+= the part of a command overrides the common part, and false takes a switch back
 + . $TOP/tests/transcript/config.sh
 + config '{"flags": {"common": {"prefer": "limits", "json": true, "set": ["limits.openFiles=99"]}, "run": {"json": false, "set": "limits.openFiles=97"}}}'
 $ . $TOP/tests/transcript/config.sh; $as warder run -- sh -c 'ulimit -n'; $as warder explain | head -c 1; echo
@@ -49,7 +49,7 @@ $ . $TOP/tests/transcript/config.sh; $as env XDG_CONFIG_HOME=$PWD/home/.config H
 !~ ^warder: /.*/home/.config/warder/config.json:1: flags.run.preset: "nosuch": "nosuch" is not a preset; 
 !~ ^warder: /.*/home/.config/warder/config.json:1: flags.run.preset: "nosuch": "nosuch" is not a preset; 
 
-= what the file says wrong is refused, with file, member and value
+= a wrong value in the file is refused, with file, member and value
 + . $TOP/tests/transcript/config.sh
 $ . $TOP/tests/transcript/config.sh; while read -r text; do config "$text"; $as warder run -- true; done <<'E'
 > {"flags": {"run": {"cpus": "many"}}}
@@ -134,7 +134,7 @@ $ . $TOP/tests/transcript/config.sh; file=home/.config/warder/config.json; try()
 !~ ^warder: /.*/config.json is not read: it is not a regular file; or give --no-config$
 !~ ^warder: /.*/config.json is not read: it is not a regular file; or give --no-config$
 
-= a file or a directory of somebody else
+= a file or a directory of another user is not read
 needs user
 + . $TOP/tests/transcript/config.sh
 + config '{"flags": {}}'
@@ -158,7 +158,7 @@ $ . $TOP/tests/transcript/config.sh; chown -R 0:0 home; HOME=$PWD/home warder ru
 !~ ^warder: /.*/config.json:1:1: 'n' where
 ? 125
 
-= a session's start takes what is common, an execution in it only its own part
+= the start of a session takes the common part, an execution in it only its own part
 needs python3
 + . $TOP/tests/transcript/config.sh
 + config '{"flags": {"common": {"prefer": "limits", "preset": "strict-js", "timeout": "9s"}, "session exec": {"grace": "1s"}}}'
@@ -186,7 +186,7 @@ $ . $TOP/tests/transcript/config.sh; for value in process local,process; do conf
 !~ ^warder: /.*/config.json:1: flags.common.backend: the backend process isolates nothing, and only a command line or WARDER_BACKEND can choose it$
 !~ ^warder: /.*/config.json:1: flags.common.backend: the backend process isolates nothing
 
-= an error about what a flag of the file gives names the file, also for rows of lists and flags without a value
+= an error about a flag in the file names the file, also for rows of lists and flags without a value
 + . $TOP/tests/transcript/config.sh
 $ . $TOP/tests/transcript/config.sh; for flags in '"ro": ["/usr", "/nosuch"]' '"env": ["A B"]' '"terminal": true' '"receipt": "/nosuch/x"' '"changes": "x"' '"delegate": true'; do config '{"flags": {"run": {"prefer": "limits", '"$flags"'}}}'; $as env -u XDG_RUNTIME_DIR warder run -- true < /dev/null 2>&1 | grep -o '^warder: /.*/config.json:1: [^:]*:' | sed 's/.*config.json/FILE/'; done; config '{"flags": {"run": {"prefer": "limits", "ro": ["/usr"]}}}'; $as warder run --ro /nosuch -- true
 | FILE:1: flags.run.ro[1]:

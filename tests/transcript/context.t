@@ -42,7 +42,7 @@ $ sh s start; sh c create py; mkfifo pipe; sh c run py -c 'import sys, time; pri
 | py: 'c'
 !*
 
-= JSON keeps apart what Warder knows and what the context says
+= JSON separates the measurements of Warder from the reports of the context
 + . "$TOP/tests/transcript/context.sh"
 $ sh s start; sh c create py; sh c run py --json -c 'print("out"); {"a": 1}' > result; python3 -c '
 > import json; r = json.load(open("result")); says = r.pop("contextSays")
@@ -54,7 +54,7 @@ $ sh s start; sh c create py; sh c run py --json -c 'print("out"); {"a": 1}' > r
 | "status":"failed"
 | "name":"ZeroDivisionError","value":"division by zero"
 
-= a piece reads input from the caller, or is told that there is none
+= a piece reads input from the caller, or gets an end of file
 + . "$TOP/tests/transcript/context.sh"
 $ sh s start; sh c create py; printf 'Ada\n36\n' > answers; sh c run py -c 'name = input("name? "); age = int(input("age? ")); print(name, age)' < answers; sh c run py -n -c 'input()' 2>&1 | tail -1; sh s stop
 | name? age? Ada 36
@@ -139,7 +139,7 @@ $ sh s start; sh c create one; sh c create two; sh c create two; sh c run two -c
 !~ ^warder: session [a-zA-Z0-9]* has a context two already; "warder context restart" or "delete" ends it$
 !~ ^warder: session [a-zA-Z0-9]* has no context one; "warder context create [a-zA-Z0-9]* one" makes one$
 
-= describe leaves out what the host does not count
+= describe leaves out counters that the host does not have
 $ rt=$(mktemp -d); [ "$(id -u)" != 0 ] || { chown 65534:65534 "$rt"; as="setpriv --reuid=65534 --regid=65534 --clear-groups"; }; cd /; run() { $as env HOME=/tmp XDG_RUNTIME_DIR="$rt" warder "$@"; }; run session start s --prefer limits; run context create s py --prefer limits; run context describe s py > "$rt/description"; grep -c '^written' "$rt/description"; grep -c 'time  *18446744073709551 \|18014398509481983 KiB' "$rt/description"; run session stop s; rm -r "$rt"
 | 1
 | 0

@@ -16,7 +16,7 @@ $ sh s start; sh c create sh --language bash; sh c run sh -c 'n=1; twice() { n=$
 | 4
 ! sh: exit status 7
 
-= an interrupt ends a program, a loop and what is behind them, and the shell goes on
+= an interrupt ends a program, a loop and the commands after them, and the shell goes on
 + . "$TOP/tests/transcript/context.sh"
 $ sh s start; sh c create sh --language shell; for code in 'kept=1; sleep 20; echo no' 'while :; do :; done; echo no' 'f() { while true; do sleep 1; done; }; f; echo no' '(while :; do :; done); echo no'; do sh c run sh --timeout 300ms -c "$code" 2> err; echo $?; grep warder: err; done; sh c run sh -c 'echo "$kept"'; sh s stop
 | 124

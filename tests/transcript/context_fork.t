@@ -93,7 +93,7 @@ $ sh s start; sh c create py; sh c run py -c 'import os, subprocess'; sh c fork 
 !~ ^warder: context b has ended: (exited with 3|it ended; .*); "warder context fork [a-zA-Z0-9]* py b" makes it again$
 ! warder: context b has ended (cancelled): the piece went on for 2 s after the interrupt at its time limit; "warder context fork" makes it again
 
-= a branch has limits of its own, for what it allocates after the fork
+= a branch has limits of its own, for memory that it allocates after the fork
 needs limits
 $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; c() { word=$1; shift; warder context $word $name "$@"; }; warder session start $name --memory 400MiB; c create py --memory 120MiB; c run py -c 'x = bytearray(80 << 20)'; c fork py b; c fork py d; c run b -c 'y = bytearray(80 << 20); len(x) + len(y) >> 20'; c run d -c 'z = b"z" * (1 << 28)'; echo $?; c run py -c 'len(x) >> 20'; c run b -c 'len(y) >> 20'; warder session stop $name
 | b: 160

@@ -19,7 +19,7 @@ $ sh s start; sh c create py; sh c create other; sh c run py --json forge.py > r
 | other: 'sound'
 | "refusedFrames":0
 
-= what a context says is bounded, and not believed if it has another shape
+= reports of a context are bounded, and malformed ones are refused
 + . "$TOP/tests/transcript/context.sh"
 + cat > shapes.py <<'END'
 + import os, struct
@@ -64,7 +64,7 @@ $ sh s start; sh c create py; sh c run py --timeout 1s --json flood.py > result;
 | bounded
 | py: 2
 
-= code that replaces what the loop uses spoils its own context at most
+= code that replaces functions of the loop spoils at most its own context
 + . "$TOP/tests/transcript/context.sh"
 $ sh s start; sh c create py; sh c create other; sh c run py -c 'import os, sys, builtins
 > os.write = os.read = os.getpid = lambda *a: 0

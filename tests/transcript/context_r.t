@@ -51,7 +51,7 @@ $ sh s start; sh c create r --language r; echo Ada | sh c run r -c 'n <- readlin
 | r: [1] TRUE
 | 3
 
-= code that replaces what the loop uses breaks nothing but itself; a policy without processes.spawn is refused
+= code that replaces functions of the loop breaks only itself; a policy without processes.spawn is refused
 + . "$TOP/tests/transcript/context.sh"
 $ sh s start; sh c create r --language r; sh c run r -c 'pipe <- readBin <- paste0 <- function(...) stop("mine"); c <- NULL; 1'; sh c run r -c '2'; sh c create other --language r --set processes.spawn=false; sh s stop
 | r: [1] 1

@@ -28,7 +28,7 @@ $ warder data --json --pandas - < talk.json
 $ printf '{"messages": [[{"mimeType": "text/csv", "content": "a"}]], "context": {}}' | warder data --json | tee first | grep -o '"isStored".*'
 | "isStored":false,"isProcessed":false}],"context":{"inputFiles":[{"name":"data_1_1.csv","contentType":"text/csv","content":"a","encoding":"utf-8"}],"processedFiles":[],"errorCounts":{},"results":{}},"contextDelta":{"inputFiles":[{"name":"data_1_1.csv","contentType":"text/csv","content":"a","encoding":"utf-8"}]}}
 
-= what it knows is not told as new, and what was loaded is not loaded again
+= known tables are not announced again, and loaded tables are not loaded again
 + printf '{"messages": [[{"mimeType": "text/csv", "content": "a"}]], "context": {"inputFiles": [{"name": "data_1_1.csv", "content": "a"}], "processedFiles": ["data_1_1.csv"]}}' > known.json
 $ warder data --json known.json | grep -o '"isStored[^}]*}\|"contextDelta.*'; warder data known.json
 | "isStored":true,"isProcessed":true}

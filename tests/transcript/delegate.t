@@ -1,6 +1,6 @@
 # warder run --delegate, with a stand-in for systemd-run: no test has a service manager of its own.
 
-= where something is missing it is refused, with the reason and what to do, and the receipt says so
+= if something is missing, --delegate is refused with the reason and the remedy, or the receipt says so
 needs python3
 $ . $TOP/tests/transcript/delegate.sh; stand_in; try() { $as warder run --delegate --prefer limits "$@" -- echo ran; }
 > mkdir none; chmod 777 . ; $as env PATH=$PWD/none:/nosuch: $(command -v warder) run --delegate -- echo ran; $as env -u XDG_RUNTIME_DIR warder run --delegate -- echo ran; XDG_RUNTIME_DIR=run try

@@ -1,6 +1,6 @@
 # Executions that outlive the process that asked for them: run --detach, ps, logs, attach, write, kill, wait.
 
-= a detached run prints its id, goes on, and has its output and its end for whoever asks
+= a detached run prints its id and goes on, and any later command gets its output and its end
 $ . "$TOP/tests/transcript/detach.sh"; id=$(sh d sh -c 'echo out; echo err >&2; exit 7'); echo $id | grep -cE '^[0-9a-f]{16}$'; warder wait $id; echo $?; warder logs $id; warder logs $id 2> /dev/null; warder wait $id; echo $?; end $id
 | 1
 | 7
@@ -16,7 +16,7 @@ $ . "$TOP/tests/transcript/detach.sh"; id=$(sh d -i sh -c 'read line; exit $line
 | 1
 | 1
 
-= ps shows what a running execution uses: CPU time, memory now and at its peak, processes, I/O
+= ps shows the counters of a running execution: CPU time, memory now and at its peak, processes, I/O
 needs limits python3
 $ mkdir -m 700 rt; export XDG_RUNTIME_DIR=$PWD/rt; id=$(warder run --detach -i -- sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; x=$(head -c 9000000 /dev/zero | tr "\0" a); x=; sleep 60 & sleep 60 & echo ready; read x'); for i in $(seq 100); do warder logs $id | grep -q ready && break; sleep 0.1; done; warder ps --json | python3 -c 'import json, sys; c = [e for e in json.load(sys.stdin) if e["id"] == sys.argv[1]][0]["counters"]; print(c["cpuTimeUs"] > 20000, 0 < c["memoryBytes"] < c["memoryPeakBytes"], c["memoryPeakBytes"] > 8000000, c["processes"], c["readBytes"] is not None, c["writtenBytes"] is not None)' $id; warder ps | grep -cE "^$id +$id +running +[0-9]+s +[0-9.]+s +[0-9.]+M +[0-9.]+M +3 +sh -c"; echo | warder write $id; warder wait $id; warder ps | grep -cE "^$id +$id +exited 0 +[0-9]+s +- +- +- +- +sh -c"; warder ps --json | grep -c counters; warder session stop $id
 | True True True 3 True True
@@ -24,7 +24,7 @@ $ mkdir -m 700 rt; export XDG_RUNTIME_DIR=$PWD/rt; id=$(warder run --detach -i -
 | 1
 | 0
 
-= the execution survives its caller, and whoever reads it
+= the execution survives its caller and its readers
 $ . "$TOP/tests/transcript/detach.sh"; id=$(setsid sh d sh -c 'for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.1; done'); (warder logs -f $id > first & echo $! > pid; sleep 0.3; kill -9 $(cat pid); wait) 2> /dev/null; warder wait $id; warder logs $id | tr '\n' ' '; end $id
 | 1 2 3 4 5 6 7 8 
 
@@ -38,7 +38,7 @@ $ . "$TOP/tests/transcript/detach.sh"; id=$(sh d -i sh -c 'echo one; echo two; r
 | four
 !~ ^warder: standard output of execution [0-9a-f]{16} has 18 bytes so far, and 99 is beyond them$
 
-= logs --json says where to go on, and --yield waits for what comes
+= logs --json prints the offset to go on from, and --yield waits for more output
 needs python3
 + echo 'import json, sys; x = json.load(sys.stdin); print(x["ended"], *([s["text"], s["offset"], s["nextOffset"], s["missing"]] for s in (x["stdout"], x["stderr"])))' > show.py
 $ . "$TOP/tests/transcript/detach.sh"; id=$(sh d -i sh -c 'echo one; echo two; read x; echo err >&2; echo three; read x; printf "\377"'); until [ $(warder logs $id | wc -l) = 2 ]; do sleep 0.05; done; warder logs --json $id | python3 show.py; warder logs --json --lines 1 $id | python3 show.py; warder logs --json --from 4 $id | python3 show.py; (sleep 0.3; echo | warder write $id) & until warder logs --json --yield 60s --from 8 $id | python3 show.py > more; grep three more; do :; done; wait; echo | warder write --close $id; warder wait $id; warder logs --json --yield 60s --from 14,4 $id | grep -o '"ended.*'; end $id
@@ -84,7 +84,7 @@ $ . "$TOP/tests/transcript/detach.sh"; id=$(sh d -i sh -c 'sed s/^/got:/; exit 5
 | got:b
 | 5
 
-= more than the spool holds is a gap, which is told, and the rest is exact
+= output beyond the spool is reported as a gap, and the rest is exact
 $ . "$TOP/tests/transcript/detach.sh"; id=$(sh d sh -c 'seq 1000000; echo end'); warder wait $id; warder logs $id > got 2> gap; tail -n 1 got; sed 's/[0-9][0-9]* bytes/N bytes/' gap; missing=$(sed 's/^warder: \([0-9]*\) bytes.*/\1/' gap); (seq 1000000; echo end) > all; tail -c +$((missing + 1)) all | cmp - got && echo exact; [ $(wc -c < got) -gt 3900000 ] && echo full; end $id
 | end
 | warder: N bytes of standard output are missing here: they left the spool before they were read
@@ -101,7 +101,7 @@ $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; id=$(sh s exec --detach -- sh -c '
 !~ ^warder: there is no execution "[0-9a-f]{16}" \(any more\); "warder ps" lists them$
 ? 125
 
-= the keeper is killed: everything is gone, and who waits is told
+= if the keeper is killed, everything is gone, and waiting commands report it
 $ . "$TOP/tests/transcript/detach.sh"; id=$(sh d sleep 60); keeper=$(warder session status $id --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); (sleep 0.3; kill -9 $keeper) & warder wait $id; echo $?; warder ps | wc -l
 | 137
 | 1
@@ -162,7 +162,7 @@ $ . "$TOP/tests/transcript/detach.sh"; for how in wait 'logs -f' 'attach -n'; do
 | 7
 | exact
 
-= a keeper has two threads whatever runs in it, and does not grow with what has ended
+= a keeper has two threads, however many executions run, and does not grow with ended ones
 + . "$TOP/tests/transcript/session.sh"
 $ sh s start --pids 100; export XDG_RUNTIME_DIR=$PWD/rt; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); size() { awk '/^VmRSS|^RssAnon/ { at = $2 } END { print at }' /proc/$keeper/status; }; turn() { for i in $(seq 12); do warder wait $(sh s exec --detach --keep 2s -- true); done; }; turn; before=$(size); turn; [ $(($(size) - before)) -lt 400 ] && echo same size; for i in 1 2 3; do sh s exec --detach -- sleep 30 > /dev/null; done; ls /proc/$keeper/task | wc -l; sh s stop
 | same size

@@ -16,7 +16,7 @@ $ warder events history job --json | sed 's/"timestamp":[0-9]*/"timestamp":T/'
 $ warder events history job
 |~ ^     1  20[0-9-]{8} [0-9:]{8}Z  needWork           t1                     planner -> coder: parser  \[1\]$
 
-= a publisher without subscribers is told so
+= a publisher learns that there are no subscribers
 $ warder events claim job --topic t --correlation c --producer me --json
 | {"correlationId":"c","sequence":1,"receivers":0}
 
@@ -41,7 +41,7 @@ $ bash wait.sh
 | status 0
 | "kind":"workPublished","correlationId":"c1","topic":"t","producer":"me","payload":"this"}
 
-= what was said before does not count, but can be asked for; a wait that ends without an event
+= earlier events do not end a wait unless --after includes them; a wait without an event times out
 + warder events publish job --topic t --correlation c --producer me
 $ warder events wait job --correlation c --timeout 0.1s; echo $?; warder events wait job --correlation c --after 0 --timeout 0.1s --json | grep -o '"kind":"[a-zA-Z]*"'; warder events wait job --correlation c --after 1 --timeout 0.1s
 | 124
@@ -84,7 +84,7 @@ $ for flags in '--correlation c2' '--kind completed --after 2' '--topic a --limi
 ! warder: "finished" is not a kind of event; known: needWork workClaimed workPublished feedbackRequested feedbackProvided blocked completed
 ? 125
 
-= what is refused
+= invalid events and unknown logs are refused
 $ warder events claim job --topic t --correlation c; warder events claim job --topic t --correlation c --producer me --payload '{'; warder events history nothing; warder events remove nothing
 ! warder: --producer: an event needs its producer
 ! warder: --payload: payload:1:2: the document ends where a member's name is expected
@@ -121,7 +121,7 @@ $ warder events history job --json | wc -l; warder events complete job --topic t
 | "sequence":2
 | "kind":"completed"
 
-= lines of somebody else are told of
+= lines of a log that are not events are reported
 + warder events claim job --topic t --correlation c --producer me; echo hello >> store/events/*.jsonl
 $ warder events history job --json | grep -o '"sequence":.'
 | "sequence":1

@@ -16,7 +16,7 @@ $ warder explain strict | sed -n '1p;$p'
 | Backend local
 | It would run.
 
-= explain names what would be refused
+= explain names the fields that would be refused
 $ warder explain --workspace .:rw --set limits.disk=1MiB --set filesystem.growth=limited > out; echo $?; grep '^limits.disk ' out | tr -s ' ' | cut -d' ' -f1-4; tail -n 1 out | cut -c1-21
 | 125
 | limits.disk 1MiB required enforced
@@ -28,7 +28,7 @@ $ warder explain --prefer filesystem.workspace --prefer limits.disk --set limits
 | limits.disk 1MiB preferred enforced
 | limits.disk 1MiB preferred notEnforced
 
-= explain shows the size that holds, where it is not the one that was asked for
+= explain shows the enforced size where it differs from the requested one
 needs limits
 $ sizes() { warder explain "$@" | grep '^limits.memory\|^filesystem.tmp \|^limits.disk' | grep -o '^[a-zA-Z.]* *[0-9A-Zi]*B\|rounded.*' | tr -s ' '; }; sizes --memory 10000001 --tmp 100001; echo; sizes --memory 10MiB; warder explain --json --memory 10000001 | grep -o '"limits.memory","requested":"10000001B","rounded":"[^"]*"'; warder run --json --memory 10000001 -- true | grep -o '"requested":"10000001B"\|"value":"9998336"' | sort -u
 | filesystem.tmp 100001B
@@ -51,7 +51,7 @@ $ warder explain --json | python3 -c 'import json, sys; e = json.load(sys.stdin)
 | field control requested rounded enforcement state mechanism reason
 | True True True
 
-= explain of a backend that there is none of
+= explain of an unknown backend
 $ warder explain --backend containers strict | tail -n 1
 | It would be refused: there is no backend "containers"; known: "local", "crun", "runc", "runsc", "podman", "docker", "wasm", "builtin", "process"
 
@@ -87,32 +87,32 @@ $ for f in a b c; do warder explain --backend auto --backends $f.json strict | t
 |~ ^It would be refused: .*b.json: "enabled" is not a member; known: "order", "enable", "remote"$
 |~ ^It would be refused: .*c.json: there is no backend "wasmer"; .*
 
-= an ordinary process: only if the operator enables it, and only what it can keep
+= the backend process runs only if the operator enables it, and only under limits that it can enforce
 + echo '{"enable": ["process"]}' > backends.json
 $ warder run --backend process -- /bin/true
 !~ ^warder: the backend process isolates nothing and is disabled
 ? 125
 
-= what it cannot keep is refused
+= the backend process refuses limits that it cannot enforce
 + echo '{"enable": ["process"]}' > backends.json
 $ warder run --backend process --backends backends.json --prefer all --require limits.memory -- /bin/true
 !~ ^warder: cannot enforce limits.memory: limits.memory: the backend process isolates nothing
 ? 125
 
-= it says that it isolates nothing
+= the backend process reports that it isolates nothing
 needs python3
 + echo '{"enable": ["process"]}' > backends.json
 $ warder run --backend process --backends backends.json --prefer all --json -- /bin/sh -c 'echo out; exit 3' | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["backend"], r["isolation"], r["exitCode"], r["stdout"]["text"].strip(), r["receipt"]["isolation"]); print(sorted({c["status"] for c in r["receipt"]["controls"] if c["control"] == "limits.memory"}))'
 | process none 3 out none
 | ['notEnforced']
 
-= what it started ends with it, in whatever session
+= children of a program in the backend process end with it, also in another process session
 + echo '{"enable": ["process"]}' > backends.json
 $ n=4$$; warder run --backend process --backends backends.json --prefer all --timeout 1s -- /bin/sh -c 'setsid sleep $0 & setsid setsid sleep $0 & sleep $0' $n; pgrep -fx "sleep $n" | wc -l
 | 0
 ! warder: killed after 1s (limits.wallTime)
 
-= a limit of its output holds to the byte
+= a limit of the output of the backend process is exact
 + echo '{"enable": ["process"]}' > backends.json
 $ warder run --backend process --backends backends.json --prefer all --max-output 1000 -- /bin/sh -c 'head -c 5000 /dev/zero' | wc -c
 | 1000
@@ -120,12 +120,12 @@ $ warder run --backend process --backends backends.json --prefer all --max-outpu
 
 # ---- policy
 
-= a policy that is in order
+= policy check accepts a valid policy
 + echo '{"version": 1, "limits": {"wallTime": "5s"}}' > a.json
 $ warder policy check a.json
 | a.json: ok
 
-= one that is not, with the line
+= policy check refuses an invalid policy, and names the line
 + printf '{"version": 1,\n "limits": {"memori": "1MiB"}}\n' > a.json
 $ warder policy check a.json
 !~ ^warder: a.json:2: .*memori.*memory
@@ -147,7 +147,7 @@ $ warder policy show stricct
 !~ strict
 ? 125
 
-= what to write
+= wrong arguments of policy are answered with the usage
 $ warder policy; warder policy ceiling --for; warder policy ceiling --for strict extra; warder policy show strict --for strict
 ! warder: write "warder policy check FILE...", "warder policy show PRESET|FILE" or "warder policy ceiling [--for PRESET|FILE]"
 ! warder: write "warder policy check FILE...", "warder policy show PRESET|FILE" or "warder policy ceiling [--for PRESET|FILE]"
@@ -215,22 +215,22 @@ $ warder rum -- true
 ! warder: unknown command rum; did you mean "run"?
 ? 125
 
-= nothing to write to
+= a full standard output is an error
 $ warder --help > /dev/full
 ! warder: standard output cannot be written: No space left on device
 ? 125
 
-= nothing to write the version to
+= a full standard output is an error for --version, too
 $ warder --version > /dev/full
 ! warder: standard output cannot be written: No space left on device
 ? 125
 
-= nothing to write to, told with the first line
+= a full standard output is reported once, at the first line
 $ warder policy show strict > /dev/full
 ! warder: standard output cannot be written: No space left on device
 ? 125
 
-= the completions in docs/ are what is printed
+= the completions in docs/ are the printed ones
 $ warder completion bash | diff - "$TOP/docs/completion/warder.bash"; warder completion zsh | diff - "$TOP/docs/completion/_warder"; warder completion fish | diff - "$TOP/docs/completion/warder.fish"
 
 = every flag of the help is in the completion for zsh and for fish, and every command
@@ -247,7 +247,7 @@ $ warder run -m 64MiB -e A=1 -w/tmp sh -c 'echo $A; pwd; echo "$@"' -m -x; print
 | It would run.
 | warder
 
-= a flag that is given twice, a flag that is called otherwise elsewhere, and a flag as it was typed
+= messages about a repeated flag, a flag with another name in other programs, and a flag as it was typed
 $ warder run --workspace a --workspace b -- true; warder run -m 1 --memory 2 true; warder run -p 80 -- true; warder run -m 12q true; warder run --mem 1 true; warder run --network none true; warder run -w rel true; warder run -m
 ! warder: --workspace b: the flag is given a second time; give it once
 ! warder: --memory 2: the flag is given a second time; give it once
@@ -298,13 +298,13 @@ needs limits
 $ warder run -- true --help | head -1
 |~ ^Usage: 
 
-= a row says that its field is refused, whoever could enforce it
+= a row says that its field is refused, although a backend could enforce it
 needs limits
 $ warder explain --view image:nope strict | grep '^filesystem.view'; warder explain --ro /no/such/place --json strict | python3 -c 'import json, sys; print(*[(f["control"], f["state"], f["reason"]) for f in json.load(sys.stdin)["fields"] if f["field"] == "filesystem.paths"])'
 |~ ^filesystem.view +image:nope +required +refused +filesystem.view: there is no image nope in the store
 |~ ^\('filesystem.paths.readOnly', 'refused', 'filesystem.paths.readOnly\[0\]: "/no/such/place" does not exist
 
-= what policy show prints of agent runs with --workspace, read-write as the preset, and the help says so
+= the printed policy of agent runs with --workspace, read-write as in the preset, and the help says so
 needs limits place
 $ mkdir ws && warder policy show agent > agent.json && warder run --policy agent.json -- true; warder run --policy agent.json --workspace ws -- touch made && ls ws; warder policy show --help | grep -c 'give it with --workspace DIR, or$'
 | made

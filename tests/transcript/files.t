@@ -8,7 +8,7 @@ $ echo 'echo one >a.txt; mkdir d; echo two >d/b.txt' | warder code --language sh
 | art/d/b.txt
 | two
 
-= what is there is not written over, and that is told
+= an existing file is not overwritten, and this is reported
 + mkdir art; echo old >art/a.txt
 $ echo 'echo new >a.txt; echo more >b.txt' | warder code --language sh --artifacts art -; echo $?; cat art/*
 | 125
@@ -16,7 +16,7 @@ $ echo 'echo new >a.txt; echo more >b.txt' | warder code --language sh --artifac
 | more
 ! warder: "a.txt" is not kept: a file of that name is there already
 
-= what is too large is not kept, and that is told
+= a file that is too large is not kept, and this is reported
 + mkdir art
 $ echo 'head -c 5000000 /dev/zero >big' | warder code --language sh --artifacts art -; echo $?; ls art
 | 125
@@ -45,10 +45,10 @@ $ echo 'cat d.txt e.txt' | warder code --language sh --file d.txt=./d.txt --file
 | given
 | given
 
-= two names that are no UTF-8 are told apart
+= two names that are not UTF-8 stay distinct
 $ echo 'touch "$(printf "a\377")" "$(printf "a\376")"' | warder code --language sh --json - | python3 $TOP/tests/lib/results.py artifacts.0.nameBase64 artifacts.1.nameBase64
 | Yf4= Yf8=
 
-= a name that is UTF-8 is told once
+= a name that is UTF-8 is printed once
 $ echo 'touch ä' | warder code --language sh --json - | python3 $TOP/tests/lib/results.py artifacts.0.name artifacts.0.nameBase64
 | ä -

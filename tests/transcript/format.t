@@ -29,12 +29,12 @@ $ echo '{"status":"timeout","exitCode":null,"stdout":"o","stderr":"e","artifacts
 | Saved artifacts:
 | `a`,`b`
 
-= how it came out, for a program
+= the outcome of a program as text
 $ echo '{"status":"success","stdout":"hi"}' | warder format --as text --json; echo '{"status":"success","stdout":{"base64":"/w=="}}' | warder format --as inline --json
 | {"outcome":"OK","text":"Code execution result:\nhi\n","encoding":"utf-8"}
 | {"outcome":"OK","base64":"/w==","encoding":"base64"}
 
-= what a program prints cannot end its block, and comes back
+= output of a program cannot end its block, and --extract returns it
 $ echo '{"status":"success","stdout":"a\n```\nb"}' | warder format | tee text; warder format --extract text
 | ````tool_output
 | a
@@ -84,7 +84,7 @@ needs limits gcc
 $ echo 'int main(' | warder code --language c --json - | warder format --as inline
 |~ ^error: main.c:1:1: error: 
 
-= code of a model, run, and told
+= code of a model is run, and the result is text for the model
 needs limits python3
 $ printf 'Here:\n```python\nopen("a.txt", "w").write("x")\nprint(6 * 7)\n```\n' | warder blocks --language python --code 1 | warder code --language python --json - | warder format
 | ```tool_output

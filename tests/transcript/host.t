@@ -16,7 +16,7 @@ $ unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_user_namespaces; warder doctor'
 | 1
 |~ ^ no network network namespace: No space left on device; needs user.max_user_namespaces > 0$
 
-= to prefer what rests on them does not help
+= preferring the fields that need them does not help
 + warder policy show strict | sed '/"languages"/!s/"required"/"preferred"/' > easy.json
 $ unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_user_namespaces; warder explain easy.json' | tail -n 1
 | It would be refused: no jail can be started here: user namespace: No space left on device; needs user.max_user_namespaces > 0

@@ -3,7 +3,7 @@
 
 # ---- a directory as the root ----
 
-= what a launch makes or mounts is a link of the root
+= mount points of a launch that are links in the root
 needs limits place busybox
 + mkdir target; : > target/secret; chmod 777 target; mkdir -p root/bin; cp /bin/busybox root/bin
 + cat > looks <<'END'
@@ -20,7 +20,7 @@ $ for where in dev proc tmp sys run etc usr workspace; do for to in "$PWD/target
 |  32 0
 | secret
 
-= the nodes of its /dev are links to what a launch must not touch
+= device nodes in the root that are links to files of the host
 needs limits place busybox
 + mkdir -p root/bin root/dev root/proc/self root/dev/pts; cp /bin/busybox root/bin; echo keep > kept; chmod 666 kept
 + for n in null zero full random urandom tty ptmx console stdin fd shm pts/0; do ln -s "$PWD/kept" root/dev/$n; done
@@ -68,7 +68,7 @@ $ python3 "$TOP/tests/lib/swap.py" ws/in ws/link ready & swap=$!; until [ -e rea
 
 # ---- files that have a power on the host ----
 
-= a set-user-ID program, one with capabilities, and a device, in what is shown
+= a set-user-ID program, one with capabilities, and a device, in a shown directory
 needs limits place user power setcap
 + mkdir shown; cp "$(command -v id)" shown/id; chmod 4755 shown/id; cp "$(command -v grep)" shown/look; setcap cap_sys_admin+ep shown/look; mknod -m 666 shown/null c 1 3
 + cat > try <<'END'
@@ -82,7 +82,7 @@ $ setpriv --reuid 12345 --regid 12345 --clear-groups sh try shown; for how in --
 | a device
 | end
 
-= what may be read only cannot be written to, whatever its mode
+= a read-only path cannot be written to, whatever its mode
 needs limits place python3
 + mkdir -m 777 shown; echo text > shown/f; chmod 666 shown/f
 $ warder run --ro "$PWD/shown" -- python3 -c 'import errno, os, sys
@@ -108,7 +108,7 @@ $ warder run --ro "$PWD/shown" -- python3 -c 'import errno, os, sys
 
 # ---- where the program begins, and what it is ----
 
-= a working directory that is a descriptor of somebody's
+= a working directory that is a descriptor of another process
 needs limits
 + mkdir ws outside; echo "of the host" > outside/secret; n=0
 + for at in self/cwd self/root 1/cwd 1/root thread-self/cwd $(seq -f 'self/fd/%g' 0 30) $(seq -f '1/fd/%g' 3 10); do ln -s "/proc/$at" ws/$n; echo "$at" >> list; n=$((n + 1)); done
@@ -118,7 +118,7 @@ $ exec 20<outside 21</; n=0; while read -r at; do
 > n=$((n + 1)); done < list; echo $n
 | 44
 
-= a program whose interpreter is whatever runs it
+= a program that is its own interpreter
 needs limits place
 + printf '#!/proc/self/exe\n' > self; printf '#!/proc/1/exe\n' > init; chmod 755 self init
 $ before=$(sha256sum < "$(command -v warder)"); for program in self init; do timeout 60 warder run --ro "$PWD/$program" -- "$PWD/$program" > out 2>&1; case $? in 12[567]) ;; *) echo "$program: $?"; cat out ;; esac; done; [ "$before" = "$(sha256sum < "$(command -v warder)")" ]
@@ -137,7 +137,7 @@ $ script -qec "warder run -- sh -c 'for fd in 0 1 2; do [ ! -t \$fd ] || echo a 
 | ls: cannot access '/dev/pts': No such file or directory
 | ls: cannot access '/dev/ptmx': No such file or directory
 
-= what is told of a program that ends as a failed start would
+= a program that exits with the status of a failed start is reported as ended
 needs limits python3
 $ for code in 125 126 127 137; do warder run --json -- sh -c "exit $code" | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["status"], r["cause"], r["exitCode"])'; done; warder run --json -- /not-there | python3 -c 'import json, sys; print(json.load(sys.stdin)["status"])'
 | failed exit 125
@@ -171,7 +171,7 @@ $ for round in 1 2 3 4 5 6; do p=$(warder workspace create job); for i in $(seq 
 > until [ -e first-$round ] && [ -e second-$round ]; do sleep 0.05; done; warder workspace remove job 2>/dev/null; kill $first $second 2>/dev/null; wait $first $second 2>/dev/null; warder workspace remove job; done; find kept -type f | wc -l; ls -A store/workspaces
 | 6
 
-= what is mounted in a workspace is not the workspace
+= a file system that is mounted in a workspace is not removed with the workspace
 needs unshare user
 + mkdir -p kept/sub; echo keep | tee kept/1 > kept/sub/2
 $ p=$(warder workspace create job); mkdir "$p/work/m"; unshare -m sh -c "mount --make-rprivate / && mount --bind kept '$p/work/m' && warder workspace remove job"; echo $?; find kept -type f | wc -l; warder workspace remove job; ls -A store/workspaces
@@ -181,7 +181,7 @@ $ p=$(warder workspace create job); mkdir "$p/work/m"; unshare -m sh -c "mount -
 
 # ---- a /proc that is none ----
 
-= what stands in its place gets nothing
+= a directory that is mounted in place of /proc receives nothing
 needs limits unshare user
 + mkdir -p fake/self/fd fake/self/ns fake/sys/user fake/1; for f in self/uid_map self/gid_map self/setgroups self/mountinfo self/cgroup self/oom_score_adj sys/user/max_user_namespaces mounts filesystems; do : > fake/$f; done
 $ unshare -m sh -c 'mount --make-rprivate / && mount --bind fake /proc && warder run -- true; echo $?' > out 2>&1; tail -n 1 out; find fake -type f -size +0

@@ -26,7 +26,7 @@ $ store/two run --env LANG=policy -- sh -c 'echo $MARK $LANG $PATH; pwd; tool'; 
 | tool of the image
 | /opt
 
-= what is written is seen, and gone afterwards
+= a program sees what it writes over an image, and the next run does not
 + python3 "$TOP/tests/lib/image.py" "$PWD/store"
 + find store/images/layers -printf '%P %m %s %T@ %C@ %l\n' | sort > before
 $ store/two run -- sh -c 'cd /data && touch made && ls -l | wc -l && rm made && mkdir -p a/b && mv a c && rmdir c/b && ls -A'; store/two run -- ls -A /data; find store/images/layers -printf '%P %m %s %T@ %C@ %l\n' | sort | cmp - before && echo unchanged
@@ -34,7 +34,7 @@ $ store/two run -- sh -c 'cd /data && touch made && ls -l | wc -l && rm made && 
 | c
 | unchanged
 
-= it counts as what is written to /tmp does
+= data written over an image counts like data in /tmp
 + python3 "$TOP/tests/lib/image.py" "$PWD/store"
 $ store/two run --tmp 1MiB --json -- dd if=/dev/zero of=/data/big bs=64k count=32 | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["cause"], r.get("limitsHit"))'
 |~ disk

@@ -32,7 +32,7 @@ $ warder image import root b --json | python3 -c 'import json, sys; r = json.loa
 | b 1
 | 0
 
-= damage is found, told by the layer, and mended by another import
+= damage is found, reported by layer, and mended by another import
 + mkdir root && echo a > root/a
 $ warder image import root b > /dev/null; chmod u+w store/images/layers/*/tree/a; echo x > store/images/layers/*/tree/a; warder image verify b ; echo $?; warder image remove b > /dev/null; warder image import root b > /dev/null; warder image verify b
 | b: damaged
@@ -40,7 +40,7 @@ $ warder image import root b > /dev/null; chmod u+w store/images/layers/*/tree/a
 | 1
 | b: good
 
-= what is refused
+= invalid sources and names of images are refused
 + mkdir root && echo text > file && ln -s /etc out
 $ warder image import gone a; warder image import ./gone a; warder image import file a; warder image import root; warder image import root 'A B'; warder image import root warder.unfinished.x; warder image import root debootstrap/x; warder image import root debootstrap:x; warder image import root a --format rpm; warder image import root a --max-size 1XB; warder image remove gone; warder image verify gone; warder image build root; warder image build root a; warder image inspect; warder image foo; warder image import root a --net host
 ! warder: there is no file or directory gone here; "warder image pull" fetches an image of a registry by its name
@@ -75,7 +75,7 @@ $ for r in docker://a ../a:x 'a b' user@host/a '' a/../b; do warder image pull "
 | 0
 ? 0
 
-= help tells of the flags as this command has them
+= help describes each flag as its command uses it
 $ for words in 'image import' 'workspace collect' 'artifact save'; do warder $words --help | grep -E -- '--max-(size|files)'; done; warder checkpoint list --help | grep -e "^  --limit"; warder events history --help | grep -e --limit -e --after
 |   --max-size SIZE          refuse more than SIZE of all files together (default: 16GiB)
 |   --max-files N            refuse more than N files, directories and links (default: 1000000)

@@ -2,7 +2,7 @@
 
 needs limits place python3 busybox
 
-= what hides all below it at the top of a layer hides it at every level
+= an opaque marker at the top of a layer hides the lower layers at every level
 + python3 $TOP/tests/lib/layers.py opaque opaque && warder image import opaque opaque
 $ warder run --view image:opaque -- /bin/sh -c 'ls /etc; cat /etc/new'
 | new
@@ -19,7 +19,7 @@ $ warder run --view image:none -- /bin/true
 ! warder: --view image:none: filesystem.view: the image none has no layers, so that there is nothing in it; name another one
 ? 125
 
-= the variables of an image are told of
+= the receipt counts the variables of an image
 + python3 $TOP/tests/lib/layers.py environment environment && warder image import environment environment
 $ warder run --json --view image:environment -- env | python3 -c 'import json, sys; r = json.load(sys.stdin); print("LD_PRELOAD=/x" in r["stdout"]["text"], next(c["value"] for c in r["receipt"]["controls"] if c["control"] == "environment"))'
 | True 5 variables (image: 2), and 0 of the command
@@ -30,7 +30,7 @@ $ warder run --json --view image:environment -- env | python3 -c 'import json, s
 $ warder run --ceiling ceiling.json --view image:again -- /bin/cat /etc/old
 | hidden
 
-= without a program, what the image names is started
+= without a program, the entrypoint and command of the image are started
 + for i in own again; do python3 $TOP/tests/lib/layers.py $i $i && warder image import $i $i; done
 $ warder run --view image:own; warder run --view image:own -- /bin/sh -c 'echo another'; warder run --view image:again; echo $?
 | own,two  words

@@ -114,7 +114,7 @@ $ for flags in '--tmp 128MiB' '--set limits.disk=16MiB'; do warder run $flags --
 | filesystem.tmp 16MiB
 | limits.disk 16MiB
 
-= of both, what cannot be is refused
+= a larger --tmp with a smaller limits.disk is refused
 $ warder run --tmp 128MiB --set limits.disk=64MiB -- true
 ! warder: --tmp 128MiB: filesystem.tmp: 128MiB is more than limits.disk, 64MiB, which holds for /tmp and /dev/shm together; raise limits.disk, or lower filesystem.tmp
 ? 125

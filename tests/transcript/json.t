@@ -9,7 +9,7 @@ $ for preset in strict strict-python strict-js agent build workflow host-local; 
 $ for backend in local process wasm builtin crun; do warder explain --json --backend $backend strict 2> /dev/null; done | second_reader
 | 5 objects, 0 others
 
-= what the host has
+= doctor, backends and languages
 $ { warder doctor --json; warder doctor --matrix --json; warder backend list --json; warder backend describe local --json; warder languages --json; } | second_reader
 | 3 objects, 2 others
 
@@ -38,7 +38,7 @@ $ for request in good wrong broken; do warder tool < $request; done 2> /dev/null
 $ { for tool in python_code javascript_code frontend_code code_exec; do warder tool --schema $tool; done; warder blocks --json answer; warder scan --json --language python code.py; } | second_reader
 | 6 objects, 0 others
 
-= what is stored
+= stored workspaces, images and events
 needs warder-store
 $ warder workspace create job > /dev/null && echo x | warder workspace write job a && { warder workspace list --json; XDG_RUNTIME_DIR=$PWD warder session list --json; warder image list --json; warder artifact list --json; } | second_reader
 | 0 objects, 4 others

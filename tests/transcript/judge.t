@@ -48,7 +48,7 @@ $ echo '{"language": "bash", "code": "cat", "cases": [{"stdin": "a", "expected":
 | 0
 ? 1
 
-= what comes after the first failure is skipped, if asked, however many run at once
+= with stopOnFirstFailure, cases after the first failure are skipped, however many run at once
 $ echo '{"language": "bash", "code": "cat", "stopOnFirstFailure": true, "parallel": 8, "cases": [{"stdin": "a", "expected": "a"}, {"stdin": "a", "expected": "b"}, {"stdin": "c", "expected": "c"}, {"stdin": "d", "expected": "e"}]}' | warder judge | sed 's/ *[0-9]* ms *[0-9.]* MiB//; s/ *$//'
 | 1                accepted
 | 2                wrongAnswer  line 1: expected "b", got "a"
@@ -131,14 +131,14 @@ $ echo '{"language": "bash", "code": "true", "case": []}' | warder judge; echo $
 | 125
 ? 125
 
-= the same verdicts each time, whatever runs at the same time
+= the same verdicts each time, however many cases run at once
 + python3 -c 'import json; print(json.dumps({"language": "perl", "code": "$n = <>; print $n % 7 == 3 ? \"?\" : $n;", "cases": [{"stdin": f"{i}\n", "expected": f"{i}\n"} for i in range(60)]}))' > batch.json
 $ for parallel in 1 3 32; do warder judge --json --parallel $parallel batch.json | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["verdict"], r["firstFailure"], r["counts"]["accepted"], [c["name"] for c in r["cases"]] == [str(i + 1) for i in range(60)], all((c["verdict"] == "accepted") == (i % 7 != 3) for i, c in enumerate(r["cases"])))'; done
 | wrongAnswer 4 51 True True
 | wrongAnswer 4 51 True True
 | wrongAnswer 4 51 True True
 
-= a signal ends it, and what is not known is skipped
+= a signal ends judge, and cases without a verdict are skipped
 $ echo '{"language": "bash", "code": "read x; echo $x; sleep $x", "cases": [{"stdin": "0\n", "expected": "0"}, {"stdin": "1001\n", "expected": ""}, {"stdin": "1001\n", "expected": ""}]}' > batch.json; n=1$$; sed -i "s/1001/$n/g" batch.json; warder judge --json --parallel 2 batch.json > out & for i in $(seq 600); do [ "$(pgrep -c -f "^sleep $n\$")" = 2 ] && break; sleep 0.05; done; kill -TERM $!; wait $!; echo $?; python3 -c 'import json; r = json.load(open("out")); print([c["verdict"] for c in r["cases"]], r["verdict"])'; pgrep -c -f "^sleep $n\$"
 needs pgrep
 | 143

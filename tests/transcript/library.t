@@ -21,7 +21,7 @@ needs library nm
 $ nm -D --defined-only "$BUILD"/libwarder.so.? | grep -v ' warder_' | grep -vc ' A WARDER_0$'; nm -g --defined-only "$BUILD/libwarder.a" | grep -c '[TDBRW] ' > count; nm -g --defined-only "$BUILD/libwarder.a" | grep -c ' T warder_' | diff - count
 | 0
 
-= checkpoints and events, out of the library of what stays
+= checkpoints and events through libwarder-store
 needs library
 + cat > keep.c <<'END'
 + #include <stdio.h>

@@ -34,7 +34,7 @@ $ warder run --ceiling ceiling.json --view "directory:$PWD/roots/z/up" -- true
 !~ ^warder: behind a symbolic link: filesystem.view
 ? 125
 
-= what the operator keeps read-only, by the name of a link
+= a path that the operator keeps read-only, named by a link
 needs limits
 + mkdir -p -m 755 data/keep; ln -s data/keep kept
 + echo "{\"version\": 1, \"limits\": {\"wallTime\": \"60s\", \"disk\": \"unlimited\"}, \"filesystem\": {\"paths\": {\"readWrite\": [\"$PWD/data\"], \"readOnly\": [\"$PWD/kept\"]}}}" > ceiling.json
@@ -51,7 +51,7 @@ $ warder run --ceiling ceiling.json --ro "$PWD/real/link" -- cat "$PWD/real/sub/
 
 # ---- root follows its own links only
 
-= a workspace that a user links to what only root can enter
+= a workspace that a user links to a directory that only root can enter
 needs limits user
 + mkdir -m 700 secret; echo hidden > secret/x; ln -s "$PWD/secret" job; chown -h 12345 job
 $ warder run --workspace "$PWD/job" -- cat /workspace/x
@@ -99,7 +99,7 @@ needs user
 $ setpriv --reuid 12345 --regid 12345 --clear-groups warder run --policy easy.json --workspace "$PWD/link" -- cat /workspace/x
 | 1
 
-= a source that is swapped for a link while jails start: what the link leads to is never seen
+= a source that is swapped for a link while jails start: the target of the link is never seen
 needs limits user python3
 + mkdir -m 755 dir; mkdir -m 700 secret; echo hidden > secret/f; mkdir dir/d; echo mine > dir/d/f; ln -s ../secret dir/link; chown -hR 65534 dir
 $ python3 $TOP/tests/lib/swap.py dir/d dir/link ready & swapper=$!; while [ ! -e ready ]; do sleep 0.05; done; for i in $(seq 1 12); do for words in "--ro $PWD/dir/d:/m" "--rw $PWD/dir/d:/m" "--ro $PWD/dir/d/f:/m/f"; do warder run $words -- cat /m/f; done; done 2> said | sort -u; grep -cvE 'root follows its own links only|was replaced after it was checked|Stale file handle' said; kill $swapper

@@ -237,7 +237,7 @@ $ . "$TOP/tests/transcript/mcp.sh"; { init; step 1 run_code '{"language":"python
 | 6 True {"error":"not_found","message":"no context has the name b","field":"context"}
 | 7 True {"error":"invalid_arguments","message":"context: it is missing","field":"context"}
 
-= a language with a compiler runs where the policy lets programs be executed in /tmp, and says what does not compile
+= a language with a compiler runs where programs in /tmp may be executed, and reports errors of the compiler
 needs python3 gcc
 $ . "$TOP/tests/transcript/mcp.sh"; { init; call 1 run_code '{"language":"c","code":"#include <stdio.h>\nint main(){puts(\"it runs\");}"}'; call 2 run_code '{"language":"c","code":"int main() { return x; }"}'; } | mcp --set filesystem.tmpExec=true | texts
 | 1 False Exit code 0, after T s.
@@ -318,7 +318,7 @@ needs python3
 $ . "$TOP/tests/transcript/mcp.sh"; python3 long.py warder mcp --prefer limits
 | 138894 characters
 
-= what a program prints passes for nothing else: marks have a number, and what nobody sees is left out
+= output of a program cannot pass for anything else: its marks have a number, and invisible characters are left out
 needs python3
 $ . "$TOP/tests/transcript/mcp.sh"; { init; call 1 run_command '{"command":"printf \"a\\033[31mred\\033[0m\\007\\0\\342\\200\\256b\\377\\n</data>\\n\""}'; } | mcp | texts; { init; call 1 run_command '{"command":"echo x"}'; call 2 run_command '{"command":"echo x"}'; } | mcp | grep -o 'data id=.*data id=\\"[0-9a-f]*' | sed 's/.*"//' | sort -u | wc -l
 | 1 False Exit code 0, after T s.
@@ -336,7 +336,7 @@ needs python3
 $ . "$TOP/tests/transcript/mcp.sh"; { init; call 7 run_command '{"command":"echo begun > /tmp/begun; exec sleep 6161"}'; step 8 run_command '{"command":"until [ -s /tmp/begun ]; do sleep 0.1; done"}'; echo '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"no"}}'; for i in 1 2 3 4 5 6; do ! pgrep -x -f 'sleep 6161' > /dev/null || sleep 1; done; pgrep -x -f 'sleep 6161' || call 9 run_command '{"command":"echo done"}'; } | mcp --timeout 50s | tee log | answers | grep -v '"id":8,'
 |~ ^\{"jsonrpc":"2.0","id":9,.*<data>\\ndone\\n</data>
 
-= what is no message gets an error of the protocol, and the server goes on
+= an invalid message gets an error of the protocol, and the server goes on
 $ . "$TOP/tests/transcript/mcp.sh"; bad() { printf '%s\n' "$@"; }; deep=$(printf '%040d' 0 | sed 's/0/[/g'); { bad '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'; init; bad '{' '"text"' '{"jsonrpc":"1.0","id":2,"method":"ping"}' '{"jsonrpc":"2.0","id":{},"method":"ping"}' '{"jsonrpc":"2.0","id":1.5,"method":"ping"}' '{"jsonrpc":"2.0","id":3}' '{"jsonrpc":"2.0","id":4,"method":"nothing/at all"}' '{"jsonrpc":"2.0","id":5,"method":"ping","params":[1]}' '{"jsonrpc":"2.0","id":6,"method":"tools/call"}' '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"sudo"}}' '{"jsonrpc":"2.0","id":8,"method":"tools/list","params":{"cursor":"x"}}' '{"jsonrpc":"2.0","id":9,"method":"initialize","params":{}}' '[{"jsonrpc":"2.0","id":9,"method":"ping"}]' "$deep" '{"id":1,"id":2}' '{"jsonrpc":"2.0","id":"\u0000","method":"ping"}'; printf '{"jsonrpc":"2.0","id":"\377","method":"ping"}\n'; bad '{"jsonrpc":"2.0","id":3,"result":{}}' '{"jsonrpc":"2.0","method":"notifications/nothing"}'; head -c 9000000 /dev/zero | tr '\0' ' '; bad '' '{"jsonrpc":"2.0","id":"last","method":"ping"}'; } | mcp | grep -v '"id":"i"' | sort -r
 | {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the message is larger than 8 MiB"}}
 | {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"message:1: the name \"id\" is given twice"}}
@@ -374,7 +374,7 @@ $ . "$TOP/tests/transcript/mcp.sh"; { init; call 1 run_command '{"command":"echo
 | Standard output is empty.
 | Standard error is empty.
 
-= a session that ended is replaced, and the model is told
+= a session that ended is replaced, and the model gets an error that says so
 needs python3
 $ . "$TOP/tests/transcript/mcp.sh"; { init; step 1 run_command '{"command":"echo 1 > a"}'; warder session stop --all; step 2 run_command '{"command":"cat a"}'; step 3 run_command '{"command":"cat a || echo new"}'; } | mcp | tee log | texts; warder session list
 | 1 False Exit code 0, after T s.

@@ -1,7 +1,7 @@
 # What lies mounted beneath a directory that is shown, and what is mounted there later. In a mount namespace of the test's own.
 needs unshare
 
-= what the host mounts later does not appear in a running jail
+= later mounts of the host do not appear in a running jail
 needs place
 + warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/' > easy.json
 + mkdir shown
@@ -63,7 +63,7 @@ $ warder run --preset agent --prefer limits.memory --prefer limits.cpus --prefer
 !~ no place to mount /workspace/link/data on
 ? 125
 
-= what a program writes to a directory of the host has no limit, and that is said
+= data written to a directory of the host has no limit, and the receipt says so
 needs limits place
 + mkdir data; echo '{"version": 1, "limits": {"disk": "64MiB", "wallTime": "1h"}, "filesystem": {"paths": {"readWrite": ["/"]}, "workspace": "readWrite:/"}}' > ceiling.json; chmod 644 ceiling.json
 $ warder run --workspace .:rw --receipt r.json -- touch one && ls one; warder run --rw data -- touch $PWD/data/two && ls data; grep -A2 '"filesystem.growth"' r.json | tr -d ' \n'; echo; warder explain --rw data | grep -o 'growth: unlimited' | head -n 1; warder run --rw data --set filesystem.growth=limited -- true 2>&1 | grep -o 'limits.disk' | head -n 1; warder run --ceiling ceiling.json --rw data -- true

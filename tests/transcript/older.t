@@ -2,7 +2,7 @@
 # `without` takes away is gone for the jail's own processes as well.
 needs without
 
-= absent: what a launch does without, and what it says of the others
+= absent calls: the ones that a launch can do without, and the messages for the others
 + warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/' > easy.json
 $ for call in open_tree move_mount mount_setattr mounts landlock_create_ruleset openat2 clone3 pidfd_open close_range; do echo "$call: $(without $call warder run --policy easy.json -- echo runs 2>&1)"; done | sed 's/warder: .*: \(.*: Function\)/warder: \1/'
 | open_tree: runs
@@ -28,7 +28,7 @@ $ for call in open_tree move_mount mount_setattr mounts landlock_create_ruleset 
 | pidfd_open: warder: process descriptors: Operation not permitted; needs Linux 5.3
 | close_range: warder: close_range: Operation not permitted; needs Linux 5.9
 
-= to prefer what rests on such a call does not help
+= preferring a field that needs such a call does not help
 + warder policy show strict | sed '/"languages"/!s/"required"/"preferred"/' > easy.json
 $ for call in openat2 clone3 pidfd_open close_range mount; do without $call warder run --policy easy.json -- echo runs; echo $?; done 2>&1 | sed 's/(root: //; s/).*: /: /'
 | warder: no jail can be started here: openat2: Function not implemented; needs Linux 5.6
@@ -63,7 +63,7 @@ $ n=98$$; unshare -m $([ $(id -u) = 0 ] || echo -Ur) sh -c 'mount -t tmpfs none 
 | 0
 ? 1
 
-= doctor and explain name what is used instead
+= doctor and explain name the mechanism that is used instead
 + warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/' > easy.json
 $ without mounts warder doctor | grep -o '^ *no  *open_tree.*'; without mount_setattr warder explain easy.json | grep -o 'read-only binds by .*'; warder explain easy.json | grep -o 'read-only binds by .*'
 |~ ^ +no +open_tree, move_mount, mount_setattr +Function not implemented; needs Linux 5.12; mount\(2\) is used instead$
@@ -99,7 +99,7 @@ needs place busybox
 $ for call in mounts mount_setattr; do without $call warder run --policy easy.json --view "directory:$PWD/root" -- /bin/sh -c 'busybox cat /etc/motd; (echo more >> /etc/motd) 2>&1; busybox ls /'; done | tr '\n' ' '
 |~ ^mine .*Read-only file system bin dev etc proc tmp mine .*Read-only file system bin dev etc proc tmp $
 
-= what is mounted beneath a read-only directory is read-only, and keeps the flags that it had
+= mounts beneath a read-only directory are read-only, and keep the flags that they had
 needs unshare place
 + warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/' > easy.json
 + mkdir -p "shown/a b" shown/quiet && chmod -R 777 shown
@@ -178,7 +178,7 @@ $ without mount_setattr warder run --policy easy.json --workspace w:rw -- touch 
 $ without mounts warder run --policy easy.json -- sh -c 'ls -d /srv /home /root /boot; ls /proc/1/root; mount -t tmpfs x /tmp; umount /usr; awk "\$5 == \"/\"" /proc/self/mountinfo | wc -l' 2>/dev/null
 | 1
 
-= a builder of the root that is killed half-way has failed, and no init enters what it left
+= if the builder of the root is killed half-way, the launch fails, and no init enters the unfinished root
 needs limits user
 $ for call in pivot_root umount2; do without $call=KILL warder run -- echo started; echo $?; done
 ! warder: cannot build the root: killed half-way: Interrupted system call (step build-root)

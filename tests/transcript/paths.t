@@ -139,7 +139,7 @@ $ warder run --ceiling ceiling.json --ro open/link:/x -- cat /x/f 2>&1 | sed "s|
 | warder: behind a symbolic link: filesystem.paths.readOnly[0]: "secret:/x" is not inside a path (open) that the operator grants
 | warder: behind a symbolic link: filesystem.paths.readOnly[0]: "secret:/x" is not inside a path (open) that the operator grants
 
-= what the operator keeps read-only by the name of a link stays so at a target
+= a path that the operator keeps read-only, named by a link, stays read-only at a target
 needs limits
 + mkdir -p -m 755 data/keep; ln -s data/keep kept
 + echo "{\"version\": 1, \"limits\": {\"wallTime\": \"60s\", \"disk\": \"unlimited\"}, \"filesystem\": {\"paths\": {\"readWrite\": [\"$PWD/data\"], \"readOnly\": [\"$PWD/kept\"]}}}" > ceiling.json

@@ -12,7 +12,7 @@ $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; id=$(sh s exec --detach --timeout 
 | 124
 ! warder: wallTime: killed after the wall time of 2s
 
-= what is refused: twice, a start, an execution of a caller, no session
+= refused: a second pause, a start in a paused session, a pause with a supervising caller, an unknown session
 + . "$TOP/tests/transcript/session.sh"
 $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s resume; sh s pause; sh s pause; sh s exec -- true; sh s exec --detach -- true; sh s resume; sh s exec --progress -- sleep 5 2> ended & sleep 0.5; sh s pause; sh s stop; wait; grep -c stopped ended; sh s pause
 | 1

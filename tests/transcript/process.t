@@ -1,6 +1,6 @@
 # Code by the backend process: an ordinary process, in a temporary directory that is gone afterwards.
 
-= what it cannot enforce is refused, unless it is preferred
+= a field that the backend cannot enforce is refused, unless it is preferred
 needs python3
 + echo '{"enable": ["process"]}' > on.json; mkdir tmp
 $ export TMPDIR=$PWD/tmp; echo 'print(1)' > a.py; warder code --backend process --backends on.json a.py; warder code --backend process --prefer all a.py; warder code --backend process --backends on.json --prefer all --require syscalls a.py; ls tmp
@@ -30,7 +30,7 @@ $ export TMPDIR=$PWD/tmp; printf '#include <stdio.h>\nint main(int c, char **v) 
 | tmp:
 | 1
 
-= what a compiler without a jail built is not for a jail
+= a program that was built without a jail is not reused in a jail
 needs cc user
 + echo '{"enable": ["process"]}' > on.json; mkdir -m 755 tmp cache
 $ export TMPDIR=$PWD/tmp; echo 'int main(void) { return 0; }' > a.c; warder code --backend process --backends on.json --prefer all --cache $PWD/cache a.c; warder code --prefer all --cache $PWD/cache a.c; ls cache/built | wc -l
@@ -49,7 +49,7 @@ $ export TMPDIR=$PWD/tmp; echo '{"language": "bash", "code": "cat a; pwd > made;
 |~ ^[A-Za-z]+ 2 text \['made'\] none$
 | [('accepted', 'none'), ('accepted', 'none'), ('wrongAnswer', 'none')]
 
-= a signal ends everything, and the directory goes, whoever is killed
+= a signal ends everything, and the directory is removed, whichever process is killed
 needs python3
 + echo '{"enable": ["process"]}' > on.json; mkdir tmp
 # With cgroups of its own: another run of Warder ends what a dead one left in the usual place, init included.

@@ -40,7 +40,7 @@ $ warder run --net nowhere -- true
 !~ ^warder: --net nowhere: network.mode: "nowhere"
 ? 125
 
-= a field that is none
+= an unknown field
 $ warder run --set limits.memori=1MiB -- true
 !~ limits.memori
 ? 125
@@ -126,7 +126,7 @@ $ warder run --ceiling ceiling.json --memory 256MiB --ro /etc --net host --recei
 ! warder: limits.cpus: 2 is more than the operator grants; at most 1
 ? 125
 
-= the most that a policy may ask, and how a policy stands to it
+= policy ceiling prints the ceiling, and compares a policy with it
 + echo '{"version": 1, "limits": {"wallTime": "20s", "memory": "128MiB"}}' > ceiling.json
 $ warder policy ceiling --ceiling ceiling.json | grep -E '^(ceiling|limits.memory|languages)'; echo $?; warder policy ceiling --ceiling ceiling.json --for strict | grep -E '^(lowered|refused)|limits.(swap|cpus)'; warder policy ceiling --ceiling ceiling.json --for ceiling.json > all; echo $? $(grep -c ^granted all) $(grep -vc ^granted all); warder policy ceiling --ceiling ceiling.json --for build | grep ^refused; warder policy ceiling --ceiling ceiling.json --for strict --json | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["granted"], r["most"]["limits"]["memory"], [(f["field"], f["asked"], f["most"]) for f in r["fields"] if f["grant"] != "granted"])'; warder policy ceiling --ceiling ceiling.json --for strict > all
 | ceiling: ceiling.json
@@ -169,7 +169,7 @@ $ warder run --ceiling ceiling.json --timeout 5s --memory 1M --set languages=bas
 ! warder: limits.memory: 512MiB is more than the operator grants; at most 128MiB
 !~ ^warder: .*names a target inside
 
-= what only that word takes is refused elsewhere, and a ceiling that cannot be read
+= flags of policy ceiling are refused elsewhere, and so is a ceiling that cannot be read
 $ for a in 'check --json x' 'show --for a strict' 'ceiling --ceiling missing.json' 'ceiling --for nothing' 'ceiling x'; do warder policy $a; done
 ! warder: --json belongs to "warder policy ceiling"; leave it out
 ! warder: --for belongs to "warder policy ceiling"; leave it out
@@ -211,7 +211,7 @@ $ warder run --ceiling ceiling.json --ro "$PWD/data/link" -- true
 !~ ^warder: behind a symbolic link: .*filesystem.paths
 ? 125
 
-= a workspace that is a link out of what is granted
+= a workspace that is a link out of the granted directory
 needs limits
 + mkdir -p -m 755 data; ln -s /etc data/link
 + echo "{\"version\": 1, \"limits\": {\"wallTime\": \"60s\", \"disk\": \"unlimited\"}, \"filesystem\": {\"workspace\": \"readWrite:$PWD/data\"}}" > ceiling.json
@@ -281,7 +281,7 @@ $ warder run --net allow -- true; warder run --net none --allow a.org -- true; w
 !~ ^warder: --tmp 3MiB: filesystem.tmp: 3MiB is more than limits.disk, 2MiB, 
 ? 125
 
-= policy check accepts only what a run would, and needs nothing of the host
+= policy check accepts only policies that a run would accept, and does not look at the host
 + printf '{"version": 1,\n"limits": {"wallTime": 5},\n"syscalls": {"allow": ["open",\n"mount"]}}' > 1.json; sed 's/"allow": .*/"deny": ["sync",/; s/"mount"/"nosuchcall"/' 1.json > 2.json; sed 's/: 5/: "5"/' 1.json > 3.json; sed 's/"mount"/"seccomp"/' 1.json > 4.json; sed 's/"allow"/"profile": "compat", "allow"/' 4.json > 5.json
 $ warder policy check 1.json 2.json 3.json 4.json 5.json
 | 5.json: ok

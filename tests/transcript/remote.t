@@ -24,7 +24,7 @@ $ warder run --backends b.json --backend remote:big -- true
 !~ ^warder: b\.json:1: remote "big": "url" is http, which is for 127\.0\.0\.1 and \[::1\]; use https, or say "insecure": true
 ? 125
 
-= what is on this machine is not there, and is refused before anything is sent
+= paths and flags that need this machine are refused before anything is sent
 + echo '{"enable": ["remote"], "remote": {"big": {"url": "http://127.0.0.1:1", "tokenFile": "/t", "kind": "warder"}}}' > b.json
 $ warder run --backends b.json --backend remote:big --ro /srv -- true; warder run --backends b.json --backend remote:big --detach -- true
 ! warder: --ro /srv: filesystem.paths.readOnly: remote:big: a path of this machine is not there; send the data by standard input

@@ -58,7 +58,7 @@ $ warder run --receipt r.json -- true; cat same; grep -c namespaceJail r.json; l
 | r.json
 | same
 
-= what is not a regular file is not replaced
+= a receipt replaces only regular files
 + ln -s /nowhere link; mkfifo fifo
 $ for file in link fifo /dev/null; do warder run --receipt $file -- echo started; echo $?; done; ls -A
 ! warder: --receipt: link exists and is not a regular file; it is not replaced
@@ -100,12 +100,12 @@ $ warder run --receipt - -- echo out 2>err; grep -c namespaceJail err
 | out
 | 1
 
-= a receipt that cannot be written is told before the start
+= a receipt that cannot be written is reported before the start
 $ warder run --receipt missing/r.json -- echo started
 !~ ^warder: --receipt: cannot write missing/r.json
 ? 125
 
-= what could not be enforced is in the receipt
+= a field that could not be enforced is in the receipt
 needs python3
 $ warder run --json --prefer limits.disk --workspace .:rw --set filesystem.growth=limited --set limits.disk=1MiB -- true | python3 -c 'import json, sys; print(*[row["control"] for row in json.load(sys.stdin)["receipt"]["controls"] if row["status"] == "notEnforced"])'
 | limits.disk.workspace

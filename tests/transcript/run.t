@@ -86,7 +86,7 @@ $ seq 5 | while read x; do warder run -- sh -c 'sleep 0.1'; echo $x; done; while
 | 4
 | 5
 
-= what the program did not read stays, also with a session and with code
+= input that the program did not read stays, also with a session and with code
 needs limits
 + echo 'read x; echo got $x' > a.sh
 $ printf 'a\nb\nc\n' | (warder run -- sh -c 'read x; echo got $x'; cat); printf 'a\nb\n' | (warder code --language sh a.sh; cat)
@@ -135,7 +135,7 @@ $ (echo early; sleep 1; echo late) | warder run -- cat
 
 # ---- output limits
 
-= output that is passed through is not kept, and no limit of what a result keeps holds
+= output that is passed through is not kept, and limits of the result do not apply to it
 $ warder run -- sh -c 'head -c 67108864 /dev/zero; echo done >&2' | wc -c
 | 67108864
 ! done
@@ -166,7 +166,7 @@ $ warder run -- sh -c 'for i in 1 2 3; do echo o$i; echo e$i >&2; done' > both 2
 $ warder run --json -- sh -c 'echo out; echo err >&2' 2>&1 | python3 -c 'import json, sys; r = json.load(sys.stdin); print(repr(r["stdout"]["text"]), repr(r["stderr"]["text"]), "merged" in r)'
 | 'out\n' 'err\n' False
 
-= a reader that reads nothing: the wall time holds, and what it has not taken is dropped, and said to be
+= a reader that reads nothing: the wall time holds, and the dropped output is reported
 + mkfifo stalled
 $ exec 9<> stalled; head -c 65536 /dev/zero >&9; time=$(date +%s); timeout 20 warder run --timeout 2s -- echo hi >&9; echo $?; timeout 20 warder run --timeout 2s -- sh -c 'while :; do echo more; done' >&9; echo $?; timeout 20 warder run --timeout 2s -- echo hi >&9 2>&9; echo $?; [ $(($(date +%s) - time)) -lt 18 ] && echo in time
 | 125
@@ -269,13 +269,13 @@ $ n=3$$; { warder run --timeout 1s -- sh -c "yes & sleep $n"; echo $? >&2; } | {
 !~ ^warder: stdout: [0-9]* of [0-9]* bytes were dropped: the reader did not take them in time$
 ! 124
 
-= what it left in the background dies with it
+= background processes die with the run
 + chmod 777 .
 $ warder run --timeout 1s --workspace .:rw --set limits.disk=unlimited -- sh -c '(sleep 3; touch f) & setsid sh -c "sleep 3; touch f" & wait'; sleep 3; ls
 ! warder: killed after 1s (limits.wallTime)
 < 25
 
-= the run ends with the program, not with what it left behind
+= the run ends with the program, not with its background processes
 $ warder run -- sh -c 'setsid sleep 100 >/dev/null 2>&1 & echo done'
 | done
 < 25
@@ -300,7 +300,7 @@ $ warder run --pids 16 --timeout 3s -- sh -c 'f() { f & f; }; f' >/dev/null 2>&1
 |~ ^[0-9]+$
 < 25
 
-= refused forks are told
+= refused forks are reported
 $ warder run --pids 8 -- sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 1 & done; wait' 2>&1 | tail -n 1
 | warder: limit of 8 processes reached (limits.pids)
 
@@ -327,7 +327,7 @@ $ setsid env --default-signal=HUP warder run -- sh -c 'echo up; sleep 100' > out
 ? 129
 < 25
 
-= a killed supervisor takes the jail along; what it could not remove, doctor does
+= the jail ends with a killed supervisor, and doctor --clean removes the rest
 $ n=3$$; warder run -- sleep $n & p=$!; for i in $(seq 300); do pgrep -fx "sleep $n" >/dev/null && break; sleep 0.1; done; kill -KILL $p; wait $p 2>/dev/null; for i in $(seq 100); do pgrep -fx "sleep $n" >/dev/null || break; sleep 0.1; done; pgrep -fx "sleep $n"
 > warder doctor --clean >/dev/null; find /sys/fs/cgroup -maxdepth 4 -name "warder-$p-*" 2>/dev/null; true
 !*
@@ -350,7 +350,7 @@ $ warder run -- sh -c "(trap 'echo child; exit 0' TERM; echo up; while :; do sle
 | 3
 | 1
 
-= what does not heed it is killed after the grace, or at a second signal
+= a program that ignores the signal is killed after the grace, or at a second signal
 $ for flags in '--grace 300ms' '--grace 0s' '--grace 60s'; do : > out; env --default-signal warder run --timeout 20s $flags --json -- sh -c "trap '' TERM; echo up; sh -c 'while :; do :; done'" > out & p=$!; sleep 2; kill -TERM $p; [ "$flags" != '--grace 60s' ] || { sleep 0.5; kill -INT $p; }; wait $p; echo $?; grep -o '"status":"[a-z]*","cause":"[a-z]*"' out; done
 | 143
 | "status":"killed","cause":"cancelled"
@@ -367,7 +367,7 @@ $ ulimit -Sn 300; ulimit -Hn 400; warder run --set limits.openFiles=unlimited --
 | ['limits.fileSize', 'unrestricted', 'unlimited', "the caller's RLIMIT_FSIZE", 'unlimited', '/proc/<pid>/limits']
 | ['unrestricted']
 
-= progress: lines of JSON on descriptor 5, only where they are asked for; what is no JSON, too long or too much is counted
+= progress: lines of JSON on descriptor 5, only with --progress; lines that are not JSON, too long or too many are counted
 needs python3
 $ warder run --progress --json -- sh -c 'echo "{\"percent\": 50}" >$WARDER_PROGRESS; echo no >&5; seq 3 >&5; printf %05000d 1 >&5; echo >&5; seq 100 120 >&5; echo out' | python3 $TOP/tests/lib/results.py progress stdout.text status; warder run -- sh -c 'echo ${WARDER_PROGRESS-none}; (echo 1 >&5) 2>/dev/null || echo closed'; warder run --progress -- sh -c 'echo 1 >&5; echo out'
 | {"lines": [{"percent": 50}, 1, 2, 3, 100, 101, 102, 103, 104], "delivered": 9, "dropped": 18} "out\n" success
@@ -375,7 +375,7 @@ $ warder run --progress --json -- sh -c 'echo "{\"percent\": 50}" >$WARDER_PROGR
 | closed
 | out
 
-= who floods it is read to the end, and neither stopped nor listened to
+= a program that floods its progress is read to the end, and the excess is dropped
 needs python3
 $ warder run --timeout 60s --progress --json -- sh -c 'head -c 30000000 /dev/zero >&5; echo >&5; yes 1 | head -n 1000000 >&5; echo $?' | python3 -c 'import json, sys; r = json.load(sys.stdin); p = r["progress"]; print(r["status"], r["stdout"]["text"], p["delivered"] + p["dropped"], 10 <= p["delivered"] < 500)'
 | success 0

@@ -1,6 +1,6 @@
 # Advice on code: `warder scan`, and `warder code --scan`.
 
-= what is dangerous is named, and the last word is advice
+= dangerous operations are named, and the decision is advice
 + printf 'import os\nos.system("rm -rf /")\n' >a.py
 $ warder scan a.py
 |~ ^line 1: low: python\.import-os: 
@@ -12,7 +12,7 @@ $ warder scan a.py
 $ warder scan a.py
 | allow (advice: nothing is enforced by it)
 
-= what a comment or a text only mentions is not found
+= operations in comments and strings are not reported
 + printf '# rm -rf /\nx = "os.system"\nprint(x)\n' >a.py
 $ warder scan a.py
 | allow (advice: nothing is enforced by it)

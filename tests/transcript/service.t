@@ -213,7 +213,7 @@ $ . "$TOP/tests/transcript/service.sh"; serve --idle-timeout 1s; by -- true; wai
 | 0
 | none
 
-= what it cannot do is refused
+= wrong arguments of serve are refused
 $ warder serve; echo $?; warder serve --local word; echo $?
 | 125
 | 125

@@ -20,13 +20,13 @@ $ sh s start; sh s exec -- sh -c 'echo out; echo err >&2; exit 3'; echo $?; sh s
 ! warder: killed after 300ms (limits.wallTime)
 ! warder: killed: more than 4B on standard output (--max-output)
 
-= what an execution leaves running ends with it, unless it is to stay
+= processes that an execution leaves running end with it, except with --background
 + . "$TOP/tests/transcript/session.sh"
 $ sh s start; writer='while sleep 0.1; do echo x >> /tmp/log; done > /dev/null 2>&1 &'; sh s exec -- sh -c "$writer"; sh s exec -- sh -c 'rm -f /tmp/log; sleep 0.5; ls /tmp'; sh s exec --background -- sh -c "$writer"; sh s exec -- sh -c 'while [ ! -s /tmp/log ]; do sleep 0.1; done; echo it writes'; sh s exec -- sh -c 'cat /proc/[0-9]*/cmdline | tr "\0" " " | grep -c "tmp/[l]og"'; sh s stop
 | it writes
 | 0
 
-= an execution may only narrow what the session has
+= an execution may only narrow the policy of the session
 + . "$TOP/tests/transcript/session.sh"
 $ sh s start; sh s exec --timeout 1h -- true; sh s exec --net loopback -- true; sh s exec --ro /srv -- true; sh s exec --prefer network -- true; sh s exec --env A=1 --cwd / --set processes.spawn=false -- sh -c 'echo $A; pwd; ls'; sh s stop
 | 1
@@ -37,7 +37,7 @@ $ sh s start; sh s exec --timeout 1h -- true; sh s exec --net loopback -- true; 
 !~ ^warder: more than the session has: .*network.*
 !~ ^sh: .*
 
-= flags count in front of the word as behind the name
+= flags count before the command word and after the name
 + . "$TOP/tests/transcript/session.sh"
 $ export XDG_RUNTIME_DIR=$PWD/rt; P="--prefer limits"; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40); warder session $P --set limits.openFiles=77 start $name && warder session $P exec $name -- sh -c 'ulimit -n'; warder session --set limits.openFiles=55 exec $name $P -- sh -c 'ulimit -n'; warder session --pids 3 stop $name; sh s stop
 | 77
@@ -85,7 +85,7 @@ $ sh s start --idle-timeout 1s; while sh s status > /dev/null 2>&1; do sleep 0.2
 ! warder: supervisor: killed: the session's lifetime was over
 !~ ^warder: --lifetime 1y: .*
 
-= what is in other namespaces of the user's gets nothing of a session, and cannot end it
+= processes in other namespaces of the same user get nothing from a session, and cannot end it
 needs unshare python3
 + . "$TOP/tests/transcript/session.sh"
 $ name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40); ask() { python3 $TOP/tests/lib/asking.py $1 rt/warder/sessions/$name.sock /run/warder/sessions/$name.sock; }; export -f ask; export name
@@ -143,7 +143,7 @@ $ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited; sh s exec --b
 | 125
 | again
 
-= what only a start can be told is refused where the session runs
+= flags of a start are refused if the session runs
 + . "$TOP/tests/transcript/session.sh"
 $ sh s start; for f in '--setup true' '--lifetime 1h' '--idle-timeout 1h' '--cgroup-parent /x' '--backend process' '--backends x'; do sh s exec $f -- true; echo $?; done; sh s exec --backend local -- echo fine; sh s exec --backend auto -- echo so is auto; sh s stop
 | 125
@@ -174,7 +174,7 @@ $ sh s start; for c in none low; do sh s exec --ceiling $c -- echo no; echo $?; 
 !~ ^warder: the session has more than the ceiling grants: 
 !*
 
-= a start that finds another session says in what
+= a start that finds a different session names the difference
 + . "$TOP/tests/transcript/session.sh"
 $ sh s start --lifetime 1h; sh s start && sh s start --lifetime 1h && echo same; sh s start --lifetime 2h; echo $?; sh s start --idle-timeout 1h; sh s start --cgroup-parent /x; sh s start --backend process; sh s stop
 | same
@@ -193,7 +193,7 @@ $ place=$PWD/rt/warder/sessions; [ $(id -u) != 0 ] || place=/run/warder/sessions
 | 0
 | 0
 
-= who gives up an execution that has to start the session gets the signal's status
+= a signal during an execution that has to start the session gives the signal's status
 needs place
 + . "$TOP/tests/transcript/session.sh"
 + mkdir work

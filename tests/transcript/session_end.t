@@ -48,7 +48,7 @@ $ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited; sh s exec --b
 $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; for n in $(seq 3 40); do sh -c "ulimit -n $n && exec warder session list" > list 2> /dev/null; code=$?; [ $code = 125 ] || grep -q $(cat name) list || echo "with $n descriptors: $code, and not there"; done; grep -c $(cat name) list; sh s stop
 | 1
 
-= an execution that the session's end kills says how that came
+= an execution that ends with its session reports why the session ended
 needs place python3 pgrep
 + . "$TOP/tests/transcript/session.sh"; mkdir work
 + cat > tell.py <<'END'

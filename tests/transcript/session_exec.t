@@ -30,7 +30,7 @@ $ sh s start; printf 'one\ntwo\n' | (sh s exec -- sh -c 'read x; echo got $x'; c
 | 3000000
 ! warder: killed: more than 5B on standard output (--max-output)
 
-= signals to the caller reach the program; it may end by itself, and what does not is killed after the grace
+= signals to the caller reach the program, which may end by itself, or is killed after the grace
 + . "$TOP/tests/transcript/session.sh"
 $ sh s start; for how in 'trap "echo heard; exit 5" TERM' 'trap "" TERM'; do sh s exec --grace 500ms -- sh -c "$how; echo begun; while :; do sleep 0.05; done" > out 2> /dev/null & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; kill $pid; wait $pid; echo $?; cat out; done; sh s stop
 | 5

@@ -1,6 +1,6 @@
 # The files of a session from outside: session read, write, list and cp. `. ./env` makes $n the name of the case's own session.
 
-= a file in and out; a relative path begins at the working directory, and the jail's user owns what is made
+= a file in and out; a relative path begins at the working directory, and the jail's user owns new files
 + . "$TOP/tests/transcript/session.sh"; echo "export XDG_RUNTIME_DIR=$PWD/rt; n=$name" >env
 $ sh s start; printf 'one\0two' | sh s write a && sh s read /tmp/a | tr '\0' ' '; echo; sh s exec -- sh -c '[ $(stat -c %u:%a a) = $(id -u):644 ] && echo of the user; chmod 600 a; echo more >>a'; echo short | sh s write a; sh s read a; sh s exec -- stat -c %a a; sh s stop
 | one two
@@ -8,7 +8,7 @@ $ sh s start; printf 'one\0two' | sh s write a && sh s read /tmp/a | tr '\0' ' '
 | short
 | 600
 
-= what is listed, for people and as JSON
+= list prints a table, or JSON
 needs python3
 + . "$TOP/tests/transcript/session.sh"
 $ sh s start; sh s exec -- sh -c 'mkdir -m 750 d; printf abc >d/f; chmod 640 d/f; ln -s f d/l; mkfifo -m 600 d/p; touch "d/$(printf "a\nb\377")"; chmod 644 d/a*'; sh s list d; sh s list d/f; sh s list --json d | python3 -c 'import json, sys; [print(e["name"].isprintable(), e.get("nameBase64"), e["type"], e["mode"], e["sizeBytes"], e.get("target")) for e in json.load(sys.stdin)]'; sh s list no; echo $?; sh s stop
@@ -119,7 +119,7 @@ $ . ./env; sh s start; sh s exec --background -- sh -c '(while :; do echo x >>gr
 ! warder: "standard input" has more than 1MiB; --max-bytes allows more
 < 20
 
-= what cannot be copied is named, and the exit status says so
+= files that cannot be copied are named, and the exit status is 125
 + . "$TOP/tests/transcript/session.sh"; echo "export XDG_RUNTIME_DIR=$PWD/rt; n=$name" >env
 $ . ./env; sh s start; sh s exec -- sh -c 'mkdir d; mkfifo d/p; echo 1 >d/f; echo 2 >d/n; chmod 0 d/n; d=d; for i in $(seq 70); do d=$d/x; mkdir $d; done; chmod 755 d/f'; warder session cp $n:d out; echo $?; stat -c %a out/f; ls out; find out -type d | wc -l; sh s stop
 | 125

@@ -88,7 +88,7 @@ $ sh s start --ro $PWD/read --ro $PWD/file --rw $PWD/write --set limits.disk=unl
 | b
 | one
 
-= a ceiling is held against what a session has mounted, not against what has its name by now
+= a ceiling is compared with the mounts of a session, not with the present directory of the same name
 needs place python3
 + . "$TOP/tests/transcript/session.sh"; mkdir -p granted/work other; echo one > granted/work/a; echo secret > other/a
 + cat > grant.py <<'END'
@@ -103,7 +103,7 @@ $ sh s start --workspace $PWD/granted/work; sh s status --json | python3 grant.p
 | 125
 !~ ^warder: behind a symbolic link: filesystem.workspace: .*/other
 
-= a link that leads to what a ceiling grants by now does not make it grant what is mounted
+= a link that now leads to a granted directory does not make the ceiling grant the session's mount
 needs place python3
 + . "$TOP/tests/transcript/session.sh"; mkdir -p granted/fine outside; echo secret > outside/a; ln -s ../outside granted/link
 + cat > grant.py <<'END'

@@ -6,7 +6,7 @@ $ warder run --json --max-output 1KiB --artifacts store:run-1/ -- sh -c 'seq 200
 | 1024 8893 True run-1/stdout 1 text/plain; charset=utf-8 8893 False 6251e574 False
 | 6251e574
 
-= nothing is kept of what is in the result; output that is passed through is in none; the next run makes the next version
+= output that is in the result is not stored; output that is passed through is stored; each run makes the next version
 $ warder run --json --artifacts store: -- echo hello > /dev/null; warder artifact list; for i in 1 2; do warder run --artifacts store: -- sh -c 'echo out; echo error >&2'; done
 | out
 | out
@@ -24,7 +24,7 @@ $ warder run --max-artifact 100 --artifacts store:run-1/ -- seq 1000 > out; echo
 | 100 True
 ! warder: "stdout": the beginning is kept as "run-1/stdout", version 1
 
-= output without end: what is kept stays within the limit, however the run ends
+= output without end: the stored part stays within the limit, however the run ends
 $ warder run --timeout 1s --max-artifact 1MiB --artifacts store: -- yes > /dev/null; warder artifact list | cut -c1-12
 |      1048576
 ! warder: killed after 1s (limits.wallTime)
@@ -51,7 +51,7 @@ $ bin/warder run --artifacts store: -- echo out; echo $?; bin/warder run --json 
 $ warder run --json --max-output 2 --artifacts store:run-2 -- echo out | python3 -c 'import json, sys; print(json.load(sys.stdin)["stdout"]["artifact"]["name"])'
 | run-2/stdout
 
-= what cannot be meant
+= invalid targets of --artifacts are refused
 $ warder run --artifacts dir -- true; warder run --artifacts store:../x/ -- true; warder run --artifacts store:.. -- true; warder run --artifacts store:a@1/ -- true; warder run --max-artifact 5 -- true; warder run --max-artifact x --artifacts store: -- true; warder judge --artifacts dir; warder tool --artifacts dir
 !~ write store: or store:PREFIX/
 !~ leads out
@@ -63,7 +63,7 @@ $ warder run --artifacts dir -- true; warder run --artifacts store:../x/ -- true
 !~ write store:
 ? 125
 
-= nothing is left in the store but what was asked for, also of a supervisor that is killed
+= a killed supervisor leaves nothing in the store
 $ warder run --timeout 60s --artifacts store: -- sh -c 'seq 100000; sleep 60' > /dev/null & sleep 1; kill -KILL $!; wait $! 2>/dev/null; find store -type f
 
 = files of a piece of code that are too large for its result

@@ -17,7 +17,7 @@ $ python3 $TOP/tests/lib/freezing.py program - warder run --timeout 1s -- sleep 
 | warder: host: the jail does not die
 | exit status 137, in time
 
-= a program that has ended, and left a process behind that does not
+= a program that has ended, and has left a process that does not die
 $ python3 $TOP/tests/lib/freezing.py behind - warder run --timeout 40s -- sh -c 'tail -f /dev/null & sleep 1' | sed 's/does not die.*/does not die/'
 | warder: host: the jail does not die
 | exit status 137, in time
@@ -43,7 +43,7 @@ $ python3 $TOP/tests/lib/freezing.py payload - warder run --timeout 500ms -- tru
 | warder: the jail was given up during its set-up: the whole wall time was over before the program started; the host is too slow, or its kernel hangs
 | exit status 125, in time
 
-= what a killed supervisor left behind holds up no other run
+= leftovers of a killed supervisor do not delay other runs
 $ python3 $TOP/tests/lib/freezing.py program - --then warder run sh -c 'sleep 0.1; echo end' -- warder run -- sleep 50
 | end
 | exit status 0, in time

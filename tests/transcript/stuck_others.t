@@ -1,7 +1,7 @@
 # A kernel that does not let a process die, seen by whatever waits for processes besides a run: see tests/lib/frozen.py.
 needs limits python3 freezer
 
-= an execution that does not die: the session stops, and both say what stays behind
+= an execution that does not die: the session stops, and both name the leftovers
 + warder session start stuck1 > /dev/null
 $ python3 $TOP/tests/lib/frozen.py 0 'sleep 5311' 'exec warder session exec stuck1 -- sleep 5311' 'warder session stop stuck1' | sed -E 's/(Left behind: processes N)[^.]*\./\1./'; warder session list | sed -n '/stuck/p'
 | warder: host: the jail does not die: the kernel holds it. Left behind: processes N. If they end, "warder doctor --clean" removes the rest
@@ -9,13 +9,13 @@ $ python3 $TOP/tests/lib/frozen.py 0 'sleep 5311' 'exec warder session exec stuc
 | warder: host: the jail does not die: the kernel holds it. Left behind: processes N. If they end, "warder doctor --clean" removes the rest
 | first: exit status 137, in time
 
-= an execution that is told to end
+= an execution that gets a signal, and does not die
 + warder session start stuck2 > /dev/null
 $ python3 $TOP/tests/lib/frozen.py 0 'sleep 5312' 'exec warder session exec stuck2 -- sleep 5312' TERM | sed 's/does not die.*/does not die/'; warder session stop stuck2
 | warder: host: the jail does not die
 | first: exit status 143, in time
 
-= what an execution left in the background
+= a background process of an execution that does not die
 + warder session start stuck3 > /dev/null
 $ python3 $TOP/tests/lib/frozen.py 0 'sleep 5313' 'exec warder session exec stuck3 --background -- sh -c "sleep 5313 & exit 4"' 'warder session stop stuck3' | sed 's/does not die.*/does not die/'
 | warder: host: the jail does not die
@@ -55,12 +55,12 @@ $ unshare -m bash <<'END' 2>&1 | sed -E 's/process [0-9]+/process N/; s/keeper [
 | warder: "kept" is in use: the session stuck8 may write to it; stop the session, or wait with --wait
 | 0
 
-= a start that is told to end, with a command of the set-up that does not die
+= a start that gets a signal, with a set-up command that does not die
 $ python3 $TOP/tests/lib/frozen.py 0 'sleep 5314' "exec warder session start stuck9 --setup 'exec sleep 5314'" TERM | sed -E 's/(Left behind: processes N)[^.]*\./\1./'; warder session list | sed -n '/stuck9/p'
 | warder: host: set-up command 1: the jail does not die: the kernel holds it. Left behind: processes N. If they end, "warder doctor --clean" removes the rest
 | first: exit status 143, in time
 
-= a start that is told to end in its set-up says so
+= a start that is ended by a signal during the set-up reports it
 $ warder session start stuck10 --setup 'exec sleep 5327' & pid=$!; until pgrep -f 'sleep 532[7]' > /dev/null; do sleep 0.1; done; kill -TERM $pid; wait $pid; echo $?; warder session list | sed -n '/stuck10/p'
 | 143
 ! warder: the start was interrupted, and the session was removed
@@ -130,7 +130,7 @@ $ unshare -m bash -c 'mount --bind crun /usr/bin/crun && python3 $TOP/tests/lib/
 | warder: host: the runtime does not go on: the kernel holds process N; a process of the container (N) does not die: the kernel holds it. Left behind: it, and process N with its namespaces (step spawn)
 | first: exit status 125, in time
 
-= and one that hangs when the run is told to end
+= a container runtime that hangs when the run gets a signal
 needs crun
 + printf '#!/bin/sh\nexec sleep 5323\n' > crun && chmod 755 crun
 $ unshare -m bash -c 'mount --bind crun /usr/bin/crun && python3 $TOP/tests/lib/frozen.py 0 "sleep 5323" "exec warder run --backend crun -- true" TERM' | sed 's/cannot .*; a process/; a process/'

@@ -52,7 +52,7 @@ $ . "$TOP/tests/transcript/screen.sh"; screen 60 6
 |
 | > echo here; warder run -t -- sh -c "seq 100 | less"
 
-= vim: insert, save, and what it shows of the file
+= vim: insert, save, and the screen
 needs tmux vim
 $ . "$TOP/tests/transcript/screen.sh"; screen 60 8; mkdir w; chmod 777 w
 > keys 'warder run -t --workspace w:rw -- vim -u NONE -N /workspace/a' Enter; see '[New]'
@@ -90,7 +90,7 @@ $ . "$TOP/tests/transcript/screen.sh"; screen
 | KeyboardInterrupt
 | >>>
 
-= git add -p: single keys, and what is staged
+= git add -p: single keys, and the staged hunk
 needs tmux git
 $ . "$TOP/tests/transcript/screen.sh"; screen 80 30; mkdir w; cd w; git init -q .; printf '1\n2\n' > a; git add a; git -c user.name=a -c user.email=a@b commit -qm one; printf '1\nchanged\n' > a; chmod -R a+rwX .; cd ..
 > keys 'warder run -t --workspace w:rw -- git -c safe.directory=* -c core.pager= add -p' Enter; see 'Stage this hunk'; shot | sed -n '/^@@/,$p'; keys y Enter; see '> '; sleep 0.5; git -c safe.directory='*' -C w diff --cached --stat

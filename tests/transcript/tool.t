@@ -23,7 +23,7 @@ $ printf '%s\n' '{"id": 1, "language": "bash", "code": "echo part; exit 42"}' '{
 | 3 failed - SIGSEGV  - - -
 | {"total":3,"success":0,"failed":3,"timeout":0,"rejected":0
 
-= what is wrong with a request is told in its result, and the others go on
+= an invalid request gets a result with the error, and the others go on
 + printf '%s\n' 'no json' '[]' '{"id": "x", "language": "python"}' '{"id": 4, "language": "python", "code": "x", "inputs": 1}' '' '{"id": 6, "code": " \n", "language": "python"}' '{"id": 7, "language": "cobol", "code": "x"}' '{"id": 8, "language": "bash", "code": "true", "files": [{"name": "../x", "content": ""}]}' '{"id": 9, "language": "bash", "code": "true", "files": [{"name": "x", "content": "a", "encoding": "base64"}]}' '{"id": 10, "language": "bash", "code": "true"}' > requests
 $ warder tool --stream < requests 2>stats | python3 $TOP/tests/lib/results.py id line attempts status error.kind error.message; echo ${PIPESTATUS[0]}; cut -d, -f1-5 stats
 |~ ^- 1 0 rejected invalidRequest request:1:1: 
@@ -86,7 +86,7 @@ $ warder tool --stream --net host < requests 2>stats | python3 $TOP/tests/lib/re
 | 5 success - -
 | 6 rejected scopes[0] request:6: scopes[0]: "code:netwrok" is not a scope; did you mean "code:network"?
 
-= the operator's ceiling holds for the flags' policy, and for what a request asks in its place
+= the operator's ceiling applies to the policy of the flags, and to a request's own policy
 needs place
 + mkdir -p open/kept other; ln -s ../../other open/kept/link; warder policy show strict | sed "s|\"readOnly\": \[\]|\"readOnly\": [\"$PWD/open\"]|" > ceiling.json
 $ warder tool --ceiling ceiling.json --net host < /dev/null; echo $?; printf '{"language": "bash", "code": "ls", "policy": {"version": 1, "limits": {"wallTime": 5}, "filesystem": {"paths": {"readOnly": ["%s"]}}}}' $PWD/open/kept | warder tool --ceiling ceiling.json --ro open | python3 $TOP/tests/lib/results.py status error.message; printf '{"language": "bash", "code": "ls", "policy": {"version": 1, "limits": {"wallTime": 5}, "filesystem": {"paths": {"readOnly": ["%s"]}}}}' $PWD/open/kept/link | warder tool --ceiling ceiling.json --ro open | python3 $TOP/tests/lib/results.py status error.kind error.message
@@ -121,7 +121,7 @@ $ printf '%s\n' '{"language": "python", "code": "print(", "check": true}' '{"lan
 | compileFailed ['check'] 
 | success ['check'] 
 
-= what the host lacks is tried again, as often as asked
+= a request that fails for lack of a resource is tried again, as often as it asks
 needs gcc
 + echo > file
 $ echo '{"language": "c", "code": "int main(void) { return 0; }", "retries": {"attempts": 3, "delayMs": 10}}' | warder tool --cache $PWD/file/cache | python3 $TOP/tests/lib/results.py attempts status error.kind; echo '{"language": "bash", "code": "exit 1", "retries": {"attempts": 3}}' | warder tool | python3 $TOP/tests/lib/results.py attempts status error.kind
@@ -152,11 +152,11 @@ $ python3 $TOP/tests/lib/requests.py memory
 $ python3 $TOP/tests/lib/requests.py killed
 | killed: as expected
 
-= a signal ends all runs, and what is not finished is not told of
+= a signal ends all runs, and unfinished requests have no result
 $ python3 $TOP/tests/lib/requests.py signal
 | signal: as expected
 
-= a worker that is killed is told of
+= a killed worker is reported in the result
 needs pgrep
 $ n=1$$; mkfifo go; (warder tool < go > out; echo $? >> out) & exec 5>go; echo '{"id": "me", "language": "bash", "code": "sleep '$n'"}' >&5; exec 5>&-; tool=$(pgrep -n -P $! -x warder); for i in $(seq 600); do worker=$(pgrep -n -P $tool) && pgrep -f "^sleep $n\$" > /dev/null && break; sleep 0.05; done; kill -9 $worker; wait; grep -o '.*"message":"[^"]*"' out; tail -n 1 out
 | {"id":"me","line":1,"attempts":1,"status":"rejected","error":{"kind":"internal","field":null,"step":null,"message":"the process at work on the request was ended by SIGKILL"
@@ -196,7 +196,7 @@ $ printf '%s\n' '{"language": "bash", "code": "true"}' '{"code": ' '{"language":
 |~ ^rejected collect the pattern "/etc/\*" begins with /
 | rejected backend a backend that makes containers needs the scope code:execute:container
 
-= a request sets variables that the operator grants, and says where it works and who asks
+= a request sets variables that the operator grants, its working directory and its identity
 $ printf '%s\n' '{"id": "1", "language": "bash", "code": "echo $A; pwd", "environment": {"A": "x y"}, "workingDirectory": "/tmp", "identity": "me"}' '{"language": "bash", "code": "true", "environment": {"A": "", "B": "1"}}' '{"language": "bash", "code": "true", "environment": {"A=B": "1"}}' '{"language": "bash", "code": "true", "workingDirectory": "tmp"}' | warder tool --stream --request-env A 2>stats | python3 $TOP/tests/lib/results.py status requestIdentity stdout.text error.kind error.field
 | success me "x y\n/tmp\n" - -
 | rejected - - rejected environment

@@ -7,7 +7,7 @@ $ if [ $(id -u) = 0 ]; then warder run --prefer limits --workspace $PWD/shut -- 
 !~ ^warder: .*XDG_RUNTIME_DIR, which is not set; set it to a directory that only you may enter
 ? 125
 
-= a policy that prefers what needs control groups
+= a policy that prefers the fields that need control groups
 + warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/' > easy.json
 $ warder run --policy easy.json -- sh -c 'echo out; echo err >&2; exit 3'
 | out
@@ -18,7 +18,7 @@ $ warder run --policy easy.json -- sh -c 'echo out; echo err >&2; exit 3'
 $ warder run --prefer limits.memory --prefer limits.swap --prefer limits.pids --prefer limits.cpus --prefer limits.cpuTime -- echo hello
 | hello
 
-= what could not be enforced is in the receipt, and nothing is required of it
+= fields that could not be enforced are in the receipt, and none of them is required
 needs python3
 + warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/' > easy.json
 $ warder run --policy easy.json --json -- true | python3 -c 'import json, sys; r = json.load(sys.stdin); s = {c["control"]: c["status"] for c in r["receipt"]["controls"]}; print(r["status"], s["network.none"], s["syscalls"], s["limits.wallTime"], s["limits.memory"] in ("enforced", "notEnforced"))'
@@ -58,13 +58,13 @@ needs user
 $ cd / && setpriv --reuid 12345 --regid 12345 --clear-groups warder run --prefer limits.memory --prefer limits.swap --prefer limits.pids --prefer limits.cpus --prefer limits.cpuTime -- id -u
 | 1000
 
-= another user is refused what needs a privilege
+= another user is refused a policy that needs a privilege
 needs user
 $ cd / && setpriv --reuid 12345 --regid 12345 --clear-groups warder run -- true
 !~ ^warder: cannot enforce .*limits.memory.*: needs root, .*; or run without them: --prefer limits$
 ? 125
 
-= a receipt gives the whole reason for what is not enforced
+= a receipt gives the whole reason for each field that is not enforced
 needs python3
 $ as=; [ $(id -u) != 0 ] || as='setpriv --reuid=65534 --regid=65534 --clear-groups'; $as env HOME=/tmp warder run --json --prefer limits -- true | python3 -c 'import json, sys; rows = [c for c in json.load(sys.stdin)["receipt"]["controls"] if c["status"] == "notEnforced"]; print([r["value"] for r in rows if "run with --delegat" in r["value"] and not r["value"].endswith("--cgroup-parent")])'
 | []

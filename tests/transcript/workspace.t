@@ -16,7 +16,7 @@ $ a=$(warder workspace create 'a/b'); test "$a" = "$(warder workspace create a/b
 | inputs
 |   "version": 1,
 
-= what was deleted outside is there again
+= create makes deleted directories again
 + export WARDER_STORE=$PWD/store; p=$(warder workspace create job); rm -r "$p/work" "$p/out" "$p/metadata.json"
 $ p=$(warder workspace create job); ls "$p"; rm -r "$p"; warder workspace create job | sed "s|$PWD||"; ls "$p"
 | metadata.json
@@ -179,7 +179,7 @@ $ mkdir u w; unshare -m sh -c 'mount -t overlay -o lowerdir=/usr/bin,upperdir=$P
 !~ git is not on this host; install it
 | one
 
-= what is collected: patterns, limits, what is no output
+= collect: patterns, limits, and files that are not output
 + export WARDER_STORE=$PWD/store; p=$(warder workspace create job); cd "$p"; mkdir out/d; printf abc > out/a; printf def > out/b.txt; printf gh > out/d/.c; ln -s /etc/passwd out/evil; ln -s b.txt out/link; cd - > /dev/null
 $ warder workspace collect job '$OUTPUT_DIR/*' out/a '${WORKSPACE_DIR}/out/**'; warder workspace collect job 'out/*' --max-files 1; warder workspace collect job 'out/*' --max-size 3B --json; warder workspace collect job out/b.txt --max-file-size 2B --json; echo $?; warder workspace collect job out/b.txt --max-file-size 2B
 |            3 out/a
@@ -200,7 +200,7 @@ $ warder workspace collect job '$OUTPUT_DIR/*' out/a '${WORKSPACE_DIR}/out/**'; 
 ! warder: this is not all: a limit was reached, or a directory lies too deep, or is closed to you
 ? 1
 
-= a pattern that cannot mean what it says, and a name that is a directory's, are refused
+= an invalid pattern, and the name of a directory, are refused
 + export WARDER_STORE=$PWD/store; warder workspace create job > /dev/null; echo x | warder workspace write job out/d/f
 $ for p in '$RUN_DIR/*' '$FOO/x' out/d out/d/ '$OUTPUT_DIR' '[$]x'; do warder workspace collect job "$p"; done; echo y | warder workspace write job trail/; warder workspace list job trail
 !~ ^warder: "\$RUN_DIR/\*" names the directory of one run
@@ -212,7 +212,7 @@ $ for p in '$RUN_DIR/*' '$FOO/x' out/d out/d/ '$OUTPUT_DIR' '[$]x'; do warder wo
 !~ trail
 ? 125
 
-= what leads out is told
+= patterns that lead out of the workspace are reported
 + export WARDER_STORE=$PWD/store; warder workspace create job > /dev/null
 $ warder workspace collect job '../*'; warder workspace collect job /etc/passwd; warder workspace collect job 'nothing*'; echo $?
 !~ path traversal
@@ -256,7 +256,7 @@ $ warder workspace stage job host://$PWD/data; warder workspace stage job worksp
 |~ "digest": "[0-9a-f]{20}
 |*
 
-= what is refused as an input
+= invalid inputs are refused
 + export WARDER_STORE=$PWD/store; warder workspace create job > /dev/null; ln -s /etc l; mkfifo p; echo x | warder workspace write job work/x
 $ warder workspace stage job ftp://x/y; warder workspace stage job x; warder workspace stage job workspace://../../etc/passwd; warder workspace stage job skill://../x; warder workspace stage job host://$PWD/l/passwd; warder workspace stage job host://$PWD/p; warder workspace stage job host://relative; warder workspace stage job host:///gone; warder workspace stage job artifact://gone; warder workspace stage job artifact://a@x; warder workspace stage job host:///etc/passwd --to ../x; warder workspace stage job host:///etc/passwd --to work/x; for from in git+ssh://git@example.org/x git+http://example.org/x git+https://a:b@example.org/x git+https://-oProxyCommand=x/y git+https://10.1.2.3/x git+https://example.org/ 'git+https://example.org/x#--upload-pack=y'; do warder workspace stage job "$from"; done
 !~ the scheme "ftp" is unknown
@@ -305,7 +305,7 @@ $ for cwd in /etc ../.. l work/../..; do warder workspace run job --cwd $cwd -- 
 !~ there is no workspace "gone"
 ? 125
 
-= read-only inputs hold against the program, and what it does about them
+= a program cannot change its read-only inputs
 needs limits place
 + export WARDER_STORE=$PWD/store; warder workspace create job > /dev/null; mkdir data; echo host > data/f; echo x > x
 + warder workspace stage job host://$PWD/data --link > /dev/null; warder workspace stage job host://$PWD/x --read-only > /dev/null
@@ -343,7 +343,7 @@ $ warder workspace create job > /dev/null; echo x | warder workspace write job w
 !~ ^warder: git[+]file:///r: --link mounts
 ? 1
 
-= what is mounted read-only cannot be got at: not by the directory above, not through another run, not from outside by mistake
+= read-only inputs cannot be changed: not through the parent directory, not through another run, not from outside by mistake
 needs limits place
 + p=$(warder workspace create job); echo host > x; echo two > y; mkdir data; echo data > data/f
 + warder workspace run job -- sh -c 'touch started; until [ -e go ]; do sleep 0.05; done' & echo
@@ -372,7 +372,7 @@ $ p=$(warder workspace create job); warder workspace stage job host://$PWD/x --r
 | work/inputs/x
 | yes
 
-= what a program has left there is told, mended, and removed
+= odd leftovers of a program are reported, repaired, and removed
 needs limits place python3
 + warder workspace create job > /dev/null
 + warder workspace run job -- python3 -c 'import os;os.chdir("/workspace/out");[(os.mkdir("d"),os.chdir("d")) for _ in range(1300)];open("f","w")'
@@ -394,7 +394,7 @@ $ warder workspace collect job 'out/**' --json; warder workspace collect job 'ou
 !~ this is not all: a directory lies too deep
 !~ moved skills, which is not a directory, to moved-[0-9a-f]{16}; work/inputs, which is not a directory, to moved-[0-9a-f]{16}
 
-= odd names are told, the others saved; the caller's files stay
+= odd names are reported, the others are saved, and the caller's files stay
 + p=$(warder workspace create job); echo a > $p/out/a; echo b > $p/out/$'nl\nx'; echo c > $p/out/$'\377'; echo d > $p/out/z; mkdir -p to/out; echo mine > to/out/z
 $ warder workspace collect job 'out/*' --save; warder workspace collect job 'out/*' --save --strict; warder artifact list --json | grep -o '"name":"[^"]*"'; warder workspace collect job 'out/*' --json | grep -o '"pathBase64":"[^"]*"'; warder workspace list job out --json | grep -o '"pathBase64":"[^"]*"'; warder workspace collect job 'out/*' --to to; ls to/out; cat to/out/z; rm to/out/z; warder workspace collect job out/z --to to; cat to/out/z; ls -A to
 |            2 out/a out/a@1
@@ -413,7 +413,7 @@ $ warder workspace collect job 'out/*' --save; warder workspace collect job 'out
 !~ has a control character in it; nothing is saved
 ! warder: "out/z" is there already; remove it, or name another directory
 
-= what is refused: no bytes, no other workspace, no pipes; who lists changes nothing
+= refused: limits of 0, another workspace, pipes; list changes nothing
 + warder workspace create job; mkfifo pipe; mkdir -p other/workspaces/.new-mine other/workspaces/.gone-0123456789abcdef; chmod 700 other/workspaces
 $ for f in --max-size --max-file-size; do warder workspace collect job '**' $f 0; done; warder workspace run job --workspace /etc:rw -- true; warder workspace run job --workspace=/etc -- true; timeout 20 warder workspace put job pipe; timeout 20 warder artifact save pipe pipe; warder workspace list --store $PWD/other; ls -A other/workspaces; warder workspace create --store $PWD/other a > /dev/null; ls -A other/workspaces | cut -c1-9
 | .gone-0123456789abcdef

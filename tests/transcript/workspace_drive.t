@@ -61,7 +61,7 @@ $ warder workspace drive manifest -- echo never; echo $?; warder workspace list 
 | "error":{"stage":"start","component":"session","category":"executionFailed","code":"startFailed"
 !~ ^warder: start: set-up command 1 \("exit 4"\) failed: .*
 
-= the error of the execution comes first; the others are cleanup errors, and what was not stored stays
+= the error of the execution comes first, later ones are cleanup errors, and a workspace without its snapshot stays
 + echo '{"workspace": "job"}' > manifest; mkdir -p store; echo file > store/snapshots
 $ warder workspace drive --snapshot --json manifest -- false > result; echo $?; python3 -c '
 > import json; r = json.load(open("result")); print(r["error"], [e["stage"] for e in r["cleanupErrors"]], r["kept"], r["result"]["exitCode"])'; warder workspace remove job; warder workspace drive --snapshot --json manifest -- true > result; echo $?; python3 -c '

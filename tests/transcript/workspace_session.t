@@ -10,7 +10,7 @@ $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; warder w
 | made
 !~ ^sh: .*Read-only file system$
 
-= while it runs, files go in and out; what it has mounted, snapshots and the removal wait for its end
+= while a session runs, files go in and out; read-only inputs, snapshots and the removal wait for its end
 + mkdir in; echo 1 > one
 $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; warder workspace create job > /dev/null; sh s start --workspace-id job; warder workspace put job one=work/one; sh s exec -- sh -c 'cat work/one; echo 2 > out/two'; warder workspace collect job 'out/*' | awk '{ print $2 }'; warder workspace snapshot job; warder workspace stage job "host://$PWD/in" --read-only; warder workspace remove job; sh s stop; warder workspace snapshot job | cut -c1-5; warder workspace stage job "host://$PWD/in" --read-only; warder workspace remove job
 | 1

@@ -18,7 +18,7 @@ $ warder workspace resume $(warder workspace snapshot job) new > /dev/null; find
 | 6000
 | b'1' b'1'
 
-= owners are kept for root, who may give files away
+= root keeps the owners of files
 needs user
 + p=$(warder workspace create job); touch $p/work/a $p/work/b; mkdir $p/work/d; ln -s x $p/work/l; chmod 4750 $p/work/b
 $ p=$(warder workspace create job); chown 1:2 $p/work/a; chown 3:4 $p/work/b; chmod 4750 $p/work/b; chown 5:6 $p/work/d; chown -h 7:8 $p/work/l; warder workspace resume $(warder workspace snapshot job) new > /dev/null; cd store/workspaces/new-*/files/work; stat -c '%n %u %g %a' a b d l
@@ -55,7 +55,7 @@ $ p=$(warder workspace create job); warder workspace snapshot job; touch "$p/go"
 !~ "job" is in use: something runs in it
 | done
 
-= how much, how many, how old
+= limits of size, number and age
 + warder workspace create job; warder workspace create other; warder workspace snapshot other; head -c 3000 /dev/zero | warder workspace write job x
 $ warder workspace snapshot job --max-size 2999B; for i in 1 2 3 4; do warder workspace snapshot job --keep 2 --max-size 3000B > last; done; warder snapshot list job | cut -d' ' -f1 > list; wc -l < list; tail -n 1 list | cmp - last; warder snapshot list | wc -l; sleep 1.1; warder snapshot prune job --keep-for 1h; warder snapshot prune --keep 1; warder snapshot list | wc -l; warder snapshot prune; sleep 1; warder snapshot prune --keep-for 1s; warder snapshot list; ls store/snapshots/content
 ! warder: the workspace has more than 2999 bytes; raise --max-size, or remove something; nothing was kept
@@ -67,7 +67,7 @@ $ warder workspace snapshot job --max-size 2999B; for i in 1 2 3 4; do warder wo
 ! warder: give --keep, --keep-for, or both
 | 2 removed
 
-= what is damaged is told, and nothing is made of it
+= a damaged snapshot is reported, and no workspace is made from it
 + warder workspace create job; echo content | warder workspace write job x; warder workspace snapshot job > s; cp -r store good
 $ s=$(cat s); warder snapshot verify; f=$(grep -l content store/snapshots/content/*); chmod 600 $f; echo cOntent > $f; warder snapshot verify; warder workspace resume $s new; rm $f; warder snapshot verify $s; warder workspace list | wc -l; rm -r store; cp -r good store; sed -i 's/"mode":420/"mode":511/' store/snapshots/manifests/*; warder snapshot verify; warder workspace resume $s new; rm -r store; cp -r good store; sed -i '$d' store/snapshots/manifests/*; warder snapshot verify; warder workspace list | wc -l
 | 1 as they were made
@@ -88,7 +88,7 @@ $ warder workspace snapshot job --json; warder snapshot list job --json; warder 
 |~ "kind":"invalidRequest"
 ? 125
 
-= what a program has closed to its own user is kept, and stays closed
+= files that a program has closed to its own user are stored, and stay closed
 + p=$(warder workspace create job); mkdir -p $p/work/c/d $p/work/half; echo in > $p/work/c/d/f; echo shut > $p/work/shut; echo x > $p/work/half/x; chmod 0 $p/work/shut $p/work/c/d/f $p/work/c/d $p/work/c; chmod 600 $p/work/half
 $ s=$(warder workspace snapshot job); warder workspace resume $s new > /dev/null; for w in job new; do (cd store/workspaces/$w-*/files/work && stat -c '%n %a' c shut half && chmod 700 c half && stat -c '%n %a' c/d && chmod 700 c/d && chmod 600 c/d/f shut && cat c/d/f shut half/x); done
 | c 0

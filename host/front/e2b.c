@@ -173,6 +173,29 @@ static bool is_refused(struct exchange *x, const struct json_value *document)
 	return false;
 }
 
+/* A wish of another type would be one that nobody keeps. False: the exchange was answered. */
+static bool check_types(struct exchange *x, const struct json_value *document)
+{
+	static const struct {
+		const char *key;
+		enum json_type type;
+		const char *wish;
+	} typed[] = { { "templateID", JSON_STRING, "a text" },
+		      { "allow_internet_access", JSON_BOOL, "true or false" } };
+
+	for (size_t i = 0; i < sizeof(typed) / sizeof(typed[0]); i++) {
+		const struct json_value *value = json_member(document, typed[i].key);
+		char text[160];
+
+		if (!value || value->type == JSON_NULL || value->type == typed[i].type)
+			continue;
+		snprintf(text, sizeof(text), "\"%s\" must be %s", typed[i].key, typed[i].wish);
+		exchange_fail(x, 400, text);
+		return false;
+	}
+	return true;
+}
+
 /* The network that the client wishes, for the launcher: it can only be less than that of the template. -1: the exchange was answered. */
 static int write_network(struct exchange *x, const struct json_value *document, struct json_writer *w)
 {
@@ -219,7 +242,7 @@ static void create(struct exchange *x, uint64_t timeout_s)
 	timeout = json_member(document, "timeout");
 	if (timeout && timeout->type != JSON_NULL && !timeout->is_uint) {
 		exchange_fail(x, 400, "\"timeout\" must be a whole number of seconds");
-	} else if (!is_refused(x, document)) {
+	} else if (check_types(x, document) && !is_refused(x, document)) {
 		if (timeout && timeout->is_uint)
 			timeout_s = timeout->uint < UINT32_MAX ? timeout->uint : UINT32_MAX;
 		json_begin_object(&w);

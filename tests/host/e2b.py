@@ -932,7 +932,8 @@ def _(box):
                        ({"network": 5}, "network"), ({"autoPause": True}, "autoPause"),
                        ({"autoResume": {"enabled": True}}, "autoResume"), ({"mcp": {}}, "mcp"),
                        ({"volumeMounts": [{"name": "a"}]}, "volumeMounts"), ({"timeout": "x"}, "timeout"),
-                       ({"templateID": "none"}, "none")):
+                       ({"templateID": "none"}, "none"), ({"templateID": 5}, "templateID"),
+                       ({"allow_internet_access": "no"}, "allow_internet_access")):
         status, _, data = box.host.call("POST", "/v2/sandboxes", body)
         equal((body, status in (400, 403, 404)), (body, True))
         holds(json.loads(data)["message"], part)

@@ -55,7 +55,7 @@ static int check_name(const char *name, struct warder_error *err)
 		return 0;
 	return error_set(
 	    err, WARDER_ERROR_INVALID_REQUEST, "name",
-	    "%s is no name of a tenant: use 1 to %d letters, digits, '.', '_' and '-', and begin with a "
+	    "%s is not a valid tenant name: use 1 to %d letters, digits, '.', '_' and '-', and begin with a "
 	    "letter, a digit or '_'",
 	    json_quote(name, shown, sizeof(shown)), TENANT_NAME_MAX);
 }

@@ -21,7 +21,7 @@ static void check_document(const char *text, size_t len)
 		must(settings_load(NULL, &settings, &err) == 0);
 	launcher.settings = settings;
 	if (parse_document(&context, &document, &err) == 0 &&
-	    choose_policy(&context, document, &policy, &err) == 0) {
+	    call_choose_policy(&context, document, &policy, &err) == 0) {
 		const struct warder_policy *template =
 		    settings_template(&settings, json_member_text(document, "template", "base"));
 

@@ -760,14 +760,15 @@ static struct exchange_http *find_oldest_body(const struct server *server, size_
 	return oldest;
 }
 
-/* All bodies share a part of the memory, also those of clients that nobody knows yet. Short ones always fit. */
+/* All bodies share a part of the memory, also those of clients that nobody knows yet. Short ones always fit: with the connections themselves,
+ * which take 32 KiB each where they are encrypted, all of that is less than the front has. */
 static void make_way_for_body(struct server *server)
 {
 	const struct link_limits *limits = &server->front->welcome.limits;
+	const size_t most = limits->waiting_bytes / 2;
 	struct exchange_http *oldest;
 
-	while (server->bodies > limits->waiting_bytes &&
-	       (oldest = find_oldest_body(server, limits->waiting_bytes / limits->connections / 2)))
+	while (server->bodies > most && (oldest = find_oldest_body(server, most / limits->connections / 2)))
 		refuse_body(oldest);
 }
 

@@ -124,6 +124,12 @@ static void remove_sandbox(struct exchange *x)
 	exchange_ask(x, LINK_REMOVE, 0, NULL, pass_on);
 }
 
+/* Rounded up. */
+static uint64_t seconds_of(uint64_t ms)
+{
+	return ms / 1000 + (ms % 1000 != 0);
+}
+
 static void set_timeout(struct exchange *x)
 {
 	struct json_value *document;
@@ -132,7 +138,7 @@ static void set_timeout(struct exchange *x)
 	if (exchange_object(x, &document) < 0)
 		return;
 	value = json_member(document, "timeoutMs");
-	exchange_ask(x, LINK_TIMEOUT, (value->uint + 999) / 1000, NULL, pass_on);
+	exchange_ask(x, LINK_TIMEOUT, seconds_of(value->uint), NULL, pass_on);
 	json_free(document);
 }
 
@@ -149,7 +155,7 @@ static void resume_sandbox(struct exchange *x)
 	if (exchange_object(x, &document) < 0)
 		return;
 	value = json_member(document, "timeoutMs");
-	exchange_ask(x, LINK_RESUME, value && value->is_uint ? (value->uint + 999) / 1000 : 0, NULL, pass_on);
+	exchange_ask(x, LINK_RESUME, value && value->is_uint ? seconds_of(value->uint) : 0, NULL, pass_on);
 	json_free(document);
 }
 

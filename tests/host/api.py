@@ -478,4 +478,17 @@ def encryption():
     tell(done.returncode == 0, "an address of the network needs no --insecure-http with TLS", done.stderr)
 
 
-run_parts((files, contexts, code, policies, keys, terminals, encryption, document))
+def timeouts():
+    host = Host("timeouts")
+    token = host.tenant("me")
+    box = sandbox(host, token)
+    for ms in (86400001 + 1000, (1 << 64) - 1):
+        for call in ("timeout", "resume"):
+            status, data, _ = host.ask("POST", "/v1/sandboxes/%s/%s" % (box, call), token, {"timeoutMs": ms})
+            tell(status == (400 if call == "timeout" else 409), "%s of %d ms is refused" % (call, ms), (status, data))
+    time.sleep(1)
+    tell(host.ask("GET", "/v1/sandboxes/" + box, token)[0] == 200, "and the sandbox lives on")
+    host.end()
+
+
+run_parts((timeouts, files, contexts, code, policies, keys, terminals, encryption, document))

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sha1.h"
 #include "base/text.h"
 
 /* ---- the head of a frame ---- */
@@ -178,63 +179,11 @@ size_t websocket_write_head(enum websocket_opcode opcode, uint64_t len, unsigned
 
 /* ---- the handshake ---- */
 
-#define SHA1_BYTES 20
-
-static uint32_t rotate(uint32_t value, int by)
-{
-	return value << by | value >> (32 - by);
-}
-
-static void sha1_block(uint32_t state[5], const unsigned char *block)
-{
-	static const uint32_t constants[] = { 0x5a827999, 0x6ed9eba1, 0x8f1bbcdc, 0xca62c1d6 };
-	uint32_t words[80], a = state[0], b = state[1], c = state[2], d = state[3], e = state[4];
-
-	for (int i = 0; i < 16; i++)
-		words[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
-			   (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
-	for (int i = 16; i < 80; i++)
-		words[i] = rotate(words[i - 3] ^ words[i - 8] ^ words[i - 14] ^ words[i - 16], 1);
-	for (int i = 0; i < 80; i++) {
-		const uint32_t mixed = i < 20              ? (b & c) | (~b & d)
-				       : i >= 40 && i < 60 ? (b & c) | (b & d) | (c & d)
-							   : b ^ c ^ d;
-		const uint32_t next = rotate(a, 5) + mixed + e + constants[i / 20] + words[i];
-
-		e = d;
-		d = c;
-		c = rotate(b, 30);
-		b = a;
-		a = next;
-	}
-	state[0] += a;
-	state[1] += b;
-	state[2] += c;
-	state[3] += d;
-	state[4] += e;
-}
-
-/* The digest of FIPS 180-4, which the handshake of WebSocket needs and nothing else here: it protects nothing. At most 119 bytes. */
-static void sha1(const char *text, size_t len, unsigned char ret[SHA1_BYTES])
-{
-	uint32_t state[5] = { 0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0 };
-	unsigned char padded[128] = { 0 };
-	const size_t size = len < 56 ? 64 : 128;
-
-	memcpy(padded, text, len);
-	padded[len] = 128;
-	padded[size - 2] = (unsigned char)(len * 8 >> 8);
-	padded[size - 1] = (unsigned char)(len * 8);
-	for (size_t at = 0; at < size; at += 64)
-		sha1_block(state, padded + at);
-	for (size_t i = 0; i < SHA1_BYTES; i++)
-		ret[i] = (unsigned char)(state[i / 4] >> (24 - 8 * (i % 4)));
-}
-
 bool websocket_accept(const char *key, char ret[WEBSOCKET_ACCEPT_SIZE])
 {
 	static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 	unsigned char digest[SHA1_BYTES];
+	struct sha1 sha;
 	char text[24 + sizeof(guid)];
 	size_t len = 0;
 	char *bytes = key && strlen(key) == 24 ? text_unbase64(key, 24, &len) : NULL;
@@ -245,7 +194,9 @@ bool websocket_accept(const char *key, char ret[WEBSOCKET_ACCEPT_SIZE])
 		return false;
 	memcpy(text, key, 24);
 	memcpy(text + 24, guid, sizeof(guid));
-	sha1(text, sizeof(text) - 1, digest);
+	sha1_init(&sha);
+	sha1_add(&sha, text, sizeof(text) - 1);
+	sha1_digest(&sha, digest);
 	encoded = text_base64((const char *)digest, sizeof(digest));
 	if (!encoded)
 		return false;

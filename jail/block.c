@@ -301,7 +301,7 @@ static uint32_t put_covers(struct block *block, const struct jail_plan *plan, ui
 	/* The rows of what only root may open are the last. */
 	while (proc_row(count) && (proc_row(count)->cover != PROC_ROOT || users_are_root(plan)))
 		count++;
-	rows = block_reserve(block, (count + 1) * sizeof(struct wire_cover));
+	rows = block_reserve(block, (count + TRUST_COUNT) * sizeof(struct wire_cover));
 	if (!text)
 		block->failed = true;
 	if (!plan->joint)
@@ -310,11 +310,11 @@ static uint32_t put_covers(struct block *block, const struct jail_plan *plan, ui
 		put_cover(block, proc_row(i), plan->joint ? NULL : &facts, text, size,
 			  rows + i * (uint32_t)sizeof(struct wire_cover));
 	free(text);
-	/* Behind the names of /proc: the file of authorities, with that of the run. */
-	if (policy_injects(&plan->policy) && !plan->joint) {
-		struct wire_cover to = { .target = block_string(block, EDGE_TRUST),
-					 .source = block_string(block, WIRE_LAUNCH_TRUST),
-					 .flags = WIRE_COVER_LAUNCH };
+	/* Behind the names of /proc: the files of authorities, which cover nothing until they have their bytes. */
+	for (int i = 0; i < TRUST_COUNT && policy_injects(&plan->policy) && !plan->joint; i++) {
+		struct wire_cover to = { .target = block_string(block, trust_path(i)),
+					 .source = block_string(block, trust_source(i)),
+					 .flags = WIRE_COVER_PART };
 
 		if (!block->failed)
 			WIRE_AT(block->bytes, rows, struct wire_cover)[count] = to;
@@ -324,17 +324,21 @@ static uint32_t put_covers(struct block *block, const struct jail_plan *plan, ui
 	return rows;
 }
 
-void block_add_authorities(struct block *block, const char *text, size_t len)
+void block_add_trust(struct block *block, const struct trust *trust)
 {
-	const uint32_t at = block_append(block, text, len);
-	struct wire_cover *cover;
+	for (int i = 0; i < TRUST_COUNT; i++) {
+		const struct trust_file *file = &trust->files[i];
+		const uint32_t at = file->bytes ? block_append(block, file->bytes, file->len) : 0;
+		struct wire_cover *cover;
 
-	if (block->failed)
-		return;
-	cover = WIRE_AT(block->bytes, block_header(block)->covers, struct wire_cover) +
-		block_header(block)->cover_count - 1;
-	cover->text = at;
-	cover->text_len = (uint32_t)len;
+		if (!file->bytes || block->failed)
+			continue;
+		cover = WIRE_AT(block->bytes, block_header(block)->covers, struct wire_cover) +
+			block_header(block)->cover_count - TRUST_COUNT + i;
+		cover->text = at;
+		cover->text_len = (uint32_t)file->len;
+		cover->flags = WIRE_COVER_LAUNCH;
+	}
 }
 
 void block_add_moment(struct block *block, const struct jail_plan *plan, const struct proc_moment *moment)

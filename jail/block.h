@@ -35,8 +35,8 @@ uint64_t block_backstop_ms(uint64_t wall_time_us);
 int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusable, struct warder_error *err);
 /* The texts of what is different at every launch: what covers names of /proc. */
 void block_add_moment(struct block *block, const struct jail_plan *plan, const struct proc_moment *moment);
-/* Add the text of the authorities, for a plan with credentials. */
-void block_add_authorities(struct block *block, const char *text, size_t len);
+/* Add the files of authorities, for a plan with credentials; none if they are empty. */
+void block_add_trust(struct block *block, const struct trust *trust);
 /* Whether an entry of a plan is mounted at every launch, not when the root is built; `detached`: as root, with detached mounts. */
 bool block_is_late(const struct rootfs *rootfs, size_t index, bool detached);
 /* A memfd with the block's bytes; -1 with *err. */

@@ -47,8 +47,8 @@ static const char *const nodes[] = { "/dev/null",    "/dev/zero", "/dev/full", "
 struct seen {
 	const char *host; /* our own mount table */
 	unsigned int own;
-	bool *mounts; /* one for each entry of the plan */
-	bool injects;
+	bool *mounts;              /* one for each entry of the plan */
+	const struct trust *trust; /* or NULL */
 	struct mountinfo_text scratch[2];
 	struct mountinfo_text overlays[ROOTFS_OVERLAYS_MAX]; /* as mounts_is_part() has them */
 };
@@ -169,7 +169,7 @@ static int check_mount(const struct rootfs *rootfs, const struct mountinfo *moun
 		if (strcmp(path, own_mounts[i].target) == 0)
 			return check_own(rootfs, mount, path, i, seen, err);
 	/* The host may have a mount there, too, which came along. Whether the last one shows the run's, its content tells. */
-	if (seen->injects && strcmp(path, EDGE_TRUST) == 0)
+	if (trust_has(seen->trust, path))
 		return require(mount, path, "nosuid", true, err) < 0 ||
 			       require(mount, path, "nodev", true, err) < 0 ||
 			       require(mount, path, "ro", true, err) < 0
@@ -234,14 +234,12 @@ static int check_seen(const struct rootfs *rootfs, const struct seen *seen, stru
 	return 0;
 }
 
-int contained_check_mounts(const char *text, const char *own, const struct rootfs *rootfs, bool injects,
-			   struct warder_error *err)
+int contained_check_mounts(const char *text, const char *own, const struct rootfs *rootfs,
+			   const struct trust *trust, struct warder_error *err)
 {
 	struct mountinfo_text rest = { text, strlen(text) };
 	struct mountinfo_text line;
-	struct seen seen = { .host = own,
-			     .mounts = calloc(rootfs->count + 1, sizeof(bool)),
-			     .injects = injects };
+	struct seen seen = { .host = own, .mounts = calloc(rootfs->count + 1, sizeof(bool)), .trust = trust };
 	int count = 0;
 
 	if (!seen.mounts)

@@ -562,8 +562,7 @@ int run_edge_await_authority(struct run_edge *edge, struct warder_error *err)
 	if (text[0] != EDGE_AUTHORITY)
 		return error_set(err, WARDER_ERROR_INTERNAL, edge->field,
 				 PROGRAM " made no authority for this run");
-	edge->authorities = inject_authorities(text + 1, (size_t)n - 1, &edge->authorities_len, err);
-	return edge->authorities ? 0 : -1;
+	return trust_make(&edge->trust, text + 1, (size_t)n - 1, err);
 }
 
 int run_edge_await(struct run_edge *edge, struct warder_error *err)
@@ -769,6 +768,5 @@ void run_edge_done(struct run_edge *edge)
 	if (edge->report)
 		munmap(edge->report, sizeof(*edge->report));
 	edge->report = NULL;
-	free(edge->authorities);
-	edge->authorities = NULL;
+	trust_done(&edge->trust);
 }

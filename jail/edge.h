@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "edge/edge.h"
+#include "jail/trust.h"
 #include "policy/policy.h"
 
 struct jail_plan;
@@ -28,8 +29,7 @@ struct run_edge {
 	int report_fd;              /* can only be read */
 	struct edge_report *report; /* mapped */
 	struct edge_report *before; /* heap: the session's report at the start of an execution */
-	char *authorities;          /* heap: the file of authorities that a jail with credentials sees */
-	size_t authorities_len;
+	struct trust trust; /* what a jail with credentials sees; empty, if it has none or is the session's */
 	uint16_t published[EDGE_PUBLISHED_MAX]; /* ports of the host, by row of network.publish */
 	size_t published_count;
 };
@@ -53,7 +53,7 @@ int run_edge_start(struct run_edge *edge, const struct jail_plan *plan, uint32_t
 /* Use the edge of a session, which `field` of the policy needs: descriptors of its joint, which are copied. -1 with *err. */
 int run_edge_join(struct run_edge *edge, const char *field, int pid_fd, int counter_fd, int report_fd,
 		  struct warder_error *err);
-/* For a policy with credentials: wait for the run's authority, and set edge->authorities. -1 with *err. */
+/* For a policy with credentials: wait for the run's authority, and set edge->trust. -1 with *err. */
 int run_edge_await_authority(struct run_edge *edge, struct warder_error *err);
 /* Until it serves. -1 with *err: it does not. */
 int run_edge_await(struct run_edge *edge, struct warder_error *err);

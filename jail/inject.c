@@ -11,8 +11,7 @@
 
 #include "base/fd.h"
 
-#define SECRET_FILE_MAX 4098      /* bytes, with the end of a line */
-#define TRUST_MAX       (4 << 20) /* bytes of the host's authorities */
+#define SECRET_FILE_MAX 4098 /* bytes, with the end of a line */
 
 _Static_assert(EDGE_INJECTS_MAX == POLICY_MAX_INJECTS, "each row has one there");
 
@@ -132,28 +131,4 @@ int inject_open(const struct policy *policy, int *fds, struct warder_error *err)
 			return -1;
 	}
 	return 0;
-}
-
-char *inject_authorities(const char *pem, size_t len, size_t *ret_len, struct warder_error *err)
-{
-	owned_fd int fd = open(EDGE_TRUST, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-	char *text;
-
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > TRUST_MAX) {
-		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "network.allow", fd < 0 ? errno : EINVAL,
-				"inject needs the host's authorities in " EDGE_TRUST);
-		return NULL;
-	}
-	text = malloc((size_t)st.st_size + 1 + len);
-	if (!text || read(fd, text, (size_t)st.st_size) != st.st_size) {
-		free(text);
-		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "network.allow", errno,
-				"cannot read the host's authorities in " EDGE_TRUST);
-		return NULL;
-	}
-	text[st.st_size] = '\n';
-	memcpy(text + st.st_size + 1, pem, len);
-	*ret_len = (size_t)st.st_size + 1 + len;
-	return text;
 }

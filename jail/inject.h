@@ -1,6 +1,6 @@
 /*
- * inject: the parts of a launch for the credentials of network.allow: the rows for the edge, the files of the secrets, which are opened but
- * never read here, and the text of the authorities that the jail sees. Host side.
+ * inject: the parts of a launch for the credentials of network.allow: the rows for the edge, and the files of the secrets, which are opened but
+ * never read here. Host side.
  */
 #ifndef WARDER_JAIL_INJECT_H
 #define WARDER_JAIL_INJECT_H
@@ -15,7 +15,5 @@
 void inject_rows(const struct policy *policy, struct edge_config *config);
 /* Open the file of each of these rows into fds, which has EDGE_INJECTS_MAX descriptors at -1; the caller closes them. -1 with *err. */
 int inject_open(const struct policy *policy, int *fds, struct warder_error *err);
-/* The host's authorities, followed by `pem`. Heap; NULL with *err. */
-char *inject_authorities(const char *pem, size_t len, size_t *ret_len, struct warder_error *err);
 
 #endif

@@ -24,6 +24,7 @@
 #include "jail/cgroup/cgroup.h"
 #include "jail/filter/seccomp.h"
 #include "jail/risks.h"
+#include "jail/trust.h"
 #include "policy/policy.h"
 #include "rootfs/rootfs.h"
 
@@ -314,9 +315,8 @@ struct jail_start {
 	int network_fd; /* a network namespace whose only interface is down, or -1: see plan->namespaces, plan->loopback_up */
 	const char *
 	    scratch_options; /* of the one tmpfs behind /tmp and /dev/shm, which holds the directories tmp and shm */
-	/* What the program sees as EDGE_TRUST, read-only, nosuid and nodev; or NULL. The read-back compares it. */
-	const char *authorities;
-	size_t authorities_len;
+	/* What the program sees at trust_path() of each that has bytes, read-only, nosuid and nodev. The read-back compares it. */
+	struct trust trust;
 };
 /* Whether the caller does not want the run any more: a start that waits asks now and then. */
 bool jail_start_is_cancelled(const struct jail_start *start);

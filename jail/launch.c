@@ -380,8 +380,7 @@ static int add_moment(struct jail_run *run, struct block *block, struct warder_e
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 				       "no random number for the jail's boot_id");
 	block_add_moment(block, &run->tmpl->plan, &moment);
-	if (run->edge.authorities)
-		block_add_authorities(block, run->edge.authorities, run->edge.authorities_len);
+	block_add_trust(block, &run->edge.trust);
 	return 0;
 }
 
@@ -395,22 +394,24 @@ static void count_in(struct jail_run *run)
 	run->crowded = ends_begin();
 }
 
-/* Init writes the file of authorities into the tmpfs of /tmp, where other files of the launch lie, too. A container has it elsewhere. */
-static int check_authorities(const struct jail_run *run, struct warder_error *err)
+/* Init writes the files of authorities into the tmpfs of /tmp, where other files of the launch lie, too. A container has it elsewhere. */
+static int check_room(const struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
 	const uint64_t page = 4096, others = 4 * page;
-	const uint64_t least = (run->edge.authorities_len + page - 1) / page * page + others;
+	uint64_t least = others;
 	const bool by_disk = plan->policy.limits.disk_bytes <= plan->policy.filesystem.tmp_bytes;
 	const char *field = by_disk ? "limits.disk" : "filesystem.tmp";
 	char is[32], needed[32];
 
-	if (!run->edge.authorities || plan->starter || plan->rootfs.scratch_bytes >= least)
+	for (int i = 0; i < TRUST_COUNT; i++)
+		least += (run->edge.trust.files[i].len + page - 1) / page * page;
+	if (least == others || plan->starter || plan->rootfs.scratch_bytes >= least)
 		return 0;
 	return error_set(
 	    err, WARDER_ERROR_INVALID_REQUEST, field,
-	    "%s: %s is too little: with inject, the file of the authorities that the program trusts "
-	    "lies there, too; give at least %s",
+	    "%s: %s is too little: with inject, the files of the authorities that the program trusts "
+	    "lie there, too; give at least %s",
 	    field,
 	    policy_format_size(by_disk ? plan->policy.limits.disk_bytes : plan->policy.filesystem.tmp_bytes,
 			       is, sizeof(is)),
@@ -424,7 +425,7 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 	struct wire_block header;
 
 	if (policy_injects(&run->tmpl->plan.policy) && !run_is_joined(run) &&
-	    (run_edge_await_authority(&run->edge, err) < 0 || check_authorities(run, err) < 0))
+	    (run_edge_await_authority(&run->edge, err) < 0 || check_room(run, err) < 0))
 		return -1;
 	run->clock_offset = run_is_joined(run) ? run->tmpl->plan.joint->clock_offset : clock_offset();
 	if (!run_is_joined(run) && block_header(block)->cover_count && add_moment(run, block, err) < 0)
@@ -589,8 +590,7 @@ static int start_init(struct jail_run *run, struct spawn *spawn, struct warder_e
 		.clock_offset = run->clock_offset,
 		.network_fd = run->network_fd,
 		.scratch_options = WIRE_AT(header, header->scratch_options, const char),
-		.authorities = run->edge.authorities,
-		.authorities_len = run->edge.authorities_len,
+		.trust = run->edge.trust,
 	};
 
 	/* A runtime hands on a row without a gap: in the place of what init does not get, something that it gets anyway. */

@@ -22,10 +22,10 @@
 #include "base/array.h"
 #include "base/mountinfo.h"
 #include "base/path.h"
-#include "edge/edge.h"
 #include "jail/inside/wire.h"
 #include "jail/overlay.h"
 #include "jail/proc.h"
+#include "jail/trust.h"
 
 enum {
 	FLAG_RO = 1,
@@ -191,11 +191,13 @@ static int judge_cover(struct checking *checking, const struct mountinfo *mount,
 {
 	const struct proc_row *row;
 
-	if (strcmp(path, EDGE_TRUST) == 0 && checking->whole.at &&
-	    same_text(mount->device, checking->whole)) {
+	for (int i = 0; i < TRUST_COUNT; i++) {
+		if (strcmp(path, trust_path(i)) != 0 || !checking->whole.at ||
+		    !same_text(mount->device, checking->whole))
+			continue;
 		ret->row = SIZE_MAX;
 		ret->flags = FLAG_RO | FLAG_NOSUID | FLAG_NODEV | FLAG_NOEXEC;
-		return mountinfo_is(mount->root, &WIRE_LAUNCH_TRUST[sizeof(WIRE_SCRATCH) - 1])
+		return mountinfo_is(mount->root, trust_source(i) + sizeof(WIRE_SCRATCH) - 1)
 			   ? 1
 			   : differs(checking, path, ": something else covers it");
 	}

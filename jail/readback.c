@@ -311,8 +311,7 @@ static int check_contained(const struct jail_run *run, const char *text, int roo
 	if (!own)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 				       "cannot read our own mount table");
-	count =
-	    contained_check_mounts(text, own, &run->tmpl->plan.rootfs, run->edge.authorities != NULL, err);
+	count = contained_check_mounts(text, own, &run->tmpl->plan.rootfs, &run->edge.trust, err);
 	if (own != buf)
 		free(own);
 	return count < 0 || contained_check_masks(text, root_fd, err) < 0 ? -1 : count;
@@ -754,28 +753,29 @@ static int check_proc(struct jail_run *run, int root_fd, struct warder_error *er
 }
 
 /* What it is to show is what it shows, from its beginning to its end. */
-static int check_authorities(struct jail_run *run, int root_fd, struct warder_error *err)
+static int check_authorities(struct jail_run *run, enum trust_kind kind, int root_fd,
+			     struct warder_error *err)
 {
-	const struct run_edge *edge = &run->edge;
+	const struct trust_file *file = &run->edge.trust.files[kind];
+	const char *path = trust_path(kind);
 	owned_fd int fd = -1;
 	char part[4096];
 	size_t at = 0;
 	ssize_t n;
 
-	if (!edge->authorities)
+	if (!file->bytes)
 		return 0;
-	fd = openat(root_fd, &EDGE_TRUST[1], O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(root_fd, path + 1, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return unreadable(run, EDGE_TRUST, err);
+		return unreadable(run, path, err);
 	while ((n = read(fd, part, sizeof(part))) > 0) {
-		if ((size_t)n > edge->authorities_len - at ||
-		    memcmp(part, edge->authorities + at, (size_t)n) != 0)
+		if ((size_t)n > file->len - at || memcmp(part, file->bytes + at, (size_t)n) != 0)
 			break;
 		at += (size_t)n;
 	}
-	return n == 0 && at == edge->authorities_len
+	return n == 0 && at == file->len
 		   ? 0
-		   : differs(err, "network.allow", "%s does not show this run's authority", EDGE_TRUST);
+		   : differs(err, "network.allow", "%s does not show this run's authority", path);
 }
 
 static int check_processors(struct jail_run *run, const char *status, struct warder_error *err)
@@ -1020,7 +1020,8 @@ static int check_setup(struct jail_run *run, int root_fd, struct warder_error *e
 {
 	if (check_network(run, err) < 0 || check_mounts(run, root_fd, err) < 0 ||
 	    check_scratch(run, root_fd, err) < 0 || check_proc(run, root_fd, err) < 0 ||
-	    check_authorities(run, root_fd, err) < 0 || check_membership(run, err) < 0 ||
+	    check_authorities(run, TRUST_PEM, root_fd, err) < 0 ||
+	    check_authorities(run, TRUST_JAVA, root_fd, err) < 0 || check_membership(run, err) < 0 ||
 	    check_namespaces(run, err) < 0)
 		return -1;
 	return 0;

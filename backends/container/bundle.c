@@ -180,8 +180,14 @@ static void write_mounts(struct json_writer *w, const struct jail_start *start)
 		snprintf(source, sizeof(source), "%s/%zu", LAYOUT_BINDS, i);
 		write_mount(w, entry->target, "bind", source, options, count);
 	}
-	if (start->authorities)
-		write_mount(w, EDGE_TRUST, "bind", LAYOUT_TRUST, trust, ARRAY_LENGTH(trust));
+	for (int i = 0; i < TRUST_COUNT; i++) {
+		char source[sizeof(LAYOUT_TRUST) + 24];
+
+		snprintf(source, sizeof(source), LAYOUT_TRUST "%d", i);
+		if (start->trust.files[i].bytes)
+			write_mount(w, trust_path((enum trust_kind)i), "bind", source, trust,
+				    ARRAY_LENGTH(trust));
+	}
 	json_end_array(w);
 }
 

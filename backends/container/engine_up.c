@@ -219,7 +219,15 @@ static int put_binds(struct work *work, int root_fd)
 		if (put_mount(work, root_fd, from, rootfs->entries[i].target) < 0)
 			return -1;
 	}
-	return work->start->authorities ? put_mount(work, root_fd, LAYOUT_TRUST, EDGE_TRUST) : 0;
+	for (size_t i = 0; i < TRUST_COUNT; i++) {
+		char trust[sizeof(LAYOUT_TRUST) + 24] = LAYOUT_TRUST;
+
+		layout_number(trust + sizeof(LAYOUT_TRUST) - 1, i);
+		if (work->start->trust.files[i].bytes &&
+		    put_mount(work, root_fd, trust, trust_path((enum trust_kind)i)) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 /* As a tree of its own, with everything in it, read-only where it is the root itself. */

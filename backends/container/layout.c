@@ -192,15 +192,21 @@ static int lay_authorities(struct layout *layout)
 {
 	const struct jail_start *start = layout->start;
 	const unsigned long flags = MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+	char path[sizeof(LAYOUT_TRUST) + 24] = LAYOUT_TRUST;
 
-	if (!start->authorities)
-		return 0;
-	if (write_file(layout, LAYOUT_TRUST, start->authorities, start->authorities_len, 0644) < 0)
-		return -1;
-	return mount(LAYOUT_TRUST, LAYOUT_TRUST, NULL, MS_BIND, NULL) == 0 &&
-		       mount(NULL, LAYOUT_TRUST, NULL, MS_REMOUNT | flags, NULL) == 0
-		   ? 0
-		   : layout_fail(layout, LAYOUT_TRUST);
+	for (size_t i = 0; i < TRUST_COUNT; i++) {
+		const struct trust_file *file = &start->trust.files[i];
+
+		if (!file->bytes)
+			continue;
+		layout_number(path + sizeof(LAYOUT_TRUST) - 1, i);
+		if (write_file(layout, path, file->bytes, file->len, 0644) < 0)
+			return -1;
+		if (mount(path, path, NULL, MS_BIND, NULL) < 0 ||
+		    mount(NULL, path, NULL, MS_REMOUNT | flags, NULL) < 0)
+			return layout_fail(layout, trust_path((enum trust_kind)i));
+	}
+	return 0;
 }
 
 /* ---- in a process of its own ---- */

@@ -20,7 +20,7 @@
 #define LAYOUT_TMP        LAYOUT_DIR "/tmp" /* what the container has as /tmp and /dev/shm */
 #define LAYOUT_SHM        LAYOUT_DIR "/shm"
 #define LAYOUT_BINDS      LAYOUT_DIR "/bind"          /* entry i of the plan's root is mounted at bind/i */
-#define LAYOUT_TRUST      LAYOUT_BINDS "/authorities" /* over EDGE_TRUST, if the start has it */
+#define LAYOUT_TRUST      LAYOUT_BINDS "/authorities" /* and the number of a file of the start's trust */
 #define LAYOUT_CGROUP_NS  LAYOUT_DIR "/ns-cgroup"     /* a namespace whose root is the run's own cgroups */
 #define LAYOUT_NETWORK_NS LAYOUT_DIR "/ns-network"    /* if the start has one */
 #define LAYOUT_STATE      LAYOUT_DIR "/state"         /* for what the runtime remembers */

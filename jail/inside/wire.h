@@ -40,9 +40,7 @@ enum wire_fd {
 #define WIRE_SCRATCH "/dev/shm"
 /* The directory in it of the files that cover names of /proc at every launch; and that of those which are the root's. */
 #define WIRE_LAUNCH_PROC WIRE_SCRATCH "/proc"
-/* The file of authorities of this launch. */
-#define WIRE_LAUNCH_TRUST WIRE_LAUNCH_PROC "/ca-certificates.crt"
-#define WIRE_ROOT_PROC    "/dev/proc"
+#define WIRE_ROOT_PROC   "/dev/proc"
 /* And an overlay that is to become the root. */
 #define WIRE_WHOLE "/whole"
 

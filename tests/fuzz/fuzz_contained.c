@@ -22,6 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.overlays = { { .layers = &layer, .layer_count = 1 } },
 		.overlay_count = 1,
 	};
+	static char authority[] = "a";
+	static const struct trust trust = { .files = { { authority, 1 }, { authority, 1 } } };
 	char *text = fuzz_text(data, size);
 	char *own = strstr(text, "--\n");
 	struct warder_error err = { 0 };
@@ -30,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		*own = '\0';
 		own += 3;
 	}
-	if (contained_check_mounts(text, own ? own : "", &rootfs, size % 2, &err) < 0)
+	if (contained_check_mounts(text, own ? own : "", &rootfs, size % 2 ? &trust : NULL, &err) < 0)
 		must(err.code != WARDER_ERROR_NONE);
 	else
 		must(strstr(text, " /workspace ") && strstr(text, " /usr "));

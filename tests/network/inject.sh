@@ -85,6 +85,43 @@ begin() {
 	(umask 077 && echo "$marker" >"$scratch/secret")
 }
 
+# A client in Java, as the bytes of its class in base64; empty, with the reason in $no_java, if there is no JDK.
+java_client() {
+	local directory=$scratch/java
+	no_java=
+	if [ ! -x /usr/bin/javac ]; then
+		no_java="there is no JDK"
+	elif [ ! -f /etc/ssl/certs/java/cacerts ]; then
+		no_java="there is no /etc/ssl/certs/java/cacerts"
+	fi
+	[ -z "$no_java" ] || return
+	mkdir "$directory"
+	cat >"$directory/Get.java" <<-'END'
+		import java.net.URI;
+		import java.net.http.*;
+
+		class Get {
+			public static void main(String[] words) throws Exception {
+				var request = HttpRequest.newBuilder(URI.create(words[0])).build();
+				System.out.print(HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString()).body());
+			}
+		}
+	END
+	javac -d "$directory" "$directory/Get.java" && java_class=$(base64 -w 0 "$directory/Get.class")
+}
+
+# java_passes: HttpClient gets the credential, because the default store of Java has the authority of the run.
+java_passes() {
+	# An ordinary user's limit of memory counts what Java reserves.
+	local small=(-Xmx64m -XX:CompressedClassSpaceSize=16m -XX:ReservedCodeCacheSize=16m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData)
+	local get='echo "$0" | base64 -d >/tmp/Get.class; java '"${small[*]}"' -cp /tmp Get "$1"'
+	if [ -n "$no_java" ]; then
+		skip "${label}Java's HttpClient" "$no_java"
+		return
+	fi
+	passes "Java's HttpClient" "^api.test GET /java auth=$digest" sh -c "$get" "$java_class" https://api.test/java
+}
+
 # policy FILE ROW...: a document with these rows of network.allow.
 policy() {
 	local file=$1 rows
@@ -162,6 +199,7 @@ if ! begin; then
 fi
 policy "$scratch/ceiling.json" "$(row api.test 443,80)" "$(row name.test 443)" "$(row stranger.test 443)" "$(row sent.test 443)" "$(row alone.test 443)" '{"host": "other.test", "ports": [443]}'
 cp "$scratch/ceiling.json" "$scratch/policy.json"
+java_client
 py_raw='import socket, ssl, sys
 def connect(alpn=None):
     c = ssl.create_default_context()
@@ -186,6 +224,12 @@ passes "curl, with the header" "^api.test GET /there auth=$digest Accept-Encodin
 passes "a header of the program's of that name is replaced" "^api.test GET / auth=$digest " "${get[@]}" -H 'authorization: mine' -H 'AUTHORIZATION: mine too' https://api.test/
 passes "another header of the program's stays" "X-Test=kept" "${get[@]}" -H 'X-Test: kept' https://api.test/
 passes "Python's urllib" "^b.api.test GET /py auth=$digest" python3 -c 'import urllib.request; print(urllib.request.urlopen("https://api.test/py", timeout=10).read())'
+java_passes
+if [ -z "$no_java" ]; then
+	# With the password, keytool checks the digest of the store.
+	passes "Java's store has each authority of the file" '^0$' sh -c 'keytool -list -cacerts -storepass changeit >/tmp/list; grep -q trustedCertEntry /tmp/list
+		echo $(($(grep -c trustedCertEntry /tmp/list) - $(grep -c BEGIN /etc/ssl/certs/ca-certificates.crt)))'
+fi
 passes "two requests over one connection" "^api.test GET /2 auth=$digest" "${get[@]}" https://api.test/1 https://api.test/2
 passes "HEAD, and a request after it" "^api.test GET /2 auth=$digest" python3 -c "$py_raw"'print(ask("HEAD / HTTP/1.1\r\nHost: api.test\r\n\r\nGET /2 HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n"))'
 passes "requests that are sent ahead" "^api.test GET /3 auth=$digest" python3 -c "$py_raw"'got = ask("".join(f"GET /{i} HTTP/1.1\r\nHost: api.test\r\n{c}\r\n" for i, c in ((1, ""), (2, ""), (3, "Connection: close\r\n")))); assert [i in got for i in ("GET /1 auth='"$digest"'", "GET /2 auth='"$digest"'")] == [True, True]; print(got)'
@@ -429,6 +473,7 @@ for backend in crun runc podman docker; do
 	fi
 	passes "curl, with the header" "^api.test GET /there auth=$digest Accept-Encoding=identity\$" "${get[@]}" https://api.test/there
 	passes "another host is not intercepted" "issuer: CN=known" sh -c 'curl -sv -m 10 -o /dev/null https://other.test/ 2>&1 | tr -d "*"'
+	java_passes
 done
 label=''
 more=()
@@ -531,6 +576,7 @@ policy "$scratch/ceiling.json" "$(row api.test 443)"
 cp "$scratch/ceiling.json" "$scratch/policy.json"
 chown 65534 "$scratch/secret"
 passes "curl, with the header" "^api.test GET /there auth=$digest" "${get[@]}" https://api.test/there
+java_passes
 chown 0 "$scratch/secret"
 unstarted "a file that the user may not read" 'network.allow\[0\].inject.secretFile: cannot read .*Permission denied'
 tap_end

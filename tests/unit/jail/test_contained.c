@@ -68,7 +68,7 @@ Test(contained, as_planned, .timeout = 20)
 {
 	struct warder_error err = { 0 };
 
-	cr_expect_eq(contained_check_mounts(table, own, &rootfs, false, &err), TABLE_LINES, "%s", err.text);
+	cr_expect_eq(contained_check_mounts(table, own, &rootfs, NULL, &err), TABLE_LINES, "%s", err.text);
 }
 
 Test(contained, without_terminals, .timeout = 20)
@@ -79,8 +79,8 @@ Test(contained, without_terminals, .timeout = 20)
 	struct warder_error err = { 0 };
 
 	none.terminals = 0;
-	cr_expect_eq(contained_check_mounts(text, own, &none, false, &err), TABLE_LINES - 1, "%s", err.text);
-	cr_expect_eq(contained_check_mounts(table, own, &none, false, &err), -1);
+	cr_expect_eq(contained_check_mounts(text, own, &none, NULL, &err), TABLE_LINES - 1, "%s", err.text);
+	cr_expect_eq(contained_check_mounts(table, own, &none, NULL, &err), -1);
 	cr_expect_str_eq(err.field, "devices.terminals");
 	free(text);
 }
@@ -100,9 +100,43 @@ Test(contained, what_may_differ, .timeout = 20)
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		char *text = changed(rows[i].from, rows[i].to);
 
-		cr_expect_gt(contained_check_mounts(text, own, &rootfs, false, &err), 0, "%s: %s",
-			     rows[i].row, err.text);
+		cr_expect_gt(contained_check_mounts(text, own, &rootfs, NULL, &err), 0, "%s: %s", rows[i].row,
+			     err.text);
 		free(text);
+	}
+}
+
+/* Files with the authority of a run, which only a run that has them may show, and not to write. */
+Test(contained, authorities, .timeout = 20)
+{
+	static char bytes[] = "authority";
+	static const struct trust none, pem = { .files = { [TRUST_PEM] = { bytes, 9 } } },
+					java = { .files = { [TRUST_JAVA] = { bytes, 9 } } };
+	static const char *const flags[] = { "ro,nosuid,nodev", "rw,nosuid,nodev", "ro,nodev", "ro,nosuid" };
+	static const struct {
+		const char *path;
+		const struct trust *good, *bad;
+	} rows[] = {
+		{ "/etc/ssl/certs/ca-certificates.crt", &pem, &java },
+		{ "/etc/ssl/certs/java/cacerts", &java, &pem },
+	};
+	struct warder_error err;
+
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		for (size_t j = 0; j < ARRAY_LENGTH(flags); j++) {
+			char line[200];
+			char *text;
+
+			snprintf(line, sizeof(line), "60 42 0:55 /file %s %s - tmpfs tmpfs rw\n",
+				 rows[i].path, flags[j]);
+			text = changed("", line);
+			cr_expect_eq(contained_check_mounts(text, own, &rootfs, rows[i].good, &err) > 0,
+				     j == 0, "%s %s", rows[i].path, flags[j]);
+			cr_expect_eq(contained_check_mounts(text, own, &rootfs, rows[i].bad, &err), -1);
+			cr_expect_eq(contained_check_mounts(text, own, &rootfs, &none, &err), -1);
+			cr_expect_eq(contained_check_mounts(text, own, &rootfs, NULL, &err), -1);
+			free(text);
+		}
 	}
 }
 
@@ -154,7 +188,7 @@ Test(contained, differences, .timeout = 20)
 		char *text = changed(rows[i].from, rows[i].to);
 
 		err.text[0] = '\0';
-		cr_expect_eq(contained_check_mounts(text, own, &rootfs, false, &err), -1, "%s", rows[i].row);
+		cr_expect_eq(contained_check_mounts(text, own, &rootfs, NULL, &err), -1, "%s", rows[i].row);
 		cr_expect(strstr(err.text, rows[i].says), "%s: %s", rows[i].row, err.text);
 		free(text);
 	}
@@ -172,7 +206,7 @@ Test(contained, missing_mounts, .timeout = 20)
 		char *text = NULL;
 
 		cr_assert_geq(asprintf(&text, "%.*s%s", (int)(line.at - table), table, end), 0);
-		missed += contained_check_mounts(text, own, &rootfs, false, &err) < 0;
+		missed += contained_check_mounts(text, own, &rootfs, NULL, &err) < 0;
 		free(text);
 	}
 	/* All but what came along, the node and the masks, which contained_check_masks() looks for. */

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/term.h"
+#include "runtime/code/code.h"
 #include "runtime/library/explain.h"
 
 #define COLUMN_WIDTH 20
@@ -187,7 +188,7 @@ static void write_column(struct json_writer *w, const struct column *column)
 	json_key_string(w, "backend", column->name);
 	json_key_string(w, "chosen", backend ? backend->name : NULL);
 	json_key_string(w, "isolation", backend ? policy_isolation_name(backend->isolation) : NULL);
-	json_key_bool(w, "persistentWorkspace", backend && backend->sessions);
+	describe_write_abilities(backend, &column->preparation.capabilities, backend && column->runs, w);
 	json_key_bool(w, "wouldRun", column->runs);
 	json_key_string(w, "message", column->runs ? NULL : column->refused.text);
 	json_key_string(w, "passedOver",
@@ -268,7 +269,13 @@ int backends_compare(const struct request *request, struct warder_error *err)
 
 /* ---- the matrix ---- */
 
-static void matrix_json(const struct policy_capabilities *all, size_t count)
+static bool has_ability(const struct description *row, enum describe_ability ability)
+{
+	return row->state == DESCRIBE_AVAILABLE &&
+	       describe_has_ability(row->backend, &row->capabilities, ability);
+}
+
+static void matrix_json(const struct description *all, size_t count)
 {
 	struct json_writer w = { 0 };
 	char *text;
@@ -278,52 +285,81 @@ static void matrix_json(const struct policy_capabilities *all, size_t count)
 		json_key(&w, policy_control_name((enum policy_control)control));
 		json_begin_object(&w);
 		for (size_t i = 0; i < count; i++) {
-			json_key(&w, backend_at(i)->name);
-			policy_capability_write(&all[i].controls[control], &w);
+			json_key(&w, all[i].backend->name);
+			policy_capability_write(&all[i].capabilities.controls[control], &w);
 		}
 		json_end_object(&w);
 	}
+	json_key(&w, "abilities");
+	json_begin_object(&w);
+	for (int ability = 0; ability < DESCRIBE_ABILITY_COUNT; ability++) {
+		json_key(&w, describe_ability_name((enum describe_ability)ability));
+		json_begin_object(&w);
+		for (size_t i = 0; i < count; i++)
+			json_key_bool(&w, all[i].backend->name,
+				      has_ability(&all[i], (enum describe_ability)ability));
+		json_end_object(&w);
+	}
+	json_end_object(&w);
 	json_end_object(&w);
 	text = json_take(&w);
 	puts(text ? text : "null");
 	free(text);
 }
 
-static void matrix_text(const struct policy_capabilities *all, size_t count)
+static void matrix_title(const char *title, const struct description *all, size_t count)
 {
-	term_print(TERM_TITLE, 32, "control");
+	term_print(TERM_TITLE, 32, title);
 	for (size_t i = 0; i < count; i++)
-		term_print(TERM_TITLE, 10, backend_at(i)->name);
+		term_print(TERM_TITLE, 10, all[i].backend->name);
 	putchar('\n');
+}
+
+static void matrix_text(const struct description *all, size_t count)
+{
+	matrix_title("control", all, count);
 	for (int control = 0; control < POLICY_CONTROL_COUNT; control++) {
 		term_print(TERM_PLAIN, 32, policy_control_name((enum policy_control)control));
 		for (size_t i = 0; i < count; i++) {
-			const bool enforced = all[i].controls[control].enforced;
+			const bool enforced = all[i].capabilities.controls[control].enforced;
 
 			term_print(enforced ? TERM_GOOD : TERM_DIM, 10, enforced ? "enforced" : "refused");
 		}
 		putchar('\n');
 	}
+	putchar('\n');
+	matrix_title("ability", all, count);
+	for (int ability = 0; ability < DESCRIBE_ABILITY_COUNT; ability++) {
+		term_print(TERM_PLAIN, 32, describe_ability_name((enum describe_ability)ability));
+		for (size_t i = 0; i < count; i++) {
+			const bool has = has_ability(&all[i], (enum describe_ability)ability);
+
+			term_print(has ? TERM_GOOD : TERM_DIM, 10, has ? "yes" : "no");
+		}
+		putchar('\n');
+	}
 }
 
-int backends_matrix(const struct request *request)
+int backends_matrix(const struct request *request, struct warder_error *err)
 {
-	const struct jail_probe_options options = { true, request->cgroup_parent, true };
-	struct policy_capabilities *all = calloc(BACKEND_COUNT_MAX, sizeof(*all));
-	struct jail_host host;
+	struct description *all = calloc(BACKEND_COUNT_MAX, sizeof(*all));
+	struct describe describe;
 	size_t count = 0;
 
 	if (!all)
-		return EXIT_REFUSED;
-	jail_probe(&options, &host);
+		return error_no_memory(err, NULL);
+	if (describe_open(&request->policy->policy, request->backends, request->cgroup_parent, &describe,
+			  err) != 0) {
+		free(all);
+		return -1;
+	}
 	for (; backend_at(count); count++)
-		backend_at(count)->capabilities(backend_at(count), &host, &request->policy->policy,
-						&all[count]);
+		describe_backend(&describe, backend_at(count), &all[count]);
 	if (request->json)
 		matrix_json(all, count);
 	else
 		matrix_text(all, count);
-	jail_host_done(&host);
+	describe_close(&describe);
 	free(all);
 	return 0;
 }

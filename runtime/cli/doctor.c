@@ -307,7 +307,8 @@ int doctor_command(struct request *request, char **argv)
 	if (request_load(FLAG_DOCTOR, argv, request, &err) != 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
 	if (request->matrix)
-		status = backends_matrix(request);
+		status =
+		    backends_matrix(request, &err) == 0 ? 0 : command_refuse(request, &err, EXIT_REFUSED);
 	else if (request->attack)
 		status = attack_command(request, &request->policy->policy);
 	else

@@ -137,31 +137,60 @@ static void write_capabilities(const struct policy_capabilities *capabilities, s
 	json_end_object(w);
 }
 
-/* What an agent framework asks of an executor. All of them are false of a backend that cannot start anything here. */
-static void write_abilities(const struct description *description, struct json_writer *w)
+/* ---- what an agent framework asks of an executor ---- */
+
+const char *describe_ability_name(enum describe_ability ability)
 {
-	const struct backend *backend = description->backend;
-	const struct policy_capability *controls = description->capabilities.controls;
-	const bool starts = description->state == DESCRIBE_AVAILABLE && backend->runs != BACKEND_RUNS_NOTHING;
-	const struct {
-		const char *name;
-		bool has;
-	} abilities[] = {
-		{ "structuredOutput", true }, /* descriptor 3 */
-		{ "processExecution", backend->runs == BACKEND_RUNS_ANYTHING },
-		{ "persistentWorkspace", backend->sessions != NULL },
-		{ "interactiveSessions", backend->sessions && controls[POLICY_CONTROL_TERMINALS].enforced },
-		{ "streaming", true }, /* of output, as it is written */
-		{ "readOnlyMount", controls[POLICY_CONTROL_WORKSPACE_READ_ONLY].enforced },
-		{ "maxDiskBytes", controls[POLICY_CONTROL_DISK_TMP].enforced },
+	static const char *const names[] = {
+		[DESCRIBE_STRUCTURED_OUTPUT] = "structuredOutput",
+		[DESCRIBE_PROCESS_EXECUTION] = "processExecution",
+		[DESCRIBE_PERSISTENT_WORKSPACE] = "persistentWorkspace",
+		[DESCRIBE_INTERACTIVE_SESSIONS] = "interactiveSessions",
+		[DESCRIBE_STREAMING] = "streaming",
+		[DESCRIBE_READ_ONLY_MOUNT] = "readOnlyMount",
+		[DESCRIBE_MAX_DISK_BYTES] = "maxDiskBytes",
 	};
 
+	return names[ability];
+}
+
+bool describe_has_ability(const struct backend *backend, const struct policy_capabilities *capabilities,
+			  enum describe_ability ability)
+{
+	const struct policy_capability *controls = capabilities->controls;
+
+	switch (ability) {
+	case DESCRIBE_PROCESS_EXECUTION:
+		return backend->runs == BACKEND_RUNS_ANYTHING;
+	case DESCRIBE_PERSISTENT_WORKSPACE:
+		return backend->sessions != NULL;
+	case DESCRIBE_INTERACTIVE_SESSIONS:
+		return backend->sessions && controls[POLICY_CONTROL_TERMINALS].enforced;
+	case DESCRIBE_READ_ONLY_MOUNT:
+		return controls[POLICY_CONTROL_WORKSPACE_READ_ONLY].enforced;
+	case DESCRIBE_MAX_DISK_BYTES:
+		return controls[POLICY_CONTROL_DISK_TMP].enforced;
+	case DESCRIBE_STRUCTURED_OUTPUT: /* descriptor 3 */
+	case DESCRIBE_STREAMING:         /* of output, as it is written */
+	case DESCRIBE_ABILITY_COUNT:
+		break;
+	}
+	return backend->runs != BACKEND_RUNS_NOTHING;
+}
+
+void describe_write_abilities(const struct backend *backend, const struct policy_capabilities *capabilities,
+			      bool starts, struct json_writer *w)
+{
 	json_key(w, "abilities");
 	json_begin_object(w);
-	for (size_t i = 0; i < ARRAY_LENGTH(abilities); i++)
-		json_key_bool(w, abilities[i].name, starts && abilities[i].has);
+	for (int i = 0; i < DESCRIBE_ABILITY_COUNT; i++)
+		json_key_bool(w, describe_ability_name((enum describe_ability)i),
+			      starts &&
+				  describe_has_ability(backend, capabilities, (enum describe_ability)i));
 	json_end_object(w);
 }
+
+/* ---- as JSON ---- */
 
 void describe_write(const struct description *description, struct json_writer *w)
 {
@@ -186,7 +215,8 @@ void describe_write(const struct description *description, struct json_writer *w
 	else
 		json_null(w);
 	json_key_bool(w, "declares", backend->declare != NULL);
-	write_abilities(description, w);
+	describe_write_abilities(backend, &description->capabilities,
+				 description->state == DESCRIBE_AVAILABLE, w);
 	write_capabilities(&description->capabilities, w);
 	json_end_object(w);
 }
@@ -197,23 +227,24 @@ void describe_write(const struct description *description, struct json_writer *w
 static const struct {
 	enum policy_control control;
 	const char *text; /* with the value */
+	const char *one;  /* if the value is 1; NULL: the same */
 } limits[] = {
-	{ POLICY_CONTROL_WALL_TIME, "%s of time" },
-	{ POLICY_CONTROL_CPU_TIME, "%s of CPU time" },
-	{ POLICY_CONTROL_MEMORY, "%s of memory" },
-	{ POLICY_CONTROL_CPUS, "%s CPUs" },
-	{ POLICY_CONTROL_PIDS, "%s processes and threads" },
-	{ POLICY_CONTROL_TMP, "%s in /tmp" },
-	{ POLICY_CONTROL_FILE_SIZE, "%s for one file" },
-	{ POLICY_CONTROL_CODE, "%s of code" },
-	{ POLICY_CONTROL_STDOUT, "%s of standard output" },
-	{ POLICY_CONTROL_NETWORK_NONE, "no network" },
-	{ POLICY_CONTROL_NETWORK_LOOPBACK, "no network but a loopback interface" },
-	{ POLICY_CONTROL_WORKSPACE_NONE, "no workspace" },
-	{ POLICY_CONTROL_WORKSPACE_READ_ONLY, "/workspace for reading only" },
-	{ POLICY_CONTROL_WORKSPACE_OVERLAY, "/workspace, where changes are private to the run" },
-	{ POLICY_CONTROL_WORKSPACE_READ_WRITE, "/workspace for reading and writing" },
-	{ POLICY_CONTROL_NO_SPAWN, "no new processes" },
+	{ POLICY_CONTROL_WALL_TIME, "%s of time", NULL },
+	{ POLICY_CONTROL_CPU_TIME, "%s of CPU time", NULL },
+	{ POLICY_CONTROL_MEMORY, "%s of memory", NULL },
+	{ POLICY_CONTROL_CPUS, "%s CPUs", "%s CPU" },
+	{ POLICY_CONTROL_PIDS, "%s processes and threads", "%s process or thread" },
+	{ POLICY_CONTROL_TMP, "%s in /tmp", NULL },
+	{ POLICY_CONTROL_FILE_SIZE, "%s for one file", NULL },
+	{ POLICY_CONTROL_CODE, "%s of code", NULL },
+	{ POLICY_CONTROL_STDOUT, "%s of standard output", NULL },
+	{ POLICY_CONTROL_NETWORK_NONE, "no network", NULL },
+	{ POLICY_CONTROL_NETWORK_LOOPBACK, "no network but a loopback interface", NULL },
+	{ POLICY_CONTROL_WORKSPACE_NONE, "no workspace", NULL },
+	{ POLICY_CONTROL_WORKSPACE_READ_ONLY, "/workspace for reading only", NULL },
+	{ POLICY_CONTROL_WORKSPACE_OVERLAY, "/workspace, where changes are private to the run", NULL },
+	{ POLICY_CONTROL_WORKSPACE_READ_WRITE, "/workspace for reading and writing", NULL },
+	{ POLICY_CONTROL_NO_SPAWN, "no new processes", NULL },
 };
 
 static void add_limits(const struct describe *describe, const struct description *description, FILE *to)
@@ -223,8 +254,9 @@ static void add_limits(const struct describe *describe, const struct description
 
 	policy_needed_controls(describe->policy, needed);
 	for (size_t i = 0; i < ARRAY_LENGTH(limits); i++) {
-		const char *gap = strstr(limits[i].text, "%s");
+		const char *text = limits[i].text;
 		char value[96];
+		const char *gap;
 
 		if (limits[i].control == POLICY_CONTROL_PIDS &&
 		    description->backend->runs == BACKEND_RUNS_MODULES)
@@ -233,7 +265,10 @@ static void add_limits(const struct describe *describe, const struct description
 		    !description->capabilities.controls[limits[i].control].enforced)
 			continue;
 		policy_control_value(describe->policy, limits[i].control, value, sizeof(value));
-		fprintf(to, "%s%s%s", before, gap ? value : "", gap ? gap + 2 : limits[i].text);
+		if (limits[i].one && strcmp(value, "1") == 0)
+			text = limits[i].one;
+		gap = strstr(text, "%s");
+		fprintf(to, "%s%s%s", before, gap ? value : "", gap ? gap + 2 : text);
 		before = ", ";
 	}
 	if (*before == ',')

@@ -17,6 +17,18 @@ enum describe_state {
 	DESCRIBE_UNAVAILABLE,
 };
 
+/* What an agent framework asks of an executor. */
+enum describe_ability {
+	DESCRIBE_STRUCTURED_OUTPUT,
+	DESCRIBE_PROCESS_EXECUTION,
+	DESCRIBE_PERSISTENT_WORKSPACE,
+	DESCRIBE_INTERACTIVE_SESSIONS,
+	DESCRIBE_STREAMING,
+	DESCRIBE_READ_ONLY_MOUNT,
+	DESCRIBE_MAX_DISK_BYTES,
+	DESCRIBE_ABILITY_COUNT,
+};
+
 struct describe {
 	const struct policy *policy; /* borrowed */
 	struct jail_host host;
@@ -47,6 +59,14 @@ void describe_backend(const struct describe *describe, const struct backend *bac
 const char *describe_state_name(enum describe_state state);
 /* What it runs, in a few words. */
 const char *describe_runs(const struct backend *backend);
+/* "structuredOutput", ... */
+const char *describe_ability_name(enum describe_ability ability);
+/* For a backend that can start a program here; one that cannot has none of them. */
+bool describe_has_ability(const struct backend *backend, const struct policy_capabilities *capabilities,
+			  enum describe_ability ability);
+/* The member "abilities": all false unless it `starts` a program here. Then neither pointer may be NULL. */
+void describe_write_abilities(const struct backend *backend, const struct policy_capabilities *capabilities,
+			      bool starts, struct json_writer *w);
 /* One object. */
 void describe_write(const struct description *description, struct json_writer *w);
 /* A paragraph for a model: what the backend is, its languages, and the limits of the policy that it enforces. Heap; NULL without memory. */

@@ -515,6 +515,7 @@ def main():
     listener = socket_listener()
     import_image()
     matrix = json.loads(subprocess.run([WARDER, "doctor", "--matrix", "--json"], capture_output=True, timeout=60).stdout)
+    del matrix["abilities"]
     for row in matrix.values():
         row[SESSION] = row["local"]
     backends = list(next(iter(matrix.values())))

@@ -27,6 +27,21 @@ $ for name in local builtin; do warder backend --json describe $name | python3 -
 | structuredOutput=True processExecution=True persistentWorkspace=True interactiveSessions=True streaming=True readOnlyMount=True maxDiskBytes=True
 | structuredOutput=False processExecution=False persistentWorkspace=False interactiveSessions=False streaming=False readOnlyMount=False maxDiskBytes=False
 
+= the same abilities in the matrix, and where backends are compared
+needs limits
+$ warder doctor --matrix | sed -n '/^ability/,$p' | tr -s ' ' | cut -d ' ' -f 1,2,9,10; warder doctor --matrix --json | python3 -c 'import json, sys; print(*[name for name, row in json.load(sys.stdin)["abilities"].items() if row["local"] and not row["builtin"]])'; warder explain --backend local,process --json strict | python3 -c 'import json, sys; print(*[sorted(set(row["abilities"].values())) for row in json.load(sys.stdin)["backends"]])'
+| ability local builtin process
+| structuredOutput yes no no
+| processExecution yes no no
+| persistentWorkspace yes no no
+| interactiveSessions yes no no
+| streaming yes no no
+| readOnlyMount yes no no
+| maxDiskBytes yes no no
+| structuredOutput processExecution persistentWorkspace interactiveSessions streaming readOnlyMount maxDiskBytes
+| [True] [False]
+? 0
+
 = for a model: the limits that are enforced, and no others
 + echo '{"enable": ["builtin"]}' > on.json
 $ warder backend --backends on.json --for-model describe builtin; warder backend --timeout 7s --for-model describe process | grep -o 'Limits: 7s of time'
@@ -40,7 +55,7 @@ $ warder backend --policy n.json --for-model describe local | grep -o 'Reachable
 
 = unknown words are refused
 $ warder backend nonsense; warder backend describe; warder backend describe lokal; warder backend list local; warder backend declare local < /dev/null
-!~ ^warder: warder backend nonsense: known: "list", "describe", "declare"$
+!~ ^warder: warder backend nonsense: known: "list", "describe", "declare", "trust"$
 !~ ^warder: which one\? warder backend describe NAME
 !~ ^warder: there is no backend "lokal"; did you mean "local"\?
 !~ ^warder: local is one argument too many
@@ -211,7 +226,9 @@ $ WARDER_BACKEND=nope warder run -- true; WARDER_BACKEND=local warder run --pref
 
 = for a model: the granted limits, and where code finds its input
 needs limits
-$ warder backend describe local --for-model --ro /usr/share --env A=1 --env HOME --cpus 0.5 | grep -o '0.5 CPUs\|For reading: [^.]*[.]\|Variables: [^.]*[.]\|[$]WARDER_[A-Z]* '; warder backend describe builtin --for-model --ro /usr/share --env A=1 | grep -c 'Variables\|For reading'
+$ warder backend describe local --for-model --pids 1 | grep -o '[^ ]* CPUs*,\|1 process[^,]*'; warder backend describe local --for-model --ro /usr/share --env A=1 --env HOME --cpus 0.5 | grep -o '0.5 CPUs\|For reading: [^.]*[.]\|Variables: [^.]*[.]\|[$]WARDER_[A-Z]* '; warder backend describe builtin --for-model --ro /usr/share --env A=1 | grep -c 'Variables\|For reading'
+| 1 CPU,
+| 1 process or thread
 | 0.5 CPUs
 | For reading: /usr/share.
 | Variables: HOME, A.

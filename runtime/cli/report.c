@@ -178,6 +178,19 @@ static void tell_cause(const struct jail_outcome *outcome, const struct policy *
 		tell_limits(outcome, policy);
 }
 
+/* Most programs write to a pipe when a block is full or when they end, and what they still hold is lost with them. Who looks at a
+ * terminal does not expect that. */
+static void tell_silence(const struct report *report, const struct warder_result *result)
+{
+	const enum jail_cause cause = result->outcome.cause;
+
+	if ((cause == JAIL_CAUSE_WALL_TIME || cause == JAIL_CAUSE_CPU_TIME) && !result->code &&
+	    !report->request->terminal && result->outcome.output[JAIL_STDOUT].total == 0 &&
+	    isatty(STDOUT_FILENO))
+		term_complain("it printed nothing; a program without a terminal may hold back its output: "
+			      "-t gives it one");
+}
+
 static void tell(const struct report *report, const struct warder_result *result)
 {
 	if ((report->write_error == EPIPE || ending_signal()) && !result->outcome.left_behind)
@@ -191,6 +204,7 @@ static void tell(const struct report *report, const struct warder_result *result
 		tell_output(report, result);
 	else
 		tell_cause(&result->outcome, &report->request->policy->policy);
+	tell_silence(report, result);
 }
 
 int report_exit_status(const struct jail_outcome *outcome, int write_error)

@@ -30,8 +30,14 @@ void piece_begin(struct piece_collected *piece)
 
 static void take_shown(struct piece_collected *piece, const struct remote_event *event)
 {
-	struct json_value *bundle = said_bundle(event->text, event->text_len);
+	struct json_value *bundle;
 
+	/* Hostile code goes on with them until its time is over. */
+	piece->shown_cut |= event->text_len > PIECE_SHOWN_MAX - piece->shown_bytes;
+	if (piece->shown_cut)
+		return;
+	bundle = said_bundle(event->text, event->text_len);
+	piece->shown_bytes += event->text_len;
 	if (bundle)
 		json_copy(&piece->shown, bundle);
 	json_free(bundle);
@@ -52,6 +58,7 @@ void piece_take(struct piece_collected *piece, struct remote_event *event)
 	case REMOTE_DONE:
 		piece->ended = true;
 		piece->done = event->done;
+		piece->done.cut |= piece->shown_cut;
 		piece->said = event->text;
 		piece->said_len = event->text_len;
 		event->text = NULL;

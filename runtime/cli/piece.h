@@ -15,6 +15,7 @@
 #include "runtime/session/session.h"
 
 #define PIECE_STREAM_MAX ((size_t)1 << 20) /* bytes of a stream that are kept */
+#define PIECE_SHOWN_MAX  ((size_t)8 << 20) /* bytes of bundles that are kept, as by the keeper */
 
 struct piece_stream {
 	char *bytes;
@@ -25,6 +26,8 @@ struct piece_stream {
 struct piece_collected {
 	struct piece_stream streams[2];
 	struct json_writer shown; /* an array of bundles */
+	size_t shown_bytes;
+	bool shown_cut; /* some had no room; `done` says so, too */
 	struct remote_done done;
 	char *said; /* the context's own word of the end, for said_parse() */
 	size_t said_len;

@@ -13,8 +13,7 @@
 #include "runtime/session/execution.h"
 #include "runtime/session/records.h"
 
-#define CLIENTS_MAX        64
-#define CLIENT_PATIENCE_US UINT64_C(10000000)
+#define CLIENTS_MAX 64
 
 struct clients {
 	struct executions *all;

@@ -589,7 +589,8 @@ static bool serve(struct keeper *keeper, struct connection *connection, short re
 	if ((revents & POLLIN) && !answer(keeper, connection))
 		return false;
 	client = connection->client;
-	if (client && (clock_us() >= client_deadline(client) || !client_push(client, connection->fd)))
+	/* First what it takes by now: the keeper itself may have been late. */
+	if (client && (!client_push(client, connection->fd) || clock_us() >= client_deadline(client)))
 		return false;
 	/* Nobody reads there any more; what it still asks for has been answered. */
 	return !(revents & (POLLHUP | POLLERR)) || (revents & POLLIN);

@@ -24,6 +24,7 @@
 #define RECORD_FDS_MAX       5
 #define EXECUTION_ID_LENGTH  16
 #define RECORD_SESSION_BYTES 40
+#define CLIENT_PATIENCE_US   UINT64_C(10000000) /* until a client that takes nothing is dropped */
 
 enum record_type {
 	RECORD_HELLO = 1,

@@ -51,6 +51,30 @@ static int gone(const struct remote *remote, struct warder_error *err)
 			 "session %.64s does not run any more: its keeper has ended", remote->session);
 }
 
+/* Whether the keeper that has closed the connection still answers others. */
+static bool keeper_lives(const struct remote *remote)
+{
+	struct warder_error ignored;
+	owned_fd int dir_fd = -1;
+	owned_fd int fd = -1;
+
+	return session_directory_open(false, &dir_fd, &ignored) == 0 &&
+	       session_connect(dir_fd, remote->session, &fd, &ignored) == 0 &&
+	       session_peer_pid(fd) == session_peer_pid(remote->fd);
+}
+
+/* The keeper has closed the connection, and said no more. */
+static int closed(struct remote *remote, struct warder_error *err)
+{
+	remote->lost = true;
+	if (!keeper_lives(remote))
+		return gone(remote, err);
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
+			 "the keeper of session %.64s goes on, but has closed this connection, as it does if "
+			 "a client takes nothing for %d s",
+			 remote->session, (int)(CLIENT_PATIENCE_US / 1000000));
+}
+
 /* Whether something can be read in time. A signal does not end a wait for an answer. */
 static bool is_readable(const struct remote *remote, int wait_ms)
 {
@@ -71,9 +95,8 @@ static int receive(struct remote *remote, int *ret_fd, struct warder_error *err)
 	int fds[RECORD_FDS_MAX];
 	const int got = record_receive(remote->fd, &remote->in, fds, 0);
 
-	remote->lost = got == 0;
 	if (got == 0)
-		return gone(remote, err);
+		return closed(remote, err);
 	if (got < 0)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
 				 "the keeper of session %.64s is of another version of Warder",
@@ -117,8 +140,7 @@ static int ask(struct remote *remote, enum record_type type, uint32_t flags, siz
 		/* What it said before it closed the connection is the reason. */
 		if (is_readable(remote, 0) && take_answer(remote, 0, NULL, err) < 0)
 			return -1;
-		remote->lost = true;
-		return gone(remote, err);
+		return closed(remote, err);
 	}
 	/* A start takes as long as a launch, and input as long as the program does not read. */
 	return take_answer(remote,

@@ -138,11 +138,10 @@ static void cleans(const struct stage *stage)
 	ended(call(stage, words, false, NULL, -1));
 }
 
-/* Whether `session list` shows it. */
-static bool is_listed(const struct stage *stage)
+/* What a command prints, as far as there is room. */
+static void prints(const struct stage *stage, const char *const *words, char *ret, size_t size)
 {
-	static const char *const words[] = { "session", "list", NULL };
-	char text[400] = "";
+	size_t len = 0;
 	int pipes[2];
 	ssize_t n;
 	pid_t pid;
@@ -150,10 +149,21 @@ static bool is_listed(const struct stage *stage)
 	cr_assert(pipe2(pipes, O_CLOEXEC) == 0);
 	pid = call(stage, words, false, NULL, pipes[1]);
 	close(pipes[1]);
-	n = read(pipes[0], text, sizeof(text) - 1);
+	while (len < size - 1 && (n = read(pipes[0], ret + len, size - 1 - len)) > 0)
+		len += (size_t)n;
+	ret[len] = '\0';
 	close(pipes[0]);
-	cr_expect_eq(ended(pid), 0, "list");
-	return n > 0 && strstr(text, NAME);
+	cr_expect_eq(ended(pid), 0, "%s", words[0]);
+}
+
+/* Whether `session list` shows it. */
+static bool is_listed(const struct stage *stage)
+{
+	static const char *const words[] = { "session", "list", NULL };
+	char text[400];
+
+	prints(stage, words, text, sizeof(text));
+	return strstr(text, NAME);
 }
 
 static bool is_running(const struct stage *stage, const char *name)
@@ -341,6 +351,122 @@ Test(sessions, exec_killed_at_random_moments, .timeout = 6000)
 	settle(stage, "executions killed", &tally);
 	cr_expect_eq(tally.stopped, 1, "the session did not outlive them");
 	stage_note("an exec killed %ld times: --clean was needed %ld times", kills, swept);
+	finish(stage);
+}
+
+/* ---- callers of programs that the keeper supervises ---- */
+
+#define WHOLE "echo >> /tmp/begun; sleep 0.03; echo >> /tmp/ended"
+
+/* Those that `ps` shows, ended by `kill`. How many. */
+static long kill_executions(const struct stage *stage)
+{
+	static const char *const words[] = { "ps", NULL };
+	char text[4000];
+	char *rest = NULL;
+	long count = 0;
+
+	prints(stage, words, text, sizeof(text));
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		char id[17];
+		const char *const ends[] = { "kill", "-s", "KILL", id, NULL };
+
+		if (!strstr(line, " running ") || sscanf(line, "%16s", id) != 1)
+			continue;
+		/* It may have ended by itself, between the two. */
+		ended(call(stage, ends, false, NULL, -1));
+		count++;
+	}
+	return count;
+}
+
+/* Until only the session is left. A program that does not end by itself is found and ended. How many were. */
+static long settle_executions(const struct stage *stage, const struct inventory *with_session, bool kills,
+			      const char *label)
+{
+	char text[1200] = "";
+	long count = 0;
+
+	for (int i = 0; i < STAGE_SETTLE_S; i++) {
+		count += kills ? kill_executions(stage) : 0;
+		if (inventory_settle(&stage->scope, with_session, true, 1, text, sizeof(text)) >= 0)
+			return count;
+	}
+	cr_assert(false, "%s: %s", label, text);
+	return count;
+}
+
+/* The program has begun, and its caller is gone: it goes on to its end. */
+static void kill_caller_of_begun(const struct stage *stage)
+{
+	int pipes[2];
+	char c;
+	pid_t pid;
+
+	cr_assert(pipe2(pipes, O_CLOEXEC) == 0);
+	pid = executes(stage, false, "echo; " WHOLE, pipes[1]);
+	close(pipes[1]);
+	cr_expect_eq(read(pipes[0], &c, 1), 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(pipes[0]);
+}
+
+/* Output to a pipe without a reader ends a program, as everywhere. */
+static pid_t executes_to_nobody(const struct stage *stage)
+{
+	int pipes[2];
+	pid_t pid;
+
+	cr_assert(pipe2(pipes, O_CLOEXEC) == 0);
+	pid = executes(stage, false, "yes", pipes[1]);
+	close(pipes[0]);
+	close(pipes[1]);
+	return pid;
+}
+
+/* A program that has begun runs to its end, or until it is ended; nothing of it stays. */
+Test(sessions, callers_killed_at_random_moments, .timeout = 6000)
+{
+	struct stage *stage = begin();
+	const long kills = stage_amount(6, 24, 300);
+	struct inventory with_session;
+	struct tally tally = { 0 };
+	long usual_us = 0;
+	long found = 0;
+
+	cr_assert_eq(ended(starts(stage, NULL)), 0);
+	for (int i = 0; i < 2; i++) {
+		const uint64_t begin_us = clock_us();
+
+		cr_assert_eq(ended(executes(stage, false, WHOLE, -1)), 0);
+		usual_us = (long)(clock_us() - begin_us);
+	}
+	stage_take_quiet(stage, &with_session);
+	kill_caller_of_begun(stage);
+	settle_executions(stage, &with_session, false, "a program that has begun");
+	cr_expect_eq(ended(executes(stage, false, "[ $(wc -l < /tmp/begun) = 3 ]", -1)), 0);
+	for (long i = 0; i < kills; i++) {
+		const long after_us = moment(usual_us);
+		const long kind = i % 3;
+		pid_t pid = kind == 1 ? executes_to_nobody(stage)
+				      : executes(stage, false, kind ? "sleep 1000" : WHOLE, -1);
+		char label[120];
+
+		usleep((useconds_t)after_us);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		snprintf(label, sizeof(label), "caller %ld killed after %ld us", i, after_us);
+		found += settle_executions(stage, &with_session, kind == 2, label);
+		cr_expect_eq(
+		    ended(executes(stage, false, "cmp /tmp/begun /tmp/ended && [ -s /tmp/ended ]", -1)), 0,
+		    "%s: a program did not run to its end", label);
+	}
+	inventory_done(&with_session);
+	settle(stage, "callers killed", &tally);
+	cr_expect_eq(tally.stopped, 1, "the session did not outlive them");
+	stage_note("callers killed %ld times; kill was called %ld times for programs that went on", kills,
+		   found);
 	finish(stage);
 }
 

@@ -58,6 +58,12 @@ $ export XDG_RUNTIME_DIR=$PWD/rt; ./other session start $(grep -o 'session $word
 | 1
 | 0 at work
 
+= a program has the nice value and the processors of the keeper, not those of its caller
++ . "$TOP/tests/transcript/session.sh"
+$ cpu=$(taskset -cp $$ | sed 's/.*[: ,-]\([0-9]*\)$/\1/'); nice -n 1 taskset -c $cpu sh s start; test "$(nice -n 3 sh s exec -- nice)" = "$(nice -n 1 nice)" && echo nice; test "$(sh s exec -- sh -c 'taskset -cp $$' | sed 's/.*: //')" = $cpu && echo processor; sh s stop
+| nice
+| processor
+
 = refusals before the start have the exit status of a run
 + . "$TOP/tests/transcript/session.sh"
 $ sh s start; sh s exec -- no-such-program; echo $?; sh s exec -- /etc/passwd; echo $?; sh s exec --timeout 1h -- true; echo $?; sh s stop; sh s exec -- true; echo $?

@@ -251,7 +251,10 @@ static int wait_for_end(struct session_run *run, struct typing *typing, struct w
 
 		if (gives_up()) {
 			*ret = session_run_lost(run);
-			return *ret ? 0 : error_no_memory(err, NULL);
+			if (!*ret)
+				return error_no_memory(err, NULL);
+			term_complain("%s", (*ret)->outcome.detail);
+			return 0;
 		}
 		if (poll(fds, ARRAY_LENGTH(fds), LOOK_MS) > 0 && (fds[1].revents || fds[2].revents))
 			pass_typing(typing);

@@ -31,14 +31,18 @@ static void prepare_stop(struct session_run *run)
 	run->stop.head = record.head;
 }
 
-static int start(struct session_run *run, const struct remote_command *command, struct warder_error *err)
+static int start(struct session_run *run, const struct remote_command *command, bool (*gives_up)(void),
+		 struct warder_error *err)
 {
 	const int started = remote_start_owned(run->remote, command, err);
 
 	/* A keeper that answers says why. */
 	if (started > 0)
 		return session_not_started(SESSION_END_KEEPER, err);
-	return started < 0 ? -1 : remote_wait_begin(run->remote, true, err);
+	if (started < 0)
+		return -1;
+	/* The program runs: a caller that gives up now learns it from its own wait. */
+	return remote_wait_begin(run->remote, true, err) == 0 || (gives_up && gives_up()) ? 0 : -1;
 }
 
 int session_run_start(struct warder_session *session, const struct remote_command *command,
@@ -63,7 +67,7 @@ int session_run_start(struct warder_session *session, const struct remote_comman
 	}
 	prepare_stop(run);
 	before(run);
-	if (start(run, &asked, err) == 0) {
+	if (start(run, &asked, gives_up, err) == 0) {
 		*ret = run;
 		return 0;
 	}

@@ -142,10 +142,10 @@ static int ask(struct remote *remote, enum record_type type, uint32_t flags, siz
 			return -1;
 		return closed(remote, err);
 	}
-	/* A start takes as long as a launch, and input as long as the program does not read. */
+	/* A start takes as long as a launch, and input as long as the program does not read. The owner of a program waits for its end anyway. */
 	return take_answer(remote,
 			   type == RECORD_START || type == RECORD_RESTART || type == RECORD_FORK ||
-				   type == RECORD_WRITE
+				   type == RECORD_WRITE || (type == RECORD_RESULT && remote->gives_up)
 			       ? -1
 			       : ANSWER_MS,
 			   ret_fd, err);

@@ -50,6 +50,7 @@ $ sh s start; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/
 $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); sh s exec --grace 100ms -- sh -c 'echo begun; sleep 60' > out & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; kill -STOP $keeper; kill $pid; wait $pid; echo $?; kill -CONT $keeper; for i in $(seq 100); do warder ps | grep -q ' running ' || break; sleep 0.1; done; warder ps | grep -c ' running '; sh s stop
 | 143
 | 0
+!~ ^warder: the keeper of session .* does not answer
 
 = a keeper of another version: the caller joins its session and supervises the program itself
 + . "$TOP/tests/transcript/session.sh"; cp "$(command -v warder)" other

@@ -122,7 +122,7 @@ $ printf '```x\xc2\x9b1m\xe2\x80\xae\x1b\xff\ncode\n```\n' | warder blocks
 = refused
 $ echo '{}' | warder format; echo '[' | warder format; warder format --as html; warder format --as text --extract; warder format --as text --delimiters a b; warder format --delimiters a b --delimiters c d
 !~ ^warder: result:1: there is no status; give a result
-!~ ^warder: result:2: 
+!~ ^warder: result:2:1: 
 ! warder: --as html: there is no such form; known: block, inline, text
 ! warder: give one of --as and --extract: into text, or back
 ! warder: only --as block has delimiters

@@ -1,4 +1,5 @@
 # Code that is a function: `warder code --function` calls it with the value of --input, and its return value is the result.
+needs limits
 
 = Python: the source is the body of a function; input is its argument, return its result
 needs python3

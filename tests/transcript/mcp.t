@@ -10,7 +10,7 @@ $ . "$TOP/tests/transcript/mcp.sh"; for v in 2025-06-18 2025-03-26 2024-11-05 '"
 | {"jsonrpc":"2.0","id":"i","result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"warder","version":"0.1.0"}
 | {"jsonrpc":"2.0","id":"i","result":{"protocolVersion":"2025-03-26","capabilities":{"tools":{}},"serverInfo":{"name":"warder","version":"0.1.0"}
 | {"jsonrpc":"2.0","id":"i","result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"warder","version":"0.1.0"}
-|~ ^\{"jsonrpc":"2.0","id":null,"error":\{"code":-32700,"message":"message:1: .*"\}\}$
+|~ ^\{"jsonrpc":"2.0","id":null,"error":\{"code":-32700,"message":"message:1:80: .*"\}\}$
 
 = every tool has a schema, with the limits of the policy; titles came with 2025-06-18
 needs python3
@@ -231,7 +231,7 @@ $ . "$TOP/tests/transcript/mcp.sh"; { init; for i in 1 2 3 4; do call $i run_cod
 needs python3
 $ . "$TOP/tests/transcript/mcp.sh"; { init; step 1 run_code '{"language":"python","context":"a","code":"1"}'; step 2 run_code '{"language":"javascript","context":"a","code":"1"}'; step 3 run_code '{"language":"c","context":"b","code":"1"}'; step 4 run_code '{"language":"python","context":"../a","code":"1"}'; step 5 run_code '{"language":"python","context":"a","code":"1","stdin":"x"}'; step 6 delete_context '{"context":"b"}'; step 7 delete_context '{}'; } | mcp | tee log | texts | grep -E '^[2-9] '
 | 2 True {"error":"invalid_arguments","message":"context a runs python; write that language, or another name of a context","field":"language"}
-| 3 True {"error":"invalid_arguments","message":"c has no contexts; known: python, javascript, bash","field":"language"}
+| 3 True {"error":"invalid_arguments","message":"c has no contexts; known: python, javascript, typescript, r, bash","field":"language"}
 | 4 True {"error":"invalid_arguments","message":"context: write up to 64 letters, digits, '.', '_' and '-', a letter or digit first","field":"context"}
 | 5 True {"error":"invalid_arguments","message":"a piece of code in a context has no arguments and no standard input","field":"stdin","remedy":"set a variable in the code, or leave out context"}
 | 6 True {"error":"not_found","message":"no context has the name b","field":"context"}
@@ -339,11 +339,11 @@ $ . "$TOP/tests/transcript/mcp.sh"; { init; call 7 run_command '{"command":"echo
 = an invalid message gets an error of the protocol, and the server goes on
 $ . "$TOP/tests/transcript/mcp.sh"; bad() { printf '%s\n' "$@"; }; deep=$(printf '%040d' 0 | sed 's/0/[/g'); { bad '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'; init; bad '{' '"text"' '{"jsonrpc":"1.0","id":2,"method":"ping"}' '{"jsonrpc":"2.0","id":{},"method":"ping"}' '{"jsonrpc":"2.0","id":1.5,"method":"ping"}' '{"jsonrpc":"2.0","id":3}' '{"jsonrpc":"2.0","id":4,"method":"nothing/at all"}' '{"jsonrpc":"2.0","id":5,"method":"ping","params":[1]}' '{"jsonrpc":"2.0","id":6,"method":"tools/call"}' '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"sudo"}}' '{"jsonrpc":"2.0","id":8,"method":"tools/list","params":{"cursor":"x"}}' '{"jsonrpc":"2.0","id":9,"method":"initialize","params":{}}' '[{"jsonrpc":"2.0","id":9,"method":"ping"}]' "$deep" '{"id":1,"id":2}' '{"jsonrpc":"2.0","id":"\u0000","method":"ping"}'; printf '{"jsonrpc":"2.0","id":"\377","method":"ping"}\n'; bad '{"jsonrpc":"2.0","id":3,"result":{}}' '{"jsonrpc":"2.0","method":"notifications/nothing"}'; head -c 9000000 /dev/zero | tr '\0' ' '; bad '' '{"jsonrpc":"2.0","id":"last","method":"ping"}'; } | mcp | grep -v '"id":"i"' | sort -r
 | {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the message is larger than 8 MiB"}}
-| {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"message:1: the name \"id\" is given twice"}}
-| {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"message:1:2: the document ends where a member's name is expected"}}
 | {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"message:1:33: more than 32 levels"}}
-| {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"message:1:24: byte 0xff is not valid UTF-8"}}
 | {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"message:1:30: \\u0000 in a string"}}
+| {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"message:1:2: the document ends where a member's name is expected"}}
+| {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"message:1:24: byte 0xff is not valid UTF-8"}}
+| {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"message:1: the name \"id\" is given twice"}}
 | {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the version 2025-06-18 has no batches; send each message on a line of its own"}}
 | {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"id: write a string or a whole number, of at most 200 bytes"}}
 | {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"id: write a string or a whole number, of at most 200 bytes"}}

@@ -33,7 +33,7 @@ $ warder run --prefer limits --ro data:/usr/local/warder-new/place -- sh -c 'cat
 | /usr/lib
 | /usr/local/bin
 | refused
-! warder: filesystem.paths: a target in /usr/bin is not there, and the directory has more than 128 entries, so that they cannot be mounted one by one; choose another target, or create it there
+! warder: filesystem.paths: /usr/bin has more than 128 entries, so that they cannot be mounted one by one; a target in it is not there: choose another target, or create it there
 ? 125
 
 = also in a workspace that is read-only, and not in one that can be written to

@@ -14,7 +14,7 @@
 #include "runtime/cli/term.h"
 #include "runtime/code/code.h"
 
-#define SILENCE_US UINT64_C(5000000)
+#define SILENCE_US UINT64_C(7000000)
 
 static uint64_t patience_us;
 static char word[SERVICE_WHY + 8];

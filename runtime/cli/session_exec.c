@@ -24,7 +24,7 @@
 
 #define TRIES      3 /* to begin, while others take the name for sessions of theirs */
 #define LOOK_MS    200
-#define SILENCE_US UINT64_C(5000000)
+#define SILENCE_US UINT64_C(7000000)
 
 /* ---- the policy ---- */
 

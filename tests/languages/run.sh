@@ -596,7 +596,7 @@ wrong() {
 	given wrong.json "$1"
 	given code.py 'print(1)'
 	code --languages "$scratch/wrong.json" --language python "$file"
-	holds 'r.error.kind == "invalidRequest"' "r.error.field == '$3'" "message.startswith('$scratch/wrong.json:$2: ')" "'$4' in message" && exited 125
+	holds 'r.error.kind == "invalidRequest"' "r.error.field == '$3'" "message.startswith('$scratch/wrong.json:$2:')" "'$4' in message" && exited 125
 }
 row() {
 	printf '{"languages": [\n {"name": "x", "file": "x", "run": ["sh"],\n  %s}]}' "$1"

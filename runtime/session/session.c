@@ -32,6 +32,7 @@
 #define START_WAIT_US  UINT64_C(120000000)
 #define WORD_WAIT_MS   5000 /* for the keeper of a session that has ended */
 #define REPORT_LOOK_MS 100
+#define COPY_TRIES     10                /* of 50 ms */
 #define GIVE_UP_US     UINT64_C(9000000) /* for a keeper that is to end what it has started */
 
 static int not_running(const char *name, struct warder_error *err)
@@ -139,8 +140,8 @@ void session_detach(void *owner)
 	free(attachment);
 }
 
-struct attachment *session_attach(const struct session_spec *spec, enum session_request_type how,
-				  struct warder_error *err)
+static struct attachment *attach(const struct session_spec *spec, enum session_request_type how,
+				 struct warder_error *err)
 {
 	struct attachment *attachment = calloc(1, sizeof(*attachment));
 	int asked;
@@ -160,6 +161,21 @@ struct attachment *session_attach(const struct session_spec *spec, enum session_
 		not_running(spec->name, err);
 	session_detach(attachment);
 	return NULL;
+}
+
+/* The processes of an execution that has just ended take a moment to die, and a copy is refused until then. */
+struct attachment *session_attach(const struct session_spec *spec, enum session_request_type how,
+				  struct warder_error *err)
+{
+	const struct timespec pause = { .tv_nsec = 50000000 };
+
+	for (int tries = how == SESSION_COPY ? COPY_TRIES : 1;; nanosleep(&pause, NULL)) {
+		struct attachment *attachment = attach(spec, how, err);
+
+		if (attachment || --tries == 0 || err->code != WARDER_ERROR_CONFLICT ||
+		    strcmp(err->field, "session") != 0)
+			return attachment;
+	}
 }
 
 /* ---- starting ---- */

@@ -55,7 +55,7 @@ Test(routes, found_by_method_and_path, .timeout = 20)
 
 static void check_row(void *count, const struct route *route)
 {
-	static const char *const scopes[] = { "read", "sandboxes", "run" };
+	static const char *const scopes[] = { "read", "sandboxes", "run", "metrics" };
 	bool known = route->scope == NULL;
 
 	for (size_t i = 0; i < ARRAY_LENGTH(scopes); i++)

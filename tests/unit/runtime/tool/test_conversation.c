@@ -62,7 +62,7 @@ Test(conversation, reads_messages, .timeout = 20)
 Test(conversation, refuses_with_a_place, .timeout = 20)
 {
 	static const char *const rows[][3] = {
-		{ "", "", "conversation:1: " },
+		{ "", "", "conversation:1:1: " },
 		{ "[]", "conversation", "an array where an object is expected" },
 		{ "{}", "messages", "it is missing" },
 		{ "{\"messages\":[],\"parts\":[]}", "parts", "unknown key" },

@@ -47,7 +47,7 @@ struct json_limits {
 };
 
 /* Parse `len` bytes. `origin` names the document in errors. *ret is owned by the caller (json_free).
- * -1 with *err (INVALID_REQUEST), text "origin:line: what is wrong", or "origin:line:column: ..." for text that is not JSON. */
+ * -1 with *err (INVALID_REQUEST). Its text begins with "origin:line: ". For text that is not JSON it begins with "origin:line:column: ". */
 int json_parse(const char *text, size_t len, const char *origin, const struct json_limits *limits,
 	       struct json_value **ret, struct warder_error *err);
 void json_free(struct json_value *value);

@@ -13,8 +13,8 @@ struct verify_claim {
 	const char *key; /* that is trusted; NULL: whichever the answer names */
 };
 
-/* body: of `len` bytes, not NUL-terminated; may be NULL. -1 with *err (UNAVAILABLE: there is no signature, or it is wrong; REJECTED: it is
- * of another key). */
+/* Check the signature of an answer. `body` has `len` bytes and no NUL at its end; it may be NULL. Returns 0; -1 with *err: UNAVAILABLE if the
+ * signature is missing or wrong, REJECTED if another key made it. */
 int verify_answer(const struct verify_claim *claim, const char *body, size_t len, struct warder_error *err);
 
 #endif

@@ -170,8 +170,8 @@ void exchange_hold(struct exchange *x, bool hold);
 
 /* The policy of what is served to a browser that shows the page. */
 const char *page_policy(void);
-/* The token that the cookie of the page and the key beside it stand for together; ret has 45 bytes. 0: there is no cookie; 1: there is a token;
- * -1: the key beside the cookie is missing or malformed. */
+/* Join the two halves of the page's token: one is in its cookie, the other in the header X-Warder-Page. `ret` has room for 45 bytes.
+ * Returns 1 with the token; 0 if the request has no cookie of the page; -1 if the header is missing or malformed. */
 int page_token(const struct exchange *x, char *ret);
 
 /* ---- the launcher: asking.c ---- */

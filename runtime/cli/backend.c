@@ -242,7 +242,7 @@ static int keep_key(const struct request *request, const struct backend_settings
 	free(text);
 	if (status < 0)
 		return error_context(err, "the key is not kept");
-	/* It is no secret, and the document beside it is read by others too. */
+	/* Public keys: whoever may read the document of backends may read them, too. */
 	chmod(path, 0644);
 	return 0;
 }

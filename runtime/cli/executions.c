@@ -363,7 +363,7 @@ static void print_json(const struct request *request, struct logs *logs, bool en
 	tail_done(&logs->tail);
 }
 
-/* Whether there is no more to wait for: with --yield, when nothing has come for a while, or the time is over. */
+/* True when `logs` can return. With --yield, that is when no output has come for a while, or when the time is over. */
 static bool is_enough(const struct request *request, const struct logs *logs, uint64_t began_us)
 {
 	const uint64_t now = clock_us();

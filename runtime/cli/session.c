@@ -289,7 +289,7 @@ static int take_snapshots(const struct session_spec *spec, struct warder_error *
 			continue;
 		if (status == 0)
 			error_context(
-			    err, "session %.64s has ended, but there is no snapshot of the workspace %.64s",
+			    err, "session %.64s has ended, but the snapshot of its workspace %.64s failed",
 			    spec->name, spec->workspaces[i]);
 		status = -1;
 	}

@@ -925,8 +925,8 @@ const struct command workspace_commands[] = {
 	  "optional; - is\n"
 	  "standard input. An entry is a file, a directory, a git_repo or an input:\n"
 	  "  {\"type\": \"file\", \"path\": \"work/a.txt\", \"content\": \"hello\"}\n"
-	  "If an entry fails, there is no workspace. setup, policy and timeout are for \"workspace "
-	  "drive\".\n",
+	  "If an entry fails, the workspace is removed again. Only \"workspace drive\" uses setup, policy "
+	  "and timeout.\n",
 	  "echo '{\"entries\": [{\"type\": \"directory\", \"path\": \"work/data\"}]}' | warder workspace "
 	  "provision -",
 	  provision_command },

@@ -55,7 +55,7 @@ $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; warder w
 | 125
 |~ ^1$
 !~ ^warder: .*snapshots.*
-!~ ^warder: session [a-zA-Z0-9]* has ended, but there is no snapshot of the workspace one: .*
+!~ ^warder: session [a-zA-Z0-9]* has ended, but the snapshot of its workspace one failed: .*
 !~ ^warder: session [a-zA-Z0-9]* does not run; .*
 ? 0
 

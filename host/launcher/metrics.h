@@ -1,7 +1,8 @@
 /*
  * metrics: what the launcher counts, in the text format of Prometheus (version 0.0.4). Private to host/launcher/.
  *
- * Clients choose no value of a label: labels never name tenants, programs or hosts. So there are always fewer than 100 series. Zeroed at the start; main thread only.
+ * Clients choose no value of a label: labels never name tenants, programs or hosts. So there are always fewer than 100 series.
+ * Zeroed at the start; main thread only.
  */
 #ifndef WARDER_HOST_LAUNCHER_METRICS_H
 #define WARDER_HOST_LAUNCHER_METRICS_H

@@ -1,6 +1,7 @@
 /*
  * verify: the signature is the last member of the answer, and is found from behind: a string of JSON cannot contain its beginning, because
- * the quotes in it would be escaped. Nothing else of the answer is parsed before the signature is known to be good.
+ * the quotes in it would be escaped. What came after it would not be signed, so that nothing may. Nothing else of the answer is parsed before
+ * the signature is known to be good.
  */
 #include "remote/verify.h"
 
@@ -87,7 +88,7 @@ int verify_answer(const struct verify_claim *claim, const char *body, size_t len
 	size_t statement_len;
 	int status;
 
-	if (!member || member->type != JSON_OBJECT) {
+	if (!member || member->type != JSON_OBJECT || json_length(document) != 1) {
 		json_free(document);
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend",
 				 "the answer of the host is not signed");

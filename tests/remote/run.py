@@ -381,7 +381,8 @@ class Evil(http.server.BaseHTTPRequestHandler):
             key = KEY
         if how == "too long":
             value += b"A" * 400
-        return self.answer(200, text[:-1] + b',"signature":{"key":"%s","value":"%s"}}' % (key.encode(), base64.b64encode(value)))
+        more = b',"x":1' if how == "more behind the signature" else b""
+        return self.answer(200, text[:-1] + b',"signature":{"key":"%s","value":"%s"}%s}' % (key.encode(), base64.b64encode(value), more))
 
     def do_GET(self):
         self.server.asked.append(("GET", self.path.split("?")[0], dict(self.headers)))
@@ -499,7 +500,7 @@ def hostile():
         tell(status == 125 and word in err and "\x1b" not in err and [one[:2] for one in asked] == [("GET", "/v1/capabilities")],
              "a host is refused before anything is sent to it: " + how, (status, err, asked))
     for how, word in (("unsigned", "not signed"), ("of another call", "signature"), ("of another request", "signature"), ("changed", "signature"),
-                      ("with another key", "it may be another host"), ("too long", "not signed")):
+                      ("with another key", "it may be another host"), ("too long", "not signed"), ("more behind the signature", "not signed")):
         (status, out, err), asked, took = evil(how)
         tell(status == 125 and word in err and [one[:2] for one in asked] == [("GET", "/v1/capabilities")],
              "a host that cannot sign is refused before anything is sent to it: " + how, (status, err, asked))

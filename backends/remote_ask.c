@@ -279,7 +279,7 @@ static uint64_t load_of(const struct json_value *document)
 	const struct json_value *load = json_member(document, "load");
 	const uint64_t processors = member(load, "processors");
 
-	if (!load || !processors)
+	if (!processors || processors == LOAD_MAX)
 		return UINT64_MAX;
 	return (member(load, "running") + member(load, "waiting")) * 1000 / processors;
 }

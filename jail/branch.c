@@ -210,17 +210,7 @@ bool jail_branch_check(struct jail_branch *branch, enum jail_cause *ret, uint64_
 
 void jail_branch_count(const struct jail_branch *branch, struct jail_counters *ret)
 {
-	struct cgroup_counts counts;
-
-	cgroup_count(&branch->cgroup, &counts);
-	*ret = (struct jail_counters){
-		.cpu_us = counts.cpu_us,
-		.memory_bytes = counts.memory_bytes,
-		.memory_peak_bytes = counts.memory_peak_bytes,
-		.processes = counts.processes,
-		.read_bytes = counts.read_bytes,
-		.written_bytes = counts.written_bytes,
-	};
+	run_counters(&branch->cgroup, ret);
 }
 
 /* ---- its end ---- */

@@ -49,18 +49,24 @@ bool jail_signal(const struct jail_run *run, int signal)
 	return errno == EINVAL && kill(-run->program_pid, signal) == 0;
 }
 
-void jail_count(const struct jail_run *run, struct jail_counters *ret)
+void run_counters(const struct cgroup *cgroup, struct jail_counters *ret)
 {
 	struct cgroup_counts counts;
 
-	cgroup_count(&run->cgroup, &counts);
+	cgroup_count(cgroup, &counts);
 	*ret = (struct jail_counters){
 		.cpu_us = counts.cpu_us,
 		.memory_bytes = counts.memory_bytes,
 		.memory_peak_bytes = counts.memory_peak_bytes,
-		.processes = counts.processes == UINT64_MAX || counts.processes == 0 ? counts.processes
-										     : counts.processes - 1,
+		.processes = counts.processes,
 		.read_bytes = counts.read_bytes,
 		.written_bytes = counts.written_bytes,
 	};
+}
+
+void jail_count(const struct jail_run *run, struct jail_counters *ret)
+{
+	run_counters(&run->cgroup, ret);
+	if (ret->processes != UINT64_MAX && ret->processes != 0)
+		ret->processes--; /* init */
 }

@@ -169,6 +169,8 @@ int run_start_program(struct jail_run *run, struct warder_error *err);
 /* Put the command's files below /tmp. -1 with *err. */
 int run_put_files(struct jail_run *run, struct warder_error *err);
 int run_send_program(struct jail_run *run, struct warder_error *err);
+/* What a cgroup has counted; `processes` are all of its processes. Any thread. */
+void run_counters(const struct cgroup *cgroup, struct jail_counters *ret);
 /* Whether nothing more fits into the jail's own /tmp; false if it has none. */
 bool run_scratch_is_full(const struct jail_run *run);
 /* -1 with *err: the jail is dead, `when`. */
@@ -189,7 +191,7 @@ int run_kill(struct jail_run *run);
 #define RUN_PATIENCE_UNDO_US                                                                                 \
 	4000000 /* for a launch that is given up: a step of it may have waited for a hang already */
 #define RUN_PATIENCE_HUNG_US 2000000 /* for a jail that was seen to hang before it was killed */
-/* Everybody in the jail is dead: a helper gives its mount namespace up, which takes the kernel a while; the release waits for it. */
+/* Everybody in the jail is dead: a helper gives its mount namespace up if that takes the kernel a while; the release waits for it. */
 void run_leave_root(struct jail_run *run);
 /* After run_kill(): take away what the backend made around the jail. If that does not die, run->stuck and run->left say so. 0, or
  * RUN_WAITS. */

@@ -275,17 +275,7 @@ int jail_session_freeze(const struct jail_session *session, bool frozen, struct 
 
 void jail_session_count(const struct jail_session *session, struct jail_counters *ret)
 {
-	struct cgroup_counts counts;
-
-	cgroup_count(&session->outer, &counts);
-	*ret = (struct jail_counters){
-		.cpu_us = counts.cpu_us,
-		.memory_bytes = counts.memory_bytes,
-		.memory_peak_bytes = counts.memory_peak_bytes,
-		.processes = counts.processes,
-		.read_bytes = counts.read_bytes,
-		.written_bytes = counts.written_bytes,
-	};
+	run_counters(&session->outer, ret);
 }
 
 void jail_session_extend(const struct jail_session *session, uint64_t us)

@@ -68,6 +68,17 @@ static char **texts_of(const struct json_value *array, struct warder_error *err)
 	return texts;
 }
 
+/* Whether the members of a file are known ones, and texts. */
+static bool is_file(const struct json_value *row)
+{
+	for (const struct json_value *one = row->child; one; one = one->next)
+		if ((one->type != JSON_STRING && one->type != JSON_NULL) ||
+		    (strcmp(one->key, "path") != 0 && strcmp(one->key, "text") != 0 &&
+		     strcmp(one->key, "base64") != 0))
+			return false;
+	return row->type == JSON_OBJECT;
+}
+
 /* {"path": ..., "text": ...} or {"path": ..., "base64": ...} */
 static int take_file(struct piece *piece, const struct json_value *row, struct warder_error *err)
 {
@@ -76,10 +87,11 @@ static int take_file(struct piece *piece, const struct json_value *row, struct w
 
 	file->path = json_member_text(row, "path", NULL);
 	file->bytes = json_member_text(row, "text", NULL);
-	if (row->type != JSON_OBJECT || !file->path || (file->bytes != NULL) == (encoded != NULL))
+	if (!is_file(row) || !file->path || (file->bytes != NULL) == (encoded != NULL))
 		return error_set(
 		    err, WARDER_ERROR_INVALID_REQUEST, "files",
-		    "line %d: a file of \"files\" must have a \"path\", and either \"text\" or \"base64\"",
+		    "line %d: a file of \"files\" must have a \"path\", either \"text\" or \"base64\", and "
+		    "nothing else",
 		    row->line);
 	file->len = file->bytes ? strlen(file->bytes) : 0;
 	if (encoded) {

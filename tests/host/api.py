@@ -120,7 +120,8 @@ def code():
     tell(status == 200 and data["stdout"]["text"] == "of a file [0, 255]\n", "code gets files", (status, str(data)[:500]))
     for body, status, word in (({"language": "cobol", "code": "x"}, 422, "cobol"), ({"language": "python"}, 400, "code"), ({"language": "python", "code": "1", "files": [{"path": "x"}]}, 400, "files"),
                                ({"language": "python", "code": "1", "files": [{"path": "../x", "text": ""}]}, 400, ".."), ({"language": "python", "code": "1", "args": "a"}, 400, "args"),
-                               ({"language": "python", "code": "1", "template": "none"}, 404, "none"), ({"language": "python", "code": "1", "stdin": "", "stdinBase64": ""}, 400, "stdinBase64")):
+                               ({"language": "python", "code": "1", "template": "none"}, 404, "none"), ({"language": "python", "code": "1", "stdin": "", "stdinBase64": ""}, 400, "stdinBase64"),
+                               ({"language": "python", "code": "1", "files": [{"path": "x", "text": "", "mode": 493}]}, 400, "files")):
         got, data, _ = run(**body)
         tell(got == status and word in data["message"], "%s is refused by name" % body, (got, data))
     host.end()

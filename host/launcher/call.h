@@ -28,6 +28,7 @@ struct call {
 	char *old_record;             /* owned: before a change that may fail */
 	uint64_t paused_ms, ends_ms;  /* of a sandbox after the change */
 	const char *cause;            /* borrowed: of a program that has ended; or NULL */
+	bool began;                   /* a program without a sandbox */
 	uint64_t launch_us;           /* that its start took; 0: it did not start, or this is not measured */
 	char *request;                /* owned: its text, as the client sent it */
 	size_t request_len;

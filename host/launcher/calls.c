@@ -695,7 +695,9 @@ int call_take_input(const struct json_value *document, const char **ret, size_t 
 
 int call_sign(struct call *call, const char *name, struct warder_error *err)
 {
-	return signing_sign(call->signing, name, call->request, call->request_len, &call->text, err);
+	if (signing_sign(call->signing, name, call->request, call->request_len, &call->text, err) == 0)
+		return 0;
+	return call->began ? error_context(err, "the program ran") : -1;
 }
 
 int call_wait(struct call *call, struct warder_run *run, struct warder_error *err)
@@ -703,6 +705,7 @@ int call_wait(struct call *call, struct warder_run *run, struct warder_error *er
 	struct warder_result *result = NULL;
 	int done;
 
+	call->began = true;
 	while ((done = warder_wait_for(run, LOOK_US, &result, err)) == 0)
 		if (atomic_load(&call->cancelled))
 			warder_cancel(run);
@@ -754,7 +757,7 @@ static void run_work(struct job *job)
 		: 0;
 }
 
-/* An answer that says why nothing ran is not kept: the next request with the key tries again. */
+/* Where nothing ran, the key is free again: the next request with it tries once more. */
 static void launch_finish(struct job *job, void *of)
 {
 	struct call *call = (struct call *)(void *)job;
@@ -770,10 +773,11 @@ static void launch_finish(struct job *job, void *of)
 		metrics_refused(&launcher->metrics, call->answer.status);
 	if (call->launch_us)
 		metrics_launched(&launcher->metrics, METRICS_RUN, call->launch_us);
-	else if (call->answer.status >= 500)
+	else if (call->answer.status >= 500 && !call->began)
 		launcher->metrics.failed[METRICS_RUN]++;
-	if (call->repeat && call->answer.status == 200)
-		repeats_finish(&launcher->repeats, call->repeat, call->text, clock_us());
+	if (call->repeat && (call->answer.status == 200 || call->began))
+		repeats_finish(&launcher->repeats, call->repeat,
+			       call->answer.status == 200 ? call->text : NULL, clock_us());
 	else if (call->repeat)
 		repeats_forget(&launcher->repeats, call->repeat);
 	call_finish(job, launcher);
@@ -795,6 +799,10 @@ static int find_answered(const struct context *context, struct call *call, const
 		return error_set(err, WARDER_ERROR_CONFLICT, "idempotencyKey",
 				 "the program of a request with this key still runs; try again");
 	}
+	if (!row->answer)
+		return error_set(err, WARDER_ERROR_CONFLICT, "idempotencyKey",
+				 "the program of a request with this key has run, and its result was lost; "
+				 "use a new key to run it again");
 	call->text = strdup(row->answer);
 	if (!call->text)
 		return error_no_memory(err, NULL);

@@ -98,12 +98,8 @@ void repeats_finish(struct repeats *repeats, struct repeat *row, const char *ans
 {
 	char tenant[SHA256_HEX];
 
-	row->answer = strdup(answer);
-	if (!row->answer) {
-		repeats_forget(repeats, row);
-		return;
-	}
-	row->len = strlen(answer);
+	row->answer = answer ? strdup(answer) : NULL;
+	row->len = row->answer ? strlen(row->answer) : 0;
 	row->ended_us = now_us;
 	memcpy(tenant, row->tenant, sizeof(tenant));
 	make_room(repeats, tenant);

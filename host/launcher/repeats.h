@@ -2,7 +2,7 @@
  * repeats: the answers of requests with an idempotency key, for clients that ask again because they did not get the answer. Private to
  * host/launcher/.
  *
- * Life of a row: repeats_begin() when the program is about to start -> repeats_finish() with its answer, or repeats_forget() when it did not
+ * Life of a row: repeats_begin() when the program is about to start -> repeats_finish() with its answer, or repeats_forget() if it did not
  * run -> it is dropped after REPEATS_KEPT_US, or earlier when a limit of bytes is reached: then the oldest row of the tenant with the most
  * bytes goes. Main thread. Rows are in memory: a launcher that starts knows none.
  */
@@ -27,7 +27,7 @@ struct repeat {
 	char request[SHA256_HEX]; /* digest */
 	char key[REPEATS_KEY_MAX + 1];
 	uint64_t ended_us; /* 0: the program runs */
-	char *answer;      /* owned */
+	char *answer;      /* owned; NULL: the program runs, or its result was lost */
 	size_t len;
 };
 
@@ -40,7 +40,7 @@ struct repeat *repeats_find(const struct repeats *repeats, const char *tenant, c
 /* NULL: no memory, or the tenant has too many programs with a key that run. */
 struct repeat *repeats_begin(struct repeats *repeats, const char *tenant, const char *key,
 			     const char *request);
-/* The answer is copied. Without memory for it, the row is dropped. */
+/* The answer is copied. NULL: the program ran, and its result was lost. Without memory for the answer, it is lost, too. */
 void repeats_finish(struct repeats *repeats, struct repeat *row, const char *answer, uint64_t now_us);
 void repeats_forget(struct repeats *repeats, struct repeat *row);
 /* Drop the rows whose time is over. */

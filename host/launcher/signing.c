@@ -79,13 +79,14 @@ static int parse_key(const char *text, unsigned char seed[REMOTE_KEY_BYTES], str
 			 "host's key back, or remove the file for a new key, which clients must trust anew");
 }
 
-static int load_key(int keys_fd, unsigned char seed[REMOTE_KEY_BYTES], struct warder_error *err)
+/* make: if there is none. */
+static int load_key(int keys_fd, bool make, unsigned char seed[REMOTE_KEY_BYTES], struct warder_error *err)
 {
 	char *text = NULL;
 	int status;
 
 	if (state_read(keys_fd, KEY_NAME, &text, err) < 0)
-		return err->code == WARDER_ERROR_NOT_FOUND ? make_key(keys_fd, seed, err) : -1;
+		return make && err->code == WARDER_ERROR_NOT_FOUND ? make_key(keys_fd, seed, err) : -1;
 	status = parse_key(text, seed, err);
 	explicit_bzero(text, strlen(text));
 	free(text);
@@ -126,6 +127,20 @@ static bool ask(int fd, const void *bytes, size_t len, void *to, size_t size)
 	return send(fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len && recv(fd, to, size, 0) == (ssize_t)size;
 }
 
+/* The key of the first start, which answers name, stays that of the launcher. False: the signer has another one. */
+static bool take_public(struct signing *signing, const char public[REMOTE_KEY_BYTES])
+{
+	char *encoded = text_base64(public, REMOTE_KEY_BYTES);
+	char key[REMOTE_KEY_TEXT] = "";
+
+	if (encoded)
+		snprintf(key, sizeof(key), PUBLIC "%s", encoded);
+	free(encoded);
+	if (encoded && !signing->key[0])
+		memcpy(signing->key, key, sizeof(key));
+	return encoded && strcmp(signing->key, key) == 0;
+}
+
 static int start_signer(struct signing *signing, struct warder_error *err)
 {
 	const struct timeval patience = { .tv_sec = ANSWER_S };
@@ -134,12 +149,11 @@ static int start_signer(struct signing *signing, struct warder_error *err)
 	const pid_t parent = getpid();
 	char program[PATH_MAX];
 	owned_fd int theirs = -1;
-	char *encoded;
 	int pair[2];
 	bool good;
 
 	if (programs_find(SIGNER_PROGRAM, "--listen", program, err) < 0 ||
-	    load_key(signing->keys_fd, seed, err) < 0)
+	    load_key(signing->keys_fd, !signing->key[0], seed, err) < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot make a socket");
@@ -152,11 +166,7 @@ static int start_signer(struct signing *signing, struct warder_error *err)
 	fd_done(&theirs);
 	good = signing->pid > 0 && ask(signing->fd, seed, sizeof(seed), public, sizeof(public));
 	explicit_bzero(seed, sizeof(seed));
-	encoded = good ? text_base64(public, sizeof(public)) : NULL;
-	if (encoded)
-		snprintf(signing->key, sizeof(signing->key), PUBLIC "%s", encoded);
-	free(encoded);
-	if (encoded)
+	if (good && take_public(signing, public))
 		return 0;
 	stop_signer(signing);
 	return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, SIGNER_PROGRAM " does not start");
@@ -195,8 +205,8 @@ static int sign_text(struct signing *signing, const char *text, size_t len, char
 	pthread_mutex_unlock(&signing->lock);
 	return good ? 0
 		    : error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
-				"the program ran, and its result cannot be signed: " SIGNER_PROGRAM
-				" does not answer");
+				"the answer cannot be signed: " SIGNER_PROGRAM
+				" does not work with the host's key");
 }
 
 int signing_sign(struct signing *signing, const char *call, const char *request, size_t request_len,

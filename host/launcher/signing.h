@@ -2,7 +2,7 @@
  * signing: the host's key, and what it signs. Private to host/launcher/.
  *
  * The key is an Ed25519 key, made at the first start and kept in the state directory. warder-signer uses it; it is started with the
- * launcher, and once more if it has died.
+ * launcher, and again with the same key if it has died.
  *
  * Life: zeroed -> signing_open() -> signing_sign(), any thread -> signing_done().
  */
@@ -22,7 +22,7 @@ struct signing {
 	pid_t pid;
 	int keys_fd; /* directory of the key */
 	bool open;
-	char key[REMOTE_KEY_TEXT]; /* the public one */
+	char key[REMOTE_KEY_TEXT]; /* the public one, from signing_open() on */
 };
 
 /* state: that of --state, or NULL. Makes the key if there is none. -1 with *err. */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """api.py: Warder's own API: pieces of code, contexts, files, policies, idempotency keys, terminals, encryption, and the document that describes it, as TAP."""
-import hashlib, json, os, socket, ssl, subprocess, threading, time, urllib.parse, warnings
+import base64, hashlib, json, os, signal, socket, ssl, subprocess, threading, time, urllib.parse, warnings
 
 from lib import SLOW, WARDER, Host, run_parts, tell, until, work
 
@@ -169,6 +169,26 @@ def keys():
     tell(status == 200 and host.ask("POST", "/v1/code", token, body)[1] == first, "a piece of code with a key runs once", (status, str(first)[:300]))
     tell(host.ask("POST", "/v1/run", token, {"argv": ["no-such-program"], "idempotencyKey": "c"})[0] == 404 and
          host.ask("POST", "/v1/run", token, {"argv": ["true"], "idempotencyKey": "c"})[0] == 200, "a run that could not start leaves the key free")
+    # The signer starts again with the key of the host only: the program runs, and its result is lost.
+    path = os.path.join(host.state, "keys", "host.json")
+    kept = open(path).read()
+    for number, other_key in enumerate(("{}", json.dumps({"version": 1, "ed25519Seed": base64.b64encode(b"k" * 32).decode()}), None)):
+        if other_key:
+            open(path, "w").write(other_key)
+        else:
+            os.unlink(path)
+        children = subprocess.run(["pgrep", "-P", str(host.process.pid), "-x", "warder-signer"], capture_output=True, text=True).stdout.split()
+        os.kill(int(children[0]), signal.SIGKILL)
+        body = {"argv": ["true"], "idempotencyKey": "lost%d" % number}
+        status, data, _ = host.ask("POST", "/v1/run", token, body)
+        tell(os.path.exists(path) == bool(other_key), "no key is made while the host runs")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(kept)
+        tell(status == 503 and "signed" in data["message"], "a result that cannot be signed with the host's key is an error", (status, data))
+        status, data, _ = host.ask("POST", "/v1/run", token, body)
+        tell(status == 409 and data["field"] == "idempotencyKey" and "lost" in data["message"], "and its program is not run again with the key", (status, data))
+        status, data, _ = host.ask("POST", "/v1/run", token, dict(body, idempotencyKey="found%d" % number))
+        tell(status == 200 and data["signature"]["key"] == host.ask("GET", "/v1/host", token)[1]["hostKey"], "with another one it is", (status, str(data)[:200]))
     # A client that leaves before the end finds the result when it asks again.
     body = {"argv": ["sh", "-c", "sleep 2; date +%s%N"], "idempotencyKey": "d"}
     with host.connect() as one:

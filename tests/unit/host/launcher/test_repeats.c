@@ -38,6 +38,21 @@ Test(repeats, a_row_is_found_by_tenant_and_key, .timeout = 60)
 	repeats_done(&repeats);
 }
 
+Test(repeats, a_lost_answer_keeps_the_key, .timeout = 60)
+{
+	struct repeats repeats = { 0 };
+	struct repeat *row = repeats_begin(&repeats, "a", "key", "digest");
+
+	cr_assert_not_null(row);
+	repeats_finish(&repeats, row, NULL, 5);
+	cr_assert_eq(repeats_find(&repeats, "a", "key"), row);
+	cr_expect_null(row->answer);
+	cr_expect_eq(row->ended_us, 5);
+	repeats_sweep(&repeats, 5 + REPEATS_KEPT_US);
+	cr_expect_null(repeats_find(&repeats, "a", "key"));
+	repeats_done(&repeats);
+}
+
 Test(repeats, bytes_are_bounded_and_the_oldest_goes_first, .timeout = 60)
 {
 	struct repeats repeats = { 0 };

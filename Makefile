@@ -43,9 +43,9 @@ LIB_ROOMS := base policy rootfs rootfs/changes jail jail/cgroup jail/filter back
              runtime/code runtime/code/detect runtime/code/diagnostics runtime/code/scan runtime/text runtime/tool runtime/judge runtime/mcp
 LIB_SRC   := $(sort $(wildcard $(LIB_ROOMS:%=%/*.c)) edge/rules.c remote/remote.c $(addprefix jail/inside/,message.c overlay.c root.c sockets.c tree.c))
 LIB_ASM   := $(wildcard jail/*.S runtime/code/*.S runtime/session/*.S)
-# The execution host: the launcher belongs to the command line tool; the front is a program of its own with an HTTP library.
-# What signs for it.
+# What signs for an execution host.
 SIGNER_SRC := $(sort $(wildcard host/signer/*.c))
+# The execution host: the launcher belongs to the command line tool; the front is a program of its own with an HTTP library.
 LAUNCHER_SRC := $(sort $(wildcard host/*.c host/launcher/*.c) host/wire/signature.c)
 FRONT_SRC := $(filter-out $(LAUNCHER_SRC),$(sort $(wildcard host/wire/*.c host/front/*.c)))
 FRONT_ASM := host/front/page_files.S

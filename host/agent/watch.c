@@ -20,6 +20,7 @@
 
 #define WATCHERS_MAX 64
 #define QUEUE_MAX    (32u * 1024) /* of a watcher that is read from time to time */
+#define DEPTH_MAX    128 /* levels below the root of a watcher: each takes a descriptor, and part of the stack */
 #define NAME_LENGTH  16
 #define MASK                                                                                                 \
 	(IN_CREATE | IN_MODIFY | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF |      \
@@ -157,6 +158,21 @@ static int add_mark(struct watcher *watcher, const char *path)
 	return 0;
 }
 
+/* It is gone again, or not ours to read. */
+static bool is_gone(int error)
+{
+	return error == ENOENT || error == ENOTDIR || error == EACCES;
+}
+
+static size_t depth_of(const char *path)
+{
+	size_t depth = *path != 0;
+
+	for (; *path; path++)
+		depth += *path == '/';
+	return depth;
+}
+
 /* The directories below, too. says: report what they have. 0; or an errno. */
 static int add_below(struct watcher *watcher, const char *path, bool says)
 {
@@ -165,10 +181,12 @@ static int add_below(struct watcher *watcher, const char *path, bool says)
 	int failed = 0;
 	DIR *dir;
 
+	if (depth_of(path) > DEPTH_MAX)
+		return ENOSPC;
 	snprintf(whole, sizeof(whole), "%s%s%s", watcher->root, *path ? "/" : "", path);
 	dir = opendir(whole);
 	if (!dir)
-		return *path ? 0 : errno; /* it is gone again, or not ours to read */
+		return *path && is_gone(errno) ? 0 : errno;
 	while (!failed && (one = readdir(dir)) != NULL) {
 		char below[AGENT_PATH_MAX];
 		struct stat st;
@@ -185,13 +203,23 @@ static int add_below(struct watcher *watcher, const char *path, bool says)
 		if (!S_ISDIR(st.st_mode))
 			continue;
 		failed = add_mark(watcher, below);
-		if (failed == ENOENT || failed == EACCES || failed == ENOTDIR)
+		if (is_gone(failed))
 			failed = 0;
 		else if (!failed)
 			failed = add_below(watcher, below, says);
 	}
 	closedir(dir);
 	return failed;
+}
+
+/* A directory that is new below a recursive watch. False: not all of it is watched. */
+static bool add_new(struct watcher *watcher, const char *path)
+{
+	int failed = add_mark(watcher, path);
+
+	if (!failed)
+		failed = add_below(watcher, path, true);
+	return !failed || is_gone(failed);
 }
 
 /* A directory has moved away: what is below it has other names now. */
@@ -231,8 +259,7 @@ static void tell(struct watcher *watcher, const char *at, const struct inotify_e
 		return;
 	if (event->mask & (IN_MOVED_FROM | IN_DELETE))
 		drop_below(watcher, name);
-	if ((event->mask & (IN_CREATE | IN_MOVED_TO)) &&
-	    (add_mark(watcher, name) == ENOSPC || add_below(watcher, name, true) == ENOSPC))
+	if ((event->mask & (IN_CREATE | IN_MOVED_TO)) && !add_new(watcher, name))
 		lose(watcher);
 }
 

@@ -24,7 +24,9 @@ static const struct {
 	{ AGENT_NO_WATCHER, CONNECT_NOT_FOUND,
 	  "there is no such watcher (any more); a watcher ends with the sandbox's agent" },
 	{ AGENT_TOO_MANY, CONNECT_FAILED_PRECONDITION,
-	  "a sandbox has at most 64 watchers, which watch at most 1,024 directories together" },
+	  "a sandbox has at most 64 watchers, which watch at most 1,024 directories together, in trees of at "
+	  "most "
+	  "128 levels" },
 	{ AGENT_LOST, CONNECT_DATA_LOSS,
 	  "changes came faster than they were read, and some are lost; the watcher has ended" },
 };

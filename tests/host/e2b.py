@@ -752,6 +752,28 @@ def _(box):
     box.run("rm -r /tmp/many")
 
 
+@check("a recursive watch of a tree that is too deep")
+def _(box):
+    box.run("mkdir -p /tmp/deep; cd /tmp/deep; i=0; while [ $i -lt 1000 ]; do mkdir d; cd d; i=$((i+1)); done")
+    stream = box.stream("/filesystem.Filesystem/WatchDir", {"path": "/tmp/deep"})
+    equal(stream.next(), {"start": {}})
+    stream.connection.close()
+    pid = process_of(box)
+    error = box.stream("/filesystem.Filesystem/WatchDir", {"path": "/tmp/deep", "recursive": True}).collect()["error"]
+    equal(error["code"], "failed_precondition")
+    equal(process_of(box), pid)
+    # One that becomes too deep ends with a word.
+    box.run("mkdir /tmp/flat")
+    stream = box.stream("/filesystem.Filesystem/WatchDir", {"path": "/tmp/flat", "recursive": True})
+    equal(stream.next(), {"start": {}})
+    box.run("mv /tmp/deep /tmp/flat/deep")
+    while stream.next() is not None:
+        pass
+    equal(stream.last["error"]["code"], "data_loss")
+    equal(process_of(box), pid)
+    box.run("rm -r /tmp/flat")
+
+
 @check("the agent has 8 MiB and 8 processes beside the sandbox's, and is started again when it dies")
 def _(box):
     status, made = box.unary("/filesystem.Filesystem/CreateWatcher", {"path": "/tmp"})

@@ -17,7 +17,8 @@ int source_add(struct front *front, struct source *source, uint32_t events)
 
 void source_change(struct front *front, struct source *source, uint32_t events)
 {
-	struct epoll_event event = { .events = events, .data = { .ptr = source } };
+	/* The end of a connection is reported also to those who wait for nothing: once, or the loop would not rest. */
+	struct epoll_event event = { .events = events ? events : EPOLLONESHOT, .data = { .ptr = source } };
 
 	epoll_ctl(front->epoll_fd, EPOLL_CTL_MOD, source->fd, &event);
 }
@@ -34,7 +35,6 @@ void source_remove(struct front *front, struct source *source)
 
 void front_bury(struct front *front, void *memory)
 {
-
 	*(void **)memory = front->graveyard;
 	front->graveyard = memory;
 }

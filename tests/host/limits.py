@@ -179,6 +179,16 @@ def most_memory(front):
         return 1 << 30
 
 
+def load_of(front, seconds=2):
+    """The share of a processor that a front uses for some seconds."""
+    def ticks():
+        with open("/proc/%d/stat" % front) as file:
+            return sum(int(field) for field in file.read().rsplit(")", 1)[1].split()[11:13])
+    before = ticks()
+    time.sleep(seconds)
+    return (ticks() - before) / os.sysconf("SC_CLK_TCK") / seconds
+
+
 def slow_streams():
     """Clients that never read fill no more than their part of the front, and end nobody else's stream."""
     host = Host("streams")
@@ -188,8 +198,10 @@ def slow_streams():
     # Each byte becomes six, so that little output makes much to keep.
     script = "sleep 2; for i in 1 2 3 4 5 6 7 8; do head -c 1000000 /dev/zero | tr '\\0' '\\001'; sleep 0.2; done"
     start = lambda key, text: host.ask("POST", "/v1/sandboxes/%s/executions" % box, key, {"argv": ["sh", "-c", text]})[1]["id"]
+    boxes = []
     for _ in range(2):
         box = host.ask("POST", "/v1/sandboxes", token, {"timeoutMs": 120000})[1]["id"]
+        boxes.append(box)
         path = "/v1/sandboxes/%s/executions/%s/output" % (box, start(token, script))
         for _ in range(48):
             one = socket.socket()
@@ -203,6 +215,11 @@ def slow_streams():
     tell(b"line 80" in data and b"event: end" in data, "a stream beside 96 that nobody reads comes whole", data[-300:])
     most = most_memory(front)
     tell(front_of(host.process.pid) == front and most < 48, "and the front lives on, with at most 48 MiB (%d MiB)" % most, (front, most))
+    # The keeper drops a client that does not read, and its end of the connection closes while the front does not look at it.
+    for box in boxes:
+        host.ask("DELETE", "/v1/sandboxes/" + box, token)
+    busy = load_of(front)
+    tell(busy < 0.2, "the front rests while nobody reads", busy)
     for one in slow:
         one.close()
     host.end()

@@ -173,7 +173,7 @@ static void timer_ready(struct source *source, uint32_t events)
 	struct visit *visit = (struct visit *)(void *)((char *)source - offsetof(struct visit, timer));
 	uint64_t times;
 
-	if (read(source->fd, &times, sizeof(times)) == sizeof(times) && !visit->over)
+	if (read(source->fd, &times, sizeof(times)) == sizeof(times))
 		visit->tick(visit);
 }
 

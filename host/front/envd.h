@@ -21,7 +21,7 @@ struct visit {
 	const struct channel_events *events;
 	void (*begin)(struct visit *visit);
 	void (*done)(struct visit *visit); /* free what the handler has; or NULL */
-	void (*tick)(struct visit *visit); /* of visit_keep_alive(), also before the answer begins */
+	void (*tick)(struct visit *visit); /* of visit_keep_alive(), also before and after the answer */
 	/* Of a call to the sandbox's agent: the call, its answers (but FAILED), and the connection. */
 	struct agent_request ask;
 	const char *ask_text;

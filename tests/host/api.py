@@ -349,6 +349,7 @@ def terminals():
     box = sandbox(host, token)
     path = "/v1/sandboxes/%s/executions" % box
     start = lambda *argv: path + "/" + host.ask("POST", path, token, {"argv": list(argv), "rows": 24, "columns": 80, "env": {"TERM": "xterm"}})[1]["id"]
+    quiet, opened = Socket(host, start("sleep", "1000") + "/terminal", token), time.time()
     at = start("/bin/bash", "--norc", "-i")
     one = Socket(host, at + "/terminal", token, "Sec-WebSocket-Protocol: x, warder\r\n")
     tell(one.status == 101 and "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" in one.head and "Sec-WebSocket-Protocol: warder" in one.head, "a WebSocket is opened as RFC 6455 says", one.head)
@@ -400,6 +401,8 @@ def terminals():
         tell(code == wanted, "%s ends the connection with %d" % (what, wanted), code)
     row = host.ask("GET", at, token)[1]
     tell(row["state"] == "running", "and the program goes on", row)
+    quiet.one.settimeout(max(1, opened + 40 - time.time()) * SLOW)
+    tell(quiet.frame() == (9, b""), "a client that says nothing is asked whether it is there")
     one = Socket(host, at + "/terminal", token)
     one.send(8, b"\x03\xe8")
     tell(one.finish() == 1000, "a client that closes is answered")

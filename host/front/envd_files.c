@@ -694,17 +694,18 @@ static void about_path(struct exchange *x, enum filesystem_call service)
 	struct file_visit *file = file_new(x, CALL_SERVICE);
 	const char *depth = exchange_query(x, "depth");
 	char *end = NULL;
+	unsigned long levels;
 
 	if (!file)
 		return;
 	file->service = service;
-	file->request.depth = depth ? (uint32_t)strtoul(depth, &end, 10) : 1;
+	levels = depth ? strtoul(depth, &end, 10) : 1;
 	if (!file->path || !*file->path)
 		fail_plainly(file, 400, "path: missing");
-	else if (end && (*end || !file->request.depth || file->request.depth > DEPTH_MAX))
+	else if (end && (*end || !levels || levels > DEPTH_MAX))
 		fail_plainly(file, 400, "depth: a number from 1 to 64");
 	else if (service == FILESYSTEM_LIST_DIR)
-		visit_ask_agent(&file->visit, AGENT_LIST, 0, file->request.depth, file->path);
+		visit_ask_agent(&file->visit, AGENT_LIST, 0, (uint32_t)levels, file->path);
 	else
 		visit_open(&file->visit);
 }

@@ -43,8 +43,9 @@ def files():
         status, data, _ = host.ask(method, "/v1/sandboxes/%s/%s" % (box, what), token)
         tell(status == 400 and "path" in data["message"], "%s %s without a path is refused" % (method, what), (status, data))
         tell(host.ask(method, at(what, "/tmp/x"), other)[0] == 404, "and another tenant finds no sandbox")
-    status, data, _ = host.ask("GET", at("directories", "/tmp", "&depth=x"), token)
-    tell(status == 400 and "depth" in data["message"], "a wrong depth is refused", (status, data))
+    for depth in ("x", "", "0", "65", "-1", "4294967297"):
+        status, data, _ = host.ask("GET", at("directories", "/tmp", "&depth=" + depth), token)
+        tell(status == 400 and "depth" in data["message"], "the depth \"%s\" is refused" % depth, (status, data))
     host.ask("DELETE", "/v1/sandboxes/" + box, token)
     tell(host.ask("GET", at("files", "/tmp/x"), token)[0] == 404, "so is a file of a sandbox that has ended")
     host.end()

@@ -104,6 +104,13 @@ static void keep(struct kept *kept, const char *bytes, size_t len)
 	kept->len += part;
 }
 
+/* What is kept for the client counts as a stream that it does not read. */
+static void count_kept(struct context_visit *context)
+{
+	exchange_waits(context->visit.x, context->kept[0].len + context->kept[1].len + context->shown_bytes,
+		       true);
+}
+
 static void send_event(struct context_visit *context, const char *name, struct json_writer *w)
 {
 	struct visit *visit = &context->visit;
@@ -122,6 +129,7 @@ static void on_bytes(void *of, int stream, uint64_t offset, const char *bytes, s
 	context->runs = true;
 	if (!context->events) {
 		keep(&context->kept[stream], bytes, len);
+		count_kept(context);
 		return;
 	}
 	v1_write_output(&w, stream, offset, bytes, len);
@@ -153,6 +161,7 @@ static void take_bundle(struct context_visit *context, const struct json_value *
 	} else {
 		context->shown_bytes += len;
 		json_copy(&context->shown, bundle);
+		count_kept(context);
 	}
 }
 

@@ -281,6 +281,39 @@ def long_answers():
     host.end()
 
 
+def long_pieces():
+    """What pieces of code show, while they run, fills no more than its part of the front."""
+    host = Host("pieces")
+    token, other = host.tenant("me"), host.tenant("other")
+    front = front_of(host.process.pid)
+    code = ("import sys, time\nclass Long:\n    def _repr_html_(self): return 'x' * 1000000\n"
+            "for _ in range(7): display(Long())\nprint('y' * 1000000, flush=True)\ntime.sleep(%d)" % (3 * SLOW))
+    asked = []
+    for _ in range(4):
+        box = host.ask("POST", "/v1/sandboxes", token, {"timeoutMs": 120000})[1]["id"]
+        for name in ("a", "b", "c"):
+            made, row, _ = host.ask("POST", "/v1/sandboxes/%s/contexts" % box, token, {"context": name})
+            if made != 201:
+                tell(False, "a context is made", (made, row))
+            asked.append(host.connect())
+            asked[-1].sendall(host.request("POST", "/v1/sandboxes/%s/code" % box, token, json.dumps({"context": name, "code": code}).encode()))
+    ends = []
+    for one in asked:
+        answer = http.client.HTTPResponse(one)
+        try:
+            answer.begin()
+            end = json.loads(answer.read())
+            ends.append(len(end["contextSays"]["shown"]) == 7 and end["stdout"]["bytesKept"] == 1000001 and end["status"] == "success")
+        except (http.client.HTTPException, OSError):
+            pass
+    tell(0 < len(ends) < 12 and all(ends), "of 12 clients to whom pieces show 7 MB each, some are cut off, and the others get all of it", ends)
+    tell(host.ask("GET", "/v1/host", other)[0] == 200, "another tenant is served meanwhile")
+    tell(front_of(host.process.pid) == front and most_memory(front) < 60, "and the front lives on, with less than 60 MiB", most_memory(front))
+    for one in asked:
+        one.close()
+    host.end()
+
+
 def deaf_terminals():
     """The clients of terminals that ask and never read fill no more than their part of the front."""
     host = Host("terminals")
@@ -437,4 +470,4 @@ def settings():
         tell(done.returncode == 125 and word in done.stderr and "settings.json" in done.stderr, "settings are refused: " + text, done.stderr)
 
 
-run_parts((sizes, defaults, connections, broken_requests, sandbox_keys, slow_streams, stalled_bodies, long_answers, deaf_terminals, names, shares, queue, stuck, settings))
+run_parts((sizes, defaults, connections, broken_requests, sandbox_keys, slow_streams, stalled_bodies, long_answers, long_pieces, deaf_terminals, names, shares, queue, stuck, settings))

@@ -83,6 +83,7 @@ static int take_policy(struct visit *visit, const char *text)
 	if (text && json_parse(text, strlen(text), "sandbox", NULL, &sandbox, &ignored) == 0 &&
 	    json_member(sandbox, "policy")) {
 		json_copy(&w, json_member(sandbox, "policy"));
+		free(visit->policy); /* of the first attempt to reach the agent */
 		visit->policy = json_take(&w);
 	}
 	json_free(sandbox);

@@ -7,6 +7,8 @@
 #include "base/fd.h"
 #include "host/front/envd.h"
 
+#define EVENTS_MAX ((size_t)1 << 20) /* of an answer; an agent keeps less for a watcher */
+
 struct watch_visit {
 	struct visit visit;
 	enum filesystem_call call;
@@ -21,7 +23,7 @@ static struct watch_visit *of_visit(struct visit *visit)
 
 static void broken(struct visit *visit)
 {
-	visit_fail(visit, CONNECT_INTERNAL, "the sandbox's agent sent no event");
+	visit_fail(visit, CONNECT_INTERNAL, "the sandbox's agent sent something else than was asked for");
 }
 
 static void take_event(struct watch_visit *watch, const char *body, size_t len)
@@ -38,8 +40,11 @@ static void take_event(struct watch_visit *watch, const char *body, size_t len)
 	} else if (watch->call == FILESYSTEM_WATCH_DIR) {
 		filesystem_write_watch_event(&w, name, event, has_entry ? &entry : NULL);
 		visit_send_frame(visit, &w);
+	} else if (watch->events.len > EVENTS_MAX) {
+		broken(visit);
 	} else {
 		filesystem_write_event(&watch->events, name, event, has_entry ? &entry : NULL);
+		exchange_waits(visit->x, watch->events.len, true);
 	}
 }
 

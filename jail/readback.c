@@ -753,8 +753,7 @@ static int check_proc(struct jail_run *run, int root_fd, struct warder_error *er
 }
 
 /* What it is to show is what it shows, from its beginning to its end. */
-static int check_authorities(struct jail_run *run, enum trust_kind kind, int root_fd,
-			     struct warder_error *err)
+static int check_authority(struct jail_run *run, enum trust_kind kind, int root_fd, struct warder_error *err)
 {
 	const struct trust_file *file = &run->edge.trust.files[kind];
 	const char *path = trust_path(kind);
@@ -776,6 +775,14 @@ static int check_authorities(struct jail_run *run, enum trust_kind kind, int roo
 	return n == 0 && at == file->len
 		   ? 0
 		   : differs(err, "network.allow", "%s does not show this run's authority", path);
+}
+
+static int check_authorities(struct jail_run *run, int root_fd, struct warder_error *err)
+{
+	for (int kind = 0; kind < TRUST_COUNT; kind++)
+		if (check_authority(run, (enum trust_kind)kind, root_fd, err) < 0)
+			return -1;
+	return 0;
 }
 
 static int check_processors(struct jail_run *run, const char *status, struct warder_error *err)
@@ -1020,8 +1027,7 @@ static int check_setup(struct jail_run *run, int root_fd, struct warder_error *e
 {
 	if (check_network(run, err) < 0 || check_mounts(run, root_fd, err) < 0 ||
 	    check_scratch(run, root_fd, err) < 0 || check_proc(run, root_fd, err) < 0 ||
-	    check_authorities(run, TRUST_PEM, root_fd, err) < 0 ||
-	    check_authorities(run, TRUST_JAVA, root_fd, err) < 0 || check_membership(run, err) < 0 ||
+	    check_authorities(run, root_fd, err) < 0 || check_membership(run, err) < 0 ||
 	    check_namespaces(run, err) < 0)
 		return -1;
 	return 0;

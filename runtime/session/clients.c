@@ -91,6 +91,8 @@ void client_free(struct client *client)
 	if (client->piece)
 		piece_leave(client->asks, client->piece);
 	use(&client->asks, NULL);
+	if (client->owned)
+		execution_disown(client->owned);
 	use(&client->owned, NULL);
 	fd_done(&client->unsent.fd);
 	client->clients->count -= !client->owner;
@@ -770,7 +772,10 @@ void client_tell_end(struct client *client, int fd, enum session_end end)
 {
 	struct warder_error err = { 0 };
 
-	if (!client_push(client, fd) || !client->owner || client->owned || client->unsent.there)
+	const bool lives = client_push(client, fd);
+	if (client->owned)
+		execution_disown(client->owned);
+	if (!lives || !client->owner || client->owned || client->unsent.there)
 		return;
 	session_not_started(end, &err);
 	answer(client, fd, RECORD_START, &err, NULL, -1);

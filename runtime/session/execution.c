@@ -382,8 +382,6 @@ static void write_audit(struct execution *execution)
 	char *line;
 	int status;
 
-	if (execution->audit_fd < 0 || !execution->whole)
-		return;
 	line = audit_line(execution);
 	status = line ? line_log_append(execution->audit_fd, execution->words.audit_path, "--audit", line,
 					strlen(line), &err)
@@ -416,11 +414,14 @@ static void finish(struct execution *execution, struct warder_result *result,
 
 const char *execution_document(struct execution *execution)
 {
-	if (!execution->result && execution->whole) {
-		if (!execution->owned)
-			write_audit(execution);
-		execution->result = warder_result_json(execution->whole);
+	/* The owner would have written the line: a document that was made for another client does not mention it. */
+	if (!execution->owned && execution->audit_fd >= 0 && execution->whole) {
+		write_audit(execution);
+		free(execution->result);
+		execution->result = NULL;
 	}
+	if (!execution->result && execution->whole)
+		execution->result = warder_result_json(execution->whole);
 	if (!execution->owned) {
 		warder_result_free(execution->whole);
 		execution->whole = NULL;
@@ -435,6 +436,13 @@ void execution_delivered(struct execution *execution)
 	fd_done(&execution->audit_fd);
 	execution->owned = false;
 	execution->keep_us = 0;
+}
+
+void execution_disown(struct execution *execution)
+{
+	execution->owned = false;
+	if (execution->state == EXECUTION_ENDED)
+		execution_document(execution);
 }
 
 static void let_go(struct execution *execution)
@@ -944,10 +952,6 @@ static void settle(struct execution *execution)
 		return;
 	fd_done(&execution->input_fd);
 	fd_done(&execution->source_fd);
-	if (execution->owned && !execution->users) { /* its owner has gone */
-		execution->owned = false;
-		execution_document(execution);
-	}
 }
 
 /* When it may be forgotten; one that did not start was answered at once. */

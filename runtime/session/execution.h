@@ -148,6 +148,8 @@ void execution_stop(struct execution *execution, const struct record_stop *stop)
 const char *execution_document(struct execution *execution);
 /* Its owner has the result, writes the line of its audit file, and nobody else asks for it. */
 void execution_delivered(struct execution *execution);
+/* Its owner has gone without the result. */
+void execution_disown(struct execution *execution);
 /* No more input. */
 void execution_close_input(struct execution *execution);
 

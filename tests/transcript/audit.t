@@ -102,6 +102,14 @@ $ . "$TOP/tests/transcript/detach.sh"; p="--prefer limits"; id=$(warder run --de
 | session exec success exit 0 0 None False 64
 ! warder: no-such-program: no such program inside the jail (a host path must be in the policy's view: workspace, filesystem.paths), or its interpreter is missing: No such file or directory
 
+= the keeper writes the line also if another client waits for the result, or if the session ends before the program
+needs python3
+$ . "$TOP/tests/transcript/detach.sh"; p="--prefer limits"; warder session start s $p; warder session exec s --audit log -- sh -c 'echo begun; until [ -e /tmp/go ]; do sleep 0.05; done; exit 5' > out & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; id=$(warder ps --json | grep -oE '"id":"[0-9a-f]{16}"' | cut -d'"' -f4); warder wait --json $id > waited & waiter=$!; sleep 1; kill -9 $pid; wait $pid 2> /dev/null; warder session exec s -- touch /tmp/go; wait $waiter; echo $?; grep -o '"audit":{[^}]*}' waited; wc -l < log; warder session exec s --audit log -- sh -c 'echo begun; sleep 100' > out2 & pid=$!; until grep -q begun out2 2> /dev/null; do sleep 0.05; done; kill -9 $pid; wait $pid 2> /dev/null; warder session stop s; wc -l < log
+| 5
+| "audit":{"file":"log","written":true}
+| 1
+| 2
+
 = a full disk: nothing of a line stays, an exit status of 0 becomes 125, and no further request runs
 needs user
 + mkdir small

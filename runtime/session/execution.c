@@ -818,6 +818,23 @@ static struct execution *execution_new(struct executions *all, uint32_t flags,
 	return execution;
 }
 
+/* filled: 0, or -1 with *err. */
+static int begin(struct executions *all, struct execution *execution, int filled, struct execution **ret,
+		 struct warder_error *err)
+{
+	if (filled < 0 || add(all, execution, err) < 0) {
+		execution_free(execution);
+		return -1;
+	}
+	if (begin_thread(execution, err) < 0) {
+		all->count--;
+		execution_free(execution);
+		return -1;
+	}
+	*ret = execution;
+	return 0;
+}
+
 int executions_start(struct executions *all, const char *id, uint32_t flags, const struct record_start *start,
 		     char *bytes, const int fds[RECORD_FDS_MAX - 1], struct execution **ret,
 		     struct warder_error *err)
@@ -833,17 +850,7 @@ int executions_start(struct executions *all, const char *id, uint32_t flags, con
 		free(bytes);
 		return error_no_memory(err, NULL);
 	}
-	if (fill(execution, id, start, bytes, fds, err) < 0 || add(all, execution, err) < 0) {
-		execution_free(execution);
-		return -1;
-	}
-	if (begin_thread(execution, err) < 0) {
-		all->count--;
-		execution_free(execution);
-		return -1;
-	}
-	*ret = execution;
-	return 0;
+	return begin(all, execution, fill(execution, id, start, bytes, fds, err), ret, err);
 }
 
 int executions_start_agent(struct executions *all, struct execution **ret, struct warder_error *err)
@@ -852,18 +859,8 @@ int executions_start_agent(struct executions *all, struct execution **ret, struc
 
 	if (!execution)
 		return error_no_memory(err, NULL);
-	if (draw_id(execution->id, err) < 0 || keeper_agent_new(execution, err) < 0 ||
-	    add(all, execution, err) < 0) {
-		execution_free(execution);
-		return -1;
-	}
-	if (begin_thread(execution, err) < 0) {
-		all->count--;
-		execution_free(execution);
-		return -1;
-	}
-	*ret = execution;
-	return 0;
+	return begin(all, execution, draw_id(execution->id, err) < 0 ? -1 : keeper_agent_new(execution, err),
+		     ret, err);
 }
 
 /* The words are those of `from`, except for the name. */

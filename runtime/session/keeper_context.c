@@ -783,7 +783,7 @@ int keeper_context_delete(struct execution *execution, struct warder_error *err)
 int keeper_context_restart(struct execution *execution, struct execution **ret, struct warder_error *err)
 {
 	const struct record_start *start = &execution->start;
-	static const int none[RECORD_FDS_MAX - 1] = { -1, -1, -1 };
+	static const int none[RECORD_FDS_MAX - 1] = { -1, -1, -1, -1 };
 	struct keeper_context *context = execution->context;
 	char *bytes = context ? malloc(start->bytes + 1) : NULL;
 

@@ -199,7 +199,8 @@ static bool connect_agent(struct client *client, int fd)
 	struct warder_error err = { 0 };
 	int agent_fd = -1;
 
-	if (check_open(client->clients, &err) < 0 || keeper_agent_connect(all, &agent_fd, &err) < 0)
+	if (session_check_capability(all->spec, WARDER_SESSION_FILESYSTEM, &err) < 0 ||
+	    check_open(client->clients, &err) < 0 || keeper_agent_connect(all, &agent_fd, &err) < 0)
 		return answer(client, fd, RECORD_AGENT, &err, NULL, -1);
 	return answer(client, fd, RECORD_AGENT, NULL, NULL, agent_fd);
 }
@@ -771,8 +772,8 @@ bool client_push(struct client *client, int fd)
 void client_tell_end(struct client *client, int fd, enum session_end end)
 {
 	struct warder_error err = { 0 };
-
 	const bool lives = client_push(client, fd);
+
 	if (client->owned)
 		execution_disown(client->owned);
 	if (!lives || !client->owner || client->owned || client->unsent.there)

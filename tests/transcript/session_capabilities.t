@@ -28,6 +28,20 @@ $ export XDG_RUNTIME_DIR=$PWD/rt; sh s start --capabilities filesystem; sh s pat
 !~ ^warder: session [a-zA-Z0-9]* runs already, with another capabilities; .*
 !~ ^warder: session [a-zA-Z0-9]* was started without the capability "shell", and so refuses programs, code and contexts; .*
 
+= the agent, which reads files for clients of a host, belongs to filesystem
+needs python3
++ cat > agent.py <<'END'
++ import os, socket, struct, sys
++ s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
++ s.connect(("/run" if os.geteuid() == 0 else os.environ["XDG_RUNTIME_DIR"]) + "/warder/sessions/" + sys.argv[1] + ".sock")
++ for kind in (1, 26):  # RECORD_HELLO, RECORD_AGENT
++     s.send(struct.pack("<IHHII24s", 0x58455257, 3, kind, 0, 0, b""))
++     answer = s.recv(65536)
++ print(b'without the capability "filesystem"' in answer)
++ END
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start --capabilities shell; python3 agent.py $name; sh s stop
+| True
+
 = wrong words
 $ . "$TOP/tests/transcript/session.sh"; sh s start --capabilities network; sh s start --capabilities shell,; sh s start --snapshot-on-stop
 ! warder: --capabilities network: the capabilities are "shell" and "filesystem", with a comma between them for both

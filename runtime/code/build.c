@@ -728,7 +728,7 @@ static int start_stage(struct building *b, enum language_stage stage, const stru
 }
 
 /* 0, also if it failed in the sense of the code: program->failed. */
-static int run_put_files(struct building *b, enum language_stage stage, const struct policy *asked)
+static int run_stage(struct building *b, enum language_stage stage, const struct policy *asked)
 {
 	struct warder_program *program = b->program;
 	owned_policy struct policy policy = { 0 };
@@ -899,11 +899,11 @@ static int build(struct building *b, const struct policy *asked)
 		return find_diagnostics(b);
 	}
 	if (language->check_first && language->stages[LANGUAGE_CHECK] &&
-	    run_put_files(b, LANGUAGE_CHECK, asked) != 0)
+	    run_stage(b, LANGUAGE_CHECK, asked) != 0)
 		return -1;
 	if (program->failed)
 		return 0;
-	if (run_put_files(b, LANGUAGE_BUILD, asked) != 0)
+	if (run_stage(b, LANGUAGE_BUILD, asked) != 0)
 		return -1;
 	if (program->failed)
 		return 0;
@@ -917,7 +917,7 @@ static int check_only(struct building *b, const struct policy *asked)
 	const struct language *language = b->program->language;
 
 	if (language->stages[LANGUAGE_CHECK])
-		return run_put_files(b, LANGUAGE_CHECK, asked);
+		return run_stage(b, LANGUAGE_CHECK, asked);
 	if (language->stages[LANGUAGE_BUILD])
 		return build(b, asked);
 	return error_set(b->err, WARDER_ERROR_INVALID_REQUEST, "language",

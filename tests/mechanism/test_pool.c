@@ -547,7 +547,6 @@ Test(pool, the_ceiling_holds_for_what_is_given, .timeout = 60)
 	expect_nothing_left(fds);
 }
 
-/* In a child of one thread: a pool on a host that seems to be short of memory. 0; 1: it is not as it should be; 2: cannot be tried. */
 /* Runs a script in a jail of the pool, and waits until the jail is gone and another is parked. */
 static struct warder_result *in_turn(const char *script)
 {
@@ -666,6 +665,7 @@ Test(pool, parts_are_not_shared_by_tenants, .timeout = 60)
 	expect_nothing_left(fds);
 }
 
+/* In a child of one thread: a pool on a host that seems to be short of memory. 0; 1: it is not as it should be; 2: cannot be tried. */
 static int fill_under_pressure(void)
 {
 	static const char scarce[] = "MemTotal: 1000000 kB\nMemFree: 1000 kB\nMemAvailable: 50000 kB\n";

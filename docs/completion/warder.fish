@@ -279,7 +279,7 @@ complete -c warder -n '__fish_seen_subcommand_from changes' -l json -d 'print JS
 complete -c warder -n '__fish_seen_subcommand_from changes' -l no-config -d 'do not read the file of default flags (~/.config/warder/config.json)'
 complete -c warder -n '__fish_seen_subcommand_from changes' -l help -s h -d 'print this help'
 complete -c warder -n __fish_use_subcommand -f -a session -d 'keep a jail, with its files, between executions'
-complete -c warder -n '__fish_seen_subcommand_from session' -a 'start exec list status stop restart pause resume extend read write cp patch copy'
+complete -c warder -n '__fish_seen_subcommand_from session' -a 'start exec list status stop restart pause resume extend read write cp patch copy changes'
 complete -c warder -n '__fish_seen_subcommand_from session' -l preset -r -f -a 'strict strict-python strict-js agent build workflow host-local' -d 'start from a preset (default: strict); "warder policy --help" lists them'
 complete -c warder -n '__fish_seen_subcommand_from session' -l policy -r -F -d 'start from a policy document; - is standard input'
 complete -c warder -n '__fish_seen_subcommand_from session' -l net -r -f -a 'none loopback allow learn host' -d 'none, loopback, host, allow (the destinations of --allow) or learn (public destinations on ports 22, 80 and 443; Warder lists those that were used)'

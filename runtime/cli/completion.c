@@ -79,7 +79,8 @@ static const char *words_of(const struct command *command)
 	case FLAG_CHANGES:
 		return "show commit drop";
 	case FLAG_SESSION_ANY:
-		return "start exec list status stop restart pause resume extend read write cp patch copy";
+		return "start exec list status stop restart pause resume extend read write cp patch copy "
+		       "changes";
 	case FLAG_CONTEXT_ANY:
 		return "create list run interrupt restart fork describe delete";
 	case FLAG_BACKEND:

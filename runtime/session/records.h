@@ -34,7 +34,7 @@ enum record_type {
 	RECORD_CLOSE,  /* the input, behind what was written */
 	RECORD_SIGNAL, /* body: u32 */
 	RECORD_RESIZE, /* body: record_size */
-	RECORD_COUNTERS, /* without an id: of the session, but its agent; the answer's values: see enum record_counter */
+	RECORD_COUNTERS, /* without an id: of the session, without its agent; the answer's values: see enum record_counter */
 	RECORD_LIST,   /* answered with a memory file: a JSON array */
 	RECORD_RESULT, /* the end, now or when it comes; with a memory file, the result as JSON */
 	RECORD_ANSWER, /* body: record_answer */

@@ -386,7 +386,7 @@ static void create_work(struct job *job)
 	call->launch_us = clock_us();
 	if (session_start(call->sandbox, &options, NULL, NULL, &session, err) == 0 &&
 	    remote_connect(call->sandbox, &call->fd, err) < 0)
-		session_stop(call->sandbox, NULL, &ignored);
+		session_stop(call->sandbox, NULL, NULL, &ignored);
 	warder_session_free(session);
 	call->launch_us = call->fd < 0 ? 0 : clock_us() - call->launch_us;
 	if (call->fd < 0)
@@ -575,7 +575,7 @@ static void remove_work(struct job *job)
 	struct warder_error *err = &call->answer.error;
 
 	call->answer.status = 204;
-	if (session_stop(call->sandbox, NULL, err) < 0) {
+	if (session_stop(call->sandbox, NULL, NULL, err) < 0) {
 		call->answer.status = 500;
 		return;
 	}

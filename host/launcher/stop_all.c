@@ -54,7 +54,7 @@ static void *end_one(void *arg)
 	struct ending *ending = arg;
 
 	/* 1: it had ended already. */
-	ending->good = session_stop(ending->id, NULL, &ending->why) >= 0 &&
+	ending->good = session_stop(ending->id, NULL, NULL, &ending->why) >= 0 &&
 		       state_remove(ending->sandboxes_fd, ending->id, &ending->why) >= 0;
 	return NULL;
 }

@@ -84,7 +84,7 @@ int detach_launch(struct report *report, struct warder_session *session)
 	warder_session_free(own);
 	if (ret < 0) {
 		if (!session)
-			session_stop(id, NULL, &ignored);
+			session_stop(id, NULL, NULL, &ignored);
 		return report_refuse(report, &err, error_exit_status(err.code));
 	}
 	puts(warder_execution_id(execution));

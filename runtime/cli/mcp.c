@@ -414,7 +414,7 @@ static int end_session(struct server *server, struct warder_error *err)
 	warder_template_free(server->held);
 	server->held = NULL;
 	if (server->place.session)
-		status = session_stop(server->place.name, NULL, err) < 0 ? -1 : 0;
+		status = session_stop(server->place.name, NULL, NULL, err) < 0 ? -1 : 0;
 	warder_session_free(server->place.session);
 	server->place.session = NULL;
 	return status;

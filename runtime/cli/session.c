@@ -1,13 +1,11 @@
 /*
  * session: jails that stay, by name. The word and the name come first, then the flags.
  */
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "base/fd.h"
 #include "base/json.h"
 #include "runtime/cli/changes_text.h"
 #include "runtime/cli/commands.h"
@@ -18,8 +16,7 @@
 #include "runtime/cli/term.h"
 #include "runtime/session/session.h"
 
-#define PROGRAM   "/proc/self/exe"
-#define DUTIES_MS 300 /* for the answer of a keeper that is about to be stopped */
+#define PROGRAM "/proc/self/exe"
 
 /* ---- start ---- */
 
@@ -230,59 +227,22 @@ static int status_word(const struct request *request, const char *name, struct w
 	return ret;
 }
 
-/* What a session asks of whoever stops it. The keeper is asked before it is stopped, and may answer later: one that hangs must not delay the
- * stop. */
-struct duties {
-	struct session_spec spec;
-	int fd; /* -1: nothing is to be answered any more */
-	bool unanswered;
-};
-
-static void ask_duties(const char *name, struct duties *ret)
-{
-	struct warder_error ignored;
-	owned_fd int dir_fd = -1;
-	owned_fd int fd = -1;
-
-	*ret = (struct duties){ .fd = -1 };
-	if (session_directory_open(false, &dir_fd, &ignored) != 0 ||
-	    session_connect(dir_fd, name, &fd, &ignored) != 0 ||
-	    session_send_request(fd, SESSION_DESCRIBE, NULL, &ignored) != 0)
-		return;
-	ret->fd = fd_take(&fd);
-	ret->unanswered = true;
-}
-
-/* Reads the answer, if it comes within so many milliseconds. */
-static int take_duties(struct duties *duties, int wait_ms, struct warder_error *err)
-{
-	struct pollfd ready = { .fd = duties->fd, .events = POLLIN };
-	struct warder_error refused = { 0 };
-	char *text = NULL;
-	int status = 0;
-
-	if (duties->fd < 0 || poll(&ready, 1, wait_ms) <= 0)
-		return 0;
-	if (session_receive_reply(duties->fd, &text, NULL, &refused) == 0) {
-		status = session_spec_parse(text, strlen(text), true, &duties->spec, err);
-		duties->unanswered = false;
-	} else if (refused.code == WARDER_ERROR_CONFLICT) { /* it is being set up */
-		duties->unanswered = false;
-	}
-	free(text);
-	fd_done(&duties->fd);
-	return status;
-}
-
-/* The session has ended. */
-static int take_snapshots(const struct session_spec *spec, struct warder_error *err)
+/* The session has ended. `note`: see session_read_note(). */
+static int take_snapshots(const char *name, const char *note, struct warder_error *err)
 {
 	char program[] = "warder", group[] = "workspace", word[] = "snapshot", store[] = "--store",
 	     wait[] = "--wait";
-	int status = 0;
+	const struct json_limits limits = { .max_bytes = SESSION_BYTES_MAX };
+	struct session_places places = { 0 };
+	struct json_value *document = NULL;
+	int status = json_parse(note, strlen(note), "note", &limits, &document, err);
 
-	for (size_t i = 0; spec->snapshot_on_stop && i < spec->workspace_count; i++) {
-		char *words[] = { program, group, word, store, spec->store, wait, spec->workspaces[i], NULL };
+	if (status == 0)
+		status = read_places(document, &places, err);
+	for (size_t i = 0; i < places.workspace_count; i++) {
+		char *words[] = {
+			program, group, word, store, places.store, wait, places.workspaces[i], NULL
+		};
 		struct warder_error ignored;
 
 		if (programs_run_store(words + 1, status == 0 ? err : &ignored) == 0)
@@ -290,36 +250,27 @@ static int take_snapshots(const struct session_spec *spec, struct warder_error *
 		if (status == 0)
 			error_context(
 			    err, "session %.64s has ended, but the snapshot of its workspace %.64s failed",
-			    spec->name, spec->workspaces[i]);
+			    name, places.workspaces[i]);
 		status = -1;
 	}
+	free(places.workspaces);
+	json_free(document);
 	return status;
 }
 
 /* The error of the end comes first. */
 static int stop_named(const char *name, struct warder_error *err)
 {
-	struct duties duties;
+	char *note = session_read_note(name);
 	struct warder_error later = { 0 };
-	int status;
 	bool ended;
+	int status = session_stop_running(name, &ended, err);
 
-	ask_duties(name, &duties);
-	status = take_duties(&duties, DUTIES_MS, err);
-	if (status == 0)
-		status = warder_session_stop(name, err);
-	ended = status == 0 || strcmp(err->step, SESSION_STEP_LEFT) == 0;
-	if (ended && (take_duties(&duties, 0, &later) < 0 || take_snapshots(&duties.spec, &later) < 0) &&
-	    status == 0) {
+	if (ended && note && take_snapshots(name, note, &later) < 0 && status == 0) {
 		*err = later;
 		status = -1;
 	}
-	if (ended && duties.unanswered)
-		term_complain("the keeper of session %.64s did not answer before it ended; with "
-			      "--snapshot-on-stop, its workspaces have no snapshot",
-			      name);
-	fd_done(&duties.fd);
-	session_spec_done(&duties.spec);
+	free(note);
 	return status;
 }
 

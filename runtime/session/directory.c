@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 
 #define TRIES             32
 #define CONNECT_TIMEOUT_S 30   /* where the keeper takes no connection, and as many wait as can */
@@ -160,6 +161,27 @@ int session_lock(int dir_fd, const char *name, int *ret_fd, struct warder_error 
 		}
 	}
 	return 1;
+}
+
+char *session_read_note(const char *name)
+{
+	char file[SESSION_NAME_MAX + 8];
+	struct warder_error ignored;
+	owned_fd int dir_fd = -1;
+	owned_fd int fd = -1;
+	char *text = NULL;
+	size_t len = 0;
+
+	if (session_check_name(name, &ignored) < 0 || session_directory_open(false, &dir_fd, &ignored) < 0)
+		return NULL;
+	file_name(file, name, ".lock");
+	fd = openat(dir_fd, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || file_read_open(fd, file, SESSION_BYTES_MAX, &text, &len, &ignored) < 0)
+		return NULL;
+	if (len)
+		return text;
+	free(text);
+	return NULL;
 }
 
 void session_unlink(int dir_fd, const char *name)

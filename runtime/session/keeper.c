@@ -819,6 +819,28 @@ static bool starter_left(void)
 	return poll(&starter, 1, 0) > 0;
 }
 
+/* For whoever stops the session, also if this process does not answer then. */
+static int leave_note(struct keeper *keeper, struct warder_error *err)
+{
+	struct json_writer w = { 0 };
+	char *text;
+	int written;
+
+	if (!keeper->spec.snapshot_on_stop)
+		return 0;
+	json_begin_object(&w);
+	session_spec_write_places(&keeper->spec, &w);
+	json_end_object(&w);
+	text = json_take(&w);
+	if (!text)
+		return error_no_memory(err, NULL);
+	written = file_write_all(keeper->lock_fd, text, strlen(text));
+	free(text);
+	return written < 0 ? error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "--snapshot-on-stop", errno,
+					     "the file of the session cannot be written")
+			   : 0;
+}
+
 static int begin(struct keeper *keeper, bool *ret_busy, struct warder_error *err)
 {
 	sigset_t signals;
@@ -839,9 +861,13 @@ static int begin(struct keeper *keeper, bool *ret_busy, struct warder_error *err
 	*ret_busy = locked > 0;
 	if (locked != 0)
 		return -1;
+	/* The file may be that of a keeper that died. */
+	if (ftruncate(keeper->lock_fd, 0) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "name", errno,
+				       "the file of the session cannot be emptied");
 	if (session_listen(keeper->dir_fd, keeper->spec.name, &keeper->listen_fd, err) < 0 ||
 	    start_jail(keeper, err) < 0 || executions_init(&keeper->executions, err) < 0 ||
-	    set_up_attended(keeper, err) < 0)
+	    set_up_attended(keeper, err) < 0 || leave_note(keeper, err) < 0)
 		return -1;
 	keeper->executions.session = keeper->spec.name;
 	keeper->executions.session_id = keeper->spec.id;

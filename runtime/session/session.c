@@ -645,11 +645,16 @@ char *warder_session_list(struct warder_error *err)
 	return session_list_json(add_to_list, err);
 }
 
-int warder_session_stop(const char *name, struct warder_error *err)
+int session_stop_running(const char *name, bool *ret_ended, struct warder_error *err)
 {
-	int stopped = name ? session_stop(name, NULL, err) : error_no_argument(err, "name");
+	const int stopped = session_stop(name, NULL, ret_ended, err);
 
 	return stopped > 0 ? not_running(name, err) : stopped;
+}
+
+int warder_session_stop(const char *name, struct warder_error *err)
+{
+	return name ? session_stop_running(name, NULL, err) : error_no_argument(err, "name");
 }
 
 int warder_session_restart(const char *name, const char *program, struct warder_session **ret,
@@ -684,7 +689,7 @@ static int check_again(const struct session_spec *spec, struct warder_error *err
 
 static int stop_seen(const struct session_spec *seen, struct warder_error *err)
 {
-	const int stopped = session_stop(seen->name, seen->id, err);
+	const int stopped = session_stop(seen->name, seen->id, NULL, err);
 
 	return stopped > 0
 		   ? error_set(err, WARDER_ERROR_CONFLICT, "name",

@@ -46,6 +46,8 @@ int session_directory_open(bool make, int *ret_dir_fd, struct warder_error *err)
 void session_directory_tidy(void);
 /* Take the lock of a name. 0 with its descriptor; 1: somebody has it; -1 with *err. */
 int session_lock(int dir_fd, const char *name, int *ret_fd, struct warder_error *err);
+/* The text that the keeper has written into the file of its lock: what it asks of whoever stops the session. Heap; NULL: nothing. */
+char *session_read_note(const char *name);
 /* Remove both files. To be called with the lock held. */
 void session_unlink(int dir_fd, const char *name);
 /* A socket that listens there. -1 with *err. */
@@ -166,6 +168,8 @@ struct session_spec {
 
 /* The members of it into the object that is open, but for the id. */
 void session_spec_write(const struct session_spec *spec, struct json_writer *w);
+/* Of these, the members about its workspaces. */
+void session_spec_write_places(const struct session_spec *spec, struct json_writer *w);
 /* Decode, strictly: every member known and within its bounds. `more`: the members that a description has besides are passed over. */
 int session_spec_parse(const char *json, size_t len, bool more, struct session_spec *ret,
 		       struct warder_error *err);
@@ -517,9 +521,11 @@ int session_files_copy(struct session_files *files, bool in, const char *host, c
 
 /* Returns when nothing of it is left, or what is left does not die: 0; 1: there is none, or another than `id` (NULL: whichever has the name); -1 with *err: it has not
  * ended (UNAVAILABLE: the keeper neither ends nor dies), or it has, and *err names what
- * does not die and stays behind. A keeper that listens, but has not answered for 15 s, is killed; with an id that
+ * does not die and stays behind. ret_ended (or NULL): whether it has ended, also with -1. A keeper that listens, but has not answered for 15 s, is killed; with an id that
  * is an error, because it has not said which session it keeps. */
-int session_stop(const char *name, const char *id, struct warder_error *err);
+int session_stop(const char *name, const char *id, bool *ret_ended, struct warder_error *err);
+/* As warder_session_stop(). */
+int session_stop_running(const char *name, bool *ret_ended, struct warder_error *err);
 
 /* ---- keeper: keeper.c ---- */
 

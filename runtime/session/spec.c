@@ -24,6 +24,13 @@ static void write_texts(const char *key, char *const *texts, size_t count, struc
 	json_end_array(w);
 }
 
+void session_spec_write_places(const struct session_spec *spec, struct json_writer *w)
+{
+	json_key_string(w, "store", spec->store);
+	write_texts("workspaces", spec->workspaces, spec->workspace_count, w);
+	json_key_bool(w, "snapshotOnStop", spec->snapshot_on_stop);
+}
+
 void session_spec_write(const struct session_spec *spec, struct json_writer *w)
 {
 	json_key_string(w, "name", spec->name);
@@ -48,11 +55,8 @@ void session_spec_write(const struct session_spec *spec, struct json_writer *w)
 		if (!spec->capabilities || spec->capabilities & capabilities[i].bit)
 			json_string(w, capabilities[i].name);
 	json_end_array(w);
-	if (spec->store) {
-		json_key_string(w, "store", spec->store);
-		write_texts("workspaces", spec->workspaces, spec->workspace_count, w);
-		json_key_bool(w, "snapshotOnStop", spec->snapshot_on_stop);
-	}
+	if (spec->store)
+		session_spec_write_places(spec, w);
 	if (spec->copy_of) {
 		json_key_string(w, "copyOf", spec->copy_of);
 		json_key_string(w, "copyOfId", spec->copy_of_id);

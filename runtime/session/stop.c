@@ -201,18 +201,22 @@ static int end(struct stop *stop, struct warder_error *err)
 	return ret < 0 ? -1 : stop->another;
 }
 
-int session_stop(const char *name, const char *id, struct warder_error *err)
+int session_stop(const char *name, const char *id, bool *ret_ended, struct warder_error *err)
 {
 	owned_fd int dir_fd = -1;
 	struct stop stop = { .name = name, .id = id, .fd = -1, .pidfd = -1 };
 	int ret;
 
+	if (ret_ended)
+		*ret_ended = false;
 	if (session_check_name(name, err) < 0)
 		return -1;
 	if (session_directory_open(false, &dir_fd, err) < 0)
 		return err->code == WARDER_ERROR_NOT_FOUND ? 1 : -1;
 	stop.dir_fd = dir_fd;
 	ret = end(&stop, err);
+	if (ret_ended)
+		*ret_ended = ret == 0 || (ret < 0 && stop.left.code);
 	/* What a keeper that was killed has left. */
 	if (ret == 1)
 		session_remove_dead(dir_fd, name);

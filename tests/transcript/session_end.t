@@ -42,7 +42,6 @@ $ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited; sh s exec --b
 | 0
 | 1
 | again
-!~ ^warder: the keeper of session .* did not answer before it ended; with --snapshot-on-stop,
 
 = a list that cannot be had is no empty one
 + . "$TOP/tests/transcript/session.sh"; echo $name > name

@@ -53,7 +53,6 @@ $ unshare -m bash <<'END' 2>&1 | sed -E 's/process [0-9]+/process N/; s/keeper [
 | stuck7                   answers
 | stuck8                   the session's keeper, process N, has not answered for 8 s: it is stopped ("kill -CONT" lets it go on); the session is left as it is, and "warder session stop" ends it
 | warder: "kept" is in use: the session stuck8 may write to it; stop the session, or wait with --wait
-| warder: the keeper of session stuck8 did not answer before it ended; with --snapshot-on-stop, its workspaces have no snapshot
 | 0
 
 = a start that gets a signal, with a set-up command that does not die

@@ -59,6 +59,11 @@ $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; warder w
 !~ ^warder: session [a-zA-Z0-9]* does not run; .*
 ? 0
 
+= the snapshot is stored also if the keeper does not answer; a session that has the name of a dead one does not take over its wish
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; keeper() { sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'; }; warder workspace create one > /dev/null; sh s start --workspace-id one --snapshot-on-stop; sh s exec -- sh -c 'echo kept > out/a'; kill -STOP $(keeper); sh s stop | cut -c1-5; sh s start --workspace-id one --snapshot-on-stop; kill -9 $(keeper); while sh s status > /dev/null 2>&1; do sleep 0.1; done; sh s start; sh s stop; warder snapshot list | wc -l
+| snap-
+| 1
+
 = names that cannot be a directory, and the same one twice, are refused
 $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; warder workspace create one > /dev/null; warder workspace create a/b > /dev/null; sh s start --workspace-id one --workspace-id a/b; sh s start --workspace-id one --workspace-id one; sh s start --workspace-id a/b && sh s stop
 ! warder: --workspace-id a/b: a workspace besides the first one lies in /workspaces/ID, and its id may have up to 64 letters, digits, '-' and '_'

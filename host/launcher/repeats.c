@@ -1,123 +1,164 @@
+/*
+ * Each tenant has a list of its own, so that the rows of one tenant cost others no time.
+ */
 #include "host/launcher/repeats.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct use {
-	size_t bytes, rows;
-	struct repeat *oldest; /* that has ended; or NULL */
-};
-
-static struct use use_of(const struct repeats *repeats, const char *tenant)
+static struct repeats_tenant *tenant_of(const struct repeats *repeats, const char *digest)
 {
-	struct use use = { 0 };
+	struct repeats_tenant *tenant = repeats->tenants;
 
-	for (struct repeat *row = repeats->rows; row; row = row->next) {
-		if (tenant && strcmp(row->tenant, tenant) != 0)
-			continue;
-		use.bytes += row->len;
-		use.rows++;
+	while (tenant && strcmp(tenant->digest, digest) != 0)
+		tenant = tenant->next;
+	return tenant;
+}
+
+static struct repeats_tenant *add_tenant(struct repeats *repeats, const char *digest)
+{
+	struct repeats_tenant *tenant = calloc(1, sizeof(*tenant));
+
+	if (!tenant)
+		return NULL;
+	snprintf(tenant->digest, sizeof(tenant->digest), "%s", digest);
+	tenant->next = repeats->tenants;
+	repeats->tenants = tenant;
+	return tenant;
+}
+
+static void remove_if_empty(struct repeats *repeats, struct repeats_tenant *tenant)
+{
+	struct repeats_tenant **at = &repeats->tenants;
+
+	if (tenant->rows)
+		return;
+	while (*at != tenant)
+		at = &(*at)->next;
+	*at = tenant->next;
+	free(tenant);
+}
+
+/* The oldest row that has ended; or NULL. */
+static struct repeat *oldest_of(const struct repeats_tenant *tenant)
+{
+	struct repeat *oldest = NULL;
+
+	for (struct repeat *row = tenant->rows; row; row = row->next)
 		if (row->ended_us)
-			use.oldest = row;
-	}
-	return use;
+			oldest = row;
+	return oldest;
+}
+
+/* The tenant stays, also without rows. */
+static void drop(struct repeats *repeats, struct repeat *row)
+{
+	struct repeat **at = &row->tenant->rows;
+
+	while (*at != row)
+		at = &(*at)->next;
+	*at = row->next;
+	row->tenant->count--;
+	row->tenant->bytes -= row->len;
+	repeats->bytes -= row->len;
+	free(row->answer);
+	free(row);
 }
 
 struct repeat *repeats_find(const struct repeats *repeats, const char *tenant, const char *key)
 {
-	for (struct repeat *row = repeats->rows; row; row = row->next)
-		if (strcmp(row->tenant, tenant) == 0 && strcmp(row->key, key) == 0)
+	const struct repeats_tenant *of = tenant_of(repeats, tenant);
+
+	for (struct repeat *row = of ? of->rows : NULL; row; row = row->next)
+		if (strcmp(row->key, key) == 0)
 			return row;
 	return NULL;
 }
 
 void repeats_forget(struct repeats *repeats, struct repeat *row)
 {
-	struct repeat **at = &repeats->rows;
+	struct repeats_tenant *tenant = row->tenant;
 
-	while (*at != row)
-		at = &(*at)->next;
-	*at = row->next;
-	free(row->answer);
-	free(row);
+	drop(repeats, row);
+	remove_if_empty(repeats, tenant);
 }
 
 struct repeat *repeats_begin(struct repeats *repeats, const char *tenant, const char *key,
 			     const char *request)
 {
-	const struct use use = use_of(repeats, tenant);
+	struct repeats_tenant *of = tenant_of(repeats, tenant);
 	struct repeat *row;
 
-	if (use.rows >= REPEATS_TENANT_MAX) {
-		if (!use.oldest)
+	if (of && of->count >= REPEATS_TENANT_MAX) {
+		row = oldest_of(of);
+		if (!row)
 			return NULL;
-		repeats_forget(repeats, use.oldest);
+		drop(repeats, row);
 	}
 	row = calloc(1, sizeof(*row));
-	if (!row)
+	if (row && !of)
+		of = add_tenant(repeats, tenant);
+	if (!row || !of) {
+		free(row);
 		return NULL;
-	snprintf(row->tenant, sizeof(row->tenant), "%s", tenant);
+	}
 	snprintf(row->request, sizeof(row->request), "%s", request);
 	snprintf(row->key, sizeof(row->key), "%s", key);
-	row->next = repeats->rows;
-	repeats->rows = row;
+	row->tenant = of;
+	row->next = of->rows;
+	of->rows = row;
+	of->count++;
 	return row;
 }
 
 /* The tenant whose answers take the most bytes. */
-static const char *greediest(const struct repeats *repeats)
+static struct repeats_tenant *greediest(const struct repeats *repeats)
 {
-	const char *found = "";
-	size_t most = 0;
+	struct repeats_tenant *found = repeats->tenants;
 
-	for (const struct repeat *row = repeats->rows; row; row = row->next) {
-		const size_t bytes = use_of(repeats, row->tenant).bytes;
-
-		if (bytes > most) {
-			most = bytes;
-			found = row->tenant;
-		}
-	}
+	for (struct repeats_tenant *tenant = found; tenant; tenant = tenant->next)
+		if (tenant->bytes > found->bytes)
+			found = tenant;
 	return found;
-}
-
-static void make_room(struct repeats *repeats, const char *tenant)
-{
-	struct use use = use_of(repeats, tenant);
-
-	while (use.bytes > REPEATS_TENANT_BYTES && use.oldest) {
-		repeats_forget(repeats, use.oldest);
-		use = use_of(repeats, tenant);
-	}
-	while (use_of(repeats, NULL).bytes > REPEATS_BYTES_MAX)
-		repeats_forget(repeats, use_of(repeats, greediest(repeats)).oldest);
 }
 
 void repeats_finish(struct repeats *repeats, struct repeat *row, const char *answer, uint64_t now_us)
 {
-	char tenant[SHA256_HEX];
+	struct repeats_tenant *tenant = row->tenant;
 
 	row->answer = answer ? strdup(answer) : NULL;
 	row->len = row->answer ? strlen(row->answer) : 0;
 	row->ended_us = now_us;
-	memcpy(tenant, row->tenant, sizeof(tenant));
-	make_room(repeats, tenant);
+	tenant->bytes += row->len;
+	repeats->bytes += row->len;
+	/* Where there are bytes, a row has ended. */
+	while (tenant->bytes > REPEATS_TENANT_BYTES)
+		drop(repeats, oldest_of(tenant));
+	remove_if_empty(repeats, tenant);
+	while (repeats->bytes > REPEATS_BYTES_MAX)
+		repeats_forget(repeats, oldest_of(greediest(repeats)));
 }
 
 void repeats_sweep(struct repeats *repeats, uint64_t now_us)
 {
-	struct repeat *next;
+	struct repeats_tenant *next_tenant;
 
-	for (struct repeat *row = repeats->rows; row; row = next) {
-		next = row->next;
-		if (row->ended_us && now_us - row->ended_us >= REPEATS_KEPT_US)
-			repeats_forget(repeats, row);
+	for (struct repeats_tenant *tenant = repeats->tenants; tenant; tenant = next_tenant) {
+		struct repeat *next;
+
+		next_tenant = tenant->next;
+		for (struct repeat *row = tenant->rows; row; row = next) {
+			next = row->next;
+			if (row->ended_us && now_us - row->ended_us >= REPEATS_KEPT_US)
+				drop(repeats, row);
+		}
+		remove_if_empty(repeats, tenant);
 	}
 }
 
 void repeats_done(struct repeats *repeats)
 {
-	while (repeats->rows)
-		repeats_forget(repeats, repeats->rows);
+	while (repeats->tenants)
+		repeats_forget(repeats, repeats->tenants->rows);
 }

@@ -22,8 +22,8 @@
 #define REPEATS_KEY_MAX      128
 
 struct repeat {
-	struct repeat *next;      /* older */
-	char tenant[SHA256_HEX];  /* digest of its token: another tenant of the same name is another one */
+	struct repeat *next; /* older */
+	struct repeats_tenant *tenant;
 	char request[SHA256_HEX]; /* digest */
 	char key[REPEATS_KEY_MAX + 1];
 	uint64_t ended_us; /* 0: the program runs */
@@ -31,8 +31,17 @@ struct repeat {
 	size_t len;
 };
 
+/* A tenant that has rows. */
+struct repeats_tenant {
+	struct repeats_tenant *next;
+	char digest[SHA256_HEX]; /* of its token: another tenant of the same name is another one */
+	struct repeat *rows;     /* newest first */
+	size_t count, bytes;     /* of the rows; of their answers */
+};
+
 struct repeats {
-	struct repeat *rows; /* newest first */
+	struct repeats_tenant *tenants;
+	size_t bytes; /* of all answers */
 };
 
 /* The row of a tenant's key, or NULL. */

@@ -72,7 +72,24 @@ Test(repeats, bytes_are_bounded_and_the_oldest_goes_first, .timeout = 60)
 	}
 	cr_expect_not_null(repeats_find(&repeats, "quiet", "k0"), "a tenant with little is not pushed out");
 	repeats_done(&repeats);
-	cr_expect_null(repeats.rows);
+	cr_expect_null(repeats.tenants);
+	cr_expect_eq(repeats.bytes, 0);
+}
+
+/* Each answer beyond the limit drops another one, without a look at all rows. */
+Test(repeats, many_small_answers_cost_little_time, .timeout = 20)
+{
+	struct repeats repeats = { 0 };
+	char name[16];
+
+	for (int tenant = 0; tenant < 300; tenant++) {
+		snprintf(name, sizeof(name), "t%d", tenant);
+		for (int i = 0; i < REPEATS_TENANT_MAX; i++)
+			add(&repeats, name, i, 1000, 1);
+	}
+	cr_expect_leq(repeats.bytes, REPEATS_BYTES_MAX);
+	cr_expect_gt(repeats.bytes, REPEATS_BYTES_MAX - 2000);
+	repeats_done(&repeats);
 }
 
 Test(repeats, a_program_that_runs_is_not_dropped, .timeout = 60)

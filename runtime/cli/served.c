@@ -38,11 +38,7 @@ static bool gives_up(void)
 		return false;
 	if (!signalled_us)
 		signalled_us = clock_us();
-	if (clock_us() - signalled_us < patience_us)
-		return false;
-	term_complain(
-	    "the service (warder serve) does not answer; the program ends when the service goes on or ends");
-	return true;
+	return clock_us() - signalled_us >= patience_us;
 }
 
 int served_run(const struct request *request, const char *own, const struct service_command *command,
@@ -73,8 +69,12 @@ int served_run(const struct request *request, const char *own, const struct serv
 	strcpy(word, "yes");
 	report_serving(request->grace_us, fd);
 	waited = service_wait(fd, gives_up, ret, err);
+	if (waited > 0)
+		term_complain(
+		    "the service (warder serve) does not answer; the program ends when the service goes "
+		    "on or ends");
 	report_serving(0, -1);
-	return waited;
+	return waited < 0 ? -1 : 0;
 }
 
 /* ---- a piece of code ---- */

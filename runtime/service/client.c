@@ -285,13 +285,15 @@ int service_wait(int fd, bool (*gives_up)(void), struct warder_result **ret, str
 
 	if (!result)
 		return error_no_memory(err, NULL);
-	got = take_answer(fd, gives_up, &answer, &result_fd);
+	do /* service_start() may have given up before this word */
+		got = take_answer(fd, gives_up, &answer, &result_fd);
+	while (got > 0 && answer.type == SERVICE_STARTED);
 	if (got <= 0 || answer.type != SERVICE_ENDED || result_read_file(result_fd, result) < 0) {
 		memset(result, 0, sizeof(*result));
 		tell_loss(result, got == 0);
 	}
 	*ret = result;
-	return 0;
+	return got == 0 ? 1 : 0;
 }
 
 bool service_is_there(void)

@@ -123,7 +123,8 @@ struct service_command {
 int service_start(const struct service_command *command, int *ret_fd, char why[SERVICE_WHY]);
 /* Send a signal to the program; after grace_us it is killed. Async-signal-safe. */
 void service_stop(int fd, int signal, uint64_t grace_us);
-/* Wait for the end. If the service dies first, or the caller gives up, the result says so. -1 with *err: no memory. */
+/* Wait for the end. If the service dies first, or the caller gives up, the result says so. 0; 1: the caller has given up; -1 with *err: no
+ * memory. */
 int service_wait(int fd, bool (*gives_up)(void), struct warder_result **ret, struct warder_error *err);
 /* Whether a service runs for this user. */
 bool service_is_there(void);

@@ -34,5 +34,10 @@ for line in sys.stdin:
 }
 # by: the member service of the JSON result
 by() { r --json "$@" | grep -o '"service":"[^"]*"' || echo none; }
+# halt: stop the service. A signal stops each of its threads when that thread runs next, so wait for all of them.
+halt() {
+	kill -STOP "$served"
+	while grep -h '^State:' /proc/"$served"/task/*/status | grep -qv 'T (stopped)'; do sleep 0.05; done
+}
 at_end() { [ -z "$served" ] || { kill "$served" && wait "$served"; } 2>/dev/null; }
 trap at_end EXIT

@@ -184,9 +184,16 @@ $ . "$TOP/tests/transcript/service.sh"; serve; kill -STOP $served; r -- echo alo
 < 20
 
 = a caller does not hang with a service that is stopped while the program runs
-$ . "$TOP/tests/transcript/service.sh"; serve; sh r --grace 100ms -- sh -c 'echo ready; sleep 60' > out & caller=$!; until grep -qs ready out; do sleep 0.05; done; kill -STOP $served; kill -TERM $caller; wait $caller; echo $?; kill -CONT $served; by -- true
+$ . "$TOP/tests/transcript/service.sh"; serve; sh r --grace 100ms -- sh -c 'echo ready; sleep 60' > out & caller=$!; until grep -qs ready out; do sleep 0.05; done; halt; kill -TERM $caller; wait $caller; echo $?; kill -CONT $served; by -- true
 | 143
 | "service":"yes"
+! warder: the service (warder serve) does not answer; the program ends when the service goes on or ends
+< 20
+
+= nor with one that is silent after it has accepted, and says so once
+needs python3
+$ . "$TOP/tests/transcript/service.sh"; python3 "$TOP/tests/transcript/service_silent.py" sh r --grace 100ms -- true
+| 143
 ! warder: the service (warder serve) does not answer; the program ends when the service goes on or ends
 < 20
 

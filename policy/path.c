@@ -146,7 +146,7 @@ const char *policy_image_fault(const char *name)
 
 const char *policy_variable_fault(const char *name)
 {
-	if (!only(name, LOWER UPPER "_", LOWER UPPER DIGIT "_") || strlen(name) > 255)
+	if (!only(name, LOWER UPPER "_", LOWER UPPER DIGIT "_") || strlen(name) >= POLICY_VARIABLE_NAME)
 		return "is not a valid variable name; write letters, digits and _, not beginning with a "
 		       "digit";
 	return NULL;

@@ -100,6 +100,12 @@ bool policy_is_list(const char *path, size_t length);
 /* How many rows the list has; 0 if the path names none, or one without numbered rows. */
 size_t policy_list_length(const struct policy *policy, const char *path, size_t length);
 
+/* ---- provide.c ---- */
+/* Set the variables of `rows` ("NAME=value", NULL-terminated) that the policy grants (environment.names, or every name with the mode host)
+ * and that neither the policy sets nor `caller` (the same form, may be NULL) has. Of two rows with one name the later one counts. 0; 1 with
+ * *err, which names rows that are left out: they are invalid or not granted, or the policy is full; -1 with *err: no memory. */
+int policy_provide(struct policy *policy, char *const *caller, char *const *rows, struct warder_error *err);
+
 /* ---- destinations: address.c, hosts.c, network.c, special.c ---- */
 struct policy_cidr {
 	bool is_v6;

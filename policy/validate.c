@@ -15,8 +15,6 @@
 #define PATH_SIZE 72
 #define MIN_ID    1
 #define MAX_ID    65533 /* 65534 is what the kernel shows for an id without a mapping */
-/* One string of the environment, "NAME=value" with its NUL, is at most 32 pages (MAX_ARG_STRLEN). */
-#define MAX_VARIABLE 131072
 
 static int refuse_value(struct warder_error *err, const char *path, const char *value, const char *fault)
 {
@@ -357,10 +355,10 @@ static int check_variables(const struct policy *policy, struct warder_error *err
 		snprintf(path, sizeof(path), "environment.set.%.50s", variable->name);
 		if (check_value(err, path, variable->name, policy_variable_fault) != 0)
 			return -1;
-		if (strlen(variable->name) + strlen(variable->value) + 2 > MAX_VARIABLE)
+		if (strlen(variable->name) + strlen(variable->value) + 2 > POLICY_VARIABLE_BYTES)
 			return policy_refuse(
 			    err, path, "the value has %zu bytes; the kernel takes at most %d with the name",
-			    strlen(variable->value), MAX_VARIABLE - 2);
+			    strlen(variable->value), POLICY_VARIABLE_BYTES - 2);
 	}
 	return 0;
 }

@@ -10,8 +10,10 @@
 
 struct json_value; /* base/json.h */
 
-#define POLICY_MAX_ROWS 1024 /* in each list */
-#define POLICY_MAX_HOST 253  /* bytes of a name, as DNS has it */
+#define POLICY_MAX_ROWS       1024   /* in each list */
+#define POLICY_MAX_HOST       253    /* bytes of a name, as DNS has it */
+#define POLICY_VARIABLE_NAME  256    /* bytes of a variable's name, with its NUL */
+#define POLICY_VARIABLE_BYTES 131072 /* of "NAME=value" with its NUL: at most 32 pages (MAX_ARG_STRLEN) */
 
 /* ---- path.c ---- */
 /* Absolute and normalised: no "." or "..", no "//", no "/" at the end but of the root itself. */

@@ -83,6 +83,15 @@ WARDER_API int warder_policy_parse(const char *json, size_t len, const char *ori
  * document or on the command line: "256MiB", "none", "readWrite:/srv/job". */
 WARDER_API int warder_policy_set(struct warder_policy *policy, const char *path, const char *value,
 				 struct warder_error *err);
+/* Ask a source for variables that are missing. `provide` is called once with `context`, and returns "NAME=value"
+ * rows, NULL-terminated, which stay its own and must be valid until this call returns; or NULL with *err if it
+ * fails. A row sets a variable as "environment.set.NAME" does, if the policy grants the name (environment.names, or
+ * any name with environment.mode "host"), and neither the policy sets it nor the environment of this process has it.
+ * Of two rows with one name the later one counts. 1: a warning in *err, and the policy can be used: the source
+ * failed, or rows are left out, which are not granted or not valid. -1: INVALID_REQUEST, INTERNAL (out of memory). */
+WARDER_API int warder_policy_provide(struct warder_policy *policy,
+				     char *const *(*provide)(void *context, struct warder_error *err),
+				     void *context, struct warder_error *err);
 /* Mark a field as required (1) or preferred (0). A part of a document, such as "limits", stands for all of its
  * fields. */
 WARDER_API int warder_policy_require(struct warder_policy *policy, const char *path, int required,

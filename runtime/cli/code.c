@@ -175,6 +175,8 @@ static int load(struct session *session, char **argv, struct warder_error *err)
 		return -1;
 	status = load_policy(session, languages, argv, err);
 	languages_free(languages);
+	if (status == 0)
+		status = request_provide(request, err);
 	for (size_t i = 0; i < request->code.files.count && status == 0; i++)
 		status = read_file(session, request->code.files.items[i], err);
 	if (status == 0)

@@ -609,6 +609,11 @@ static const struct flag flags[] = {
 	  SHORT('n') },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--progress", NULL, NULL,
 	  "let the program report its progress on descriptor 5 ($WARDER_PROGRESS)", SWITCH(progress) },
+	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--env-from", "FILE", NULL,
+	  "take granted variables (--env NAME) that the caller does not have from FILE, with a NAME=VALUE on "
+	  "each "
+	  "line",
+	  TEXT(env_from) },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--receipt", "FILE", NULL,
 	  "write the receipt to FILE; - is standard error", TEXT(receipt) },
 	{ FLAG_RUN | USES_CODE | FLAG_BLOCKS | FLAG_DOCTOR | FLAG_SESSION_START | FLAG_SESSION_EXEC |

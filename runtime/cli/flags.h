@@ -168,6 +168,9 @@ struct request {
 	bool audit_argv;
 	bool audit_preferred; /* --prefer audit */
 	const char *receipt;  /* "-": standard error; or NULL */
+	const char *env_from; /* or NULL */
+	char **env_rows;      /* owned; of env_from, once it was read; or NULL */
+	bool env_told;        /* what of env_from is left out */
 	const char *backend;  /* or NULL */
 	struct request_session session;
 	struct request_host host;
@@ -248,6 +251,9 @@ int request_load_ceiling(struct request *request, struct warder_error *err);
 int request_change(enum flag_command command, char **argv, struct request *request, struct warder_error *err);
 /* With -t, after request_load(): the program gets the caller's TERM, unless the policy sets one or the ceiling does not grant it. */
 int request_pass_term(struct request *request, struct warder_error *err);
+/* With --env-from, after request_load(): set the variables of the file that the policy grants and nobody has set. What is left out is a
+ * warning, which is printed once. -1 with *err: no memory. */
+int request_provide(struct request *request, struct warder_error *err);
 /* What -t does not go with. request_parse() has checked it; to be asked again where `json` is set later. */
 int request_check_terminal(const struct request *request, struct warder_error *err);
 /* Let go of policy and ceiling, so that request_load() can be called again. */

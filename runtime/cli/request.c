@@ -12,8 +12,10 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "runtime/cli/config.h"
+#include "runtime/cli/env_file.h"
 #include "runtime/cli/flags.h"
 #include "runtime/cli/spool.h"
+#include "runtime/cli/term.h"
 #include "runtime/cli/workers.h"
 #include "runtime/code/code.h"
 #include "runtime/library/preparation.h"
@@ -445,6 +447,32 @@ int request_pass_term(struct request *request, struct warder_error *err)
 	return warder_policy_set(request->policy, "environment.set.TERM", type, err);
 }
 
+static char *const *provide(void *context, struct warder_error *err)
+{
+	struct request *request = context;
+	struct warder_error skipped = { 0 };
+
+	if (!request->env_rows && env_file_read(request->env_from, &request->env_rows, &skipped, err) != 0)
+		return NULL;
+	if (skipped.code && !request->env_told)
+		term_complain("--env-from %s: %s", request->env_from, skipped.text);
+	return request->env_rows;
+}
+
+int request_provide(struct request *request, struct warder_error *err)
+{
+	struct warder_error warning = { 0 };
+	const int provided =
+	    request->env_from ? warder_policy_provide(request->policy, provide, request, &warning) : 0;
+
+	if (provided < 0)
+		*err = warning;
+	if (provided > 0 && !request->env_told)
+		term_complain("--env-from %s: %s", request->env_from, warning.text);
+	request->env_told = true;
+	return provided < 0 ? -1 : 0;
+}
+
 int request_load(enum flag_command command, char **argv, struct request *request, struct warder_error *err)
 {
 	const char *parent = getenv("WARDER_CGROUP_PARENT"), *backend = getenv("WARDER_BACKEND");
@@ -515,6 +543,8 @@ void request_done(struct request *request)
 	request_unload(request);
 	config_free(request->config);
 	request->config = NULL;
+	env_file_free(request->env_rows);
+	request->env_rows = NULL;
 }
 
 unsigned request_parallel(const struct request *request)

@@ -200,8 +200,8 @@ int run_command(struct request *request, char **argv)
 	if (report_open(request, &report, &err) != 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
 	if (request_load(FLAG_RUN, argv, request, &err) != 0 || request_pass_term(request, &err) != 0 ||
-	    check_program(request, &err) != 0 || check_replay(request, &err) != 0 ||
-	    report_audit(&report, "run", NULL, &err) != 0)
+	    request_provide(request, &err) != 0 || check_program(request, &err) != 0 ||
+	    check_replay(request, &err) != 0 || report_audit(&report, "run", NULL, &err) != 0)
 		status = report_refuse(&report, &err, EXIT_REFUSED);
 	else if (request->execution.detach && !(request->backend && backend_is_remote(request->backend)))
 		status = detach_launch(&report, NULL);

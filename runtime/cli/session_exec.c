@@ -146,7 +146,7 @@ static int begin_in(struct report *report, struct request *request, const char *
 		bool again;
 
 		if (find_or_start(report, request, name, flags, &session, err) == 0 &&
-		    request_pass_term(request, err) == 0)
+		    request_pass_term(request, err) == 0 && request_provide(request, err) == 0)
 			status = begin(report, session, err);
 		again = status < 0 && session && tries < TRIES && may_try_again(session, request, err);
 		warder_session_free(session);

@@ -137,6 +137,18 @@ int warder_policy_set(struct warder_policy *policy, const char *path, const char
 	return policy_set(&policy->policy, path, value, err);
 }
 
+int warder_policy_provide(struct warder_policy *policy,
+			  char *const *(*provide)(void *context, struct warder_error *err), void *context,
+			  struct warder_error *err)
+{
+	char *const *rows;
+
+	if (!policy || !provide)
+		return error_no_argument(err, policy ? "provide" : "policy");
+	rows = provide(context, err);
+	return rows ? policy_provide(&policy->policy, environ, rows, err) : 1;
+}
+
 static int refuse_field(const char *path, struct warder_error *err)
 {
 	char remedy[100];

@@ -74,6 +74,7 @@ Test(misuse, nothing_where_something_must_be, .timeout = 60)
 	EXPECT_REFUSED(warder_policy_set(policy, "limits.wallTime", NULL, &err), invalid);
 	EXPECT_REFUSED(warder_policy_require(policy, NULL, 1, &err), invalid);
 	EXPECT_REFUSED(warder_policy_granted(policy, NULL, NULL, &err), invalid);
+	EXPECT_REFUSED(warder_policy_provide(policy, NULL, NULL, &err), invalid);
 	EXPECT_REFUSED(warder_prepare(NULL, NULL, &other, &err), invalid);
 	EXPECT_REFUSED(warder_prepare(policy, NULL, NULL, &err), invalid);
 	EXPECT_REFUSED(warder_prepare(policy, &options, &other, &err), invalid);

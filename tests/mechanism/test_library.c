@@ -611,6 +611,34 @@ Test(library, what_a_ceiling_grants_is_told, .timeout = 20)
 	warder_policy_free(ceiling);
 }
 
+static char *const *provide_rows(void *context, struct warder_error *err)
+{
+	if (!context)
+		snprintf(err->text, sizeof(err->text), "the vault is closed");
+	return context;
+}
+
+Test(library, a_source_fills_variables_that_are_missing, .timeout = 20)
+{
+	struct warder_policy *policy = library_policy();
+	char *rows[] = { (char *)"LIBRARY_MISSING=filled", (char *)"LIBRARY_THERE=filled", NULL };
+	struct warder_error err = { 0 };
+	char *json;
+
+	setenv("LIBRARY_THERE", "there", 1);
+	cr_assert(warder_policy_set(policy, "environment.mode", "allowList", &err) == 0);
+	cr_assert(warder_policy_set(policy, "environment.names", "LIBRARY_MISSING", &err) == 0);
+	cr_assert(warder_policy_set(policy, "environment.names", "LIBRARY_THERE", &err) == 0);
+	cr_expect(warder_policy_provide(policy, provide_rows, NULL, &err) == 1);
+	cr_expect_str_eq(err.text, "the vault is closed");
+	cr_expect(warder_policy_provide(policy, provide_rows, rows, &err) == 0, "%s", err.text);
+	json = warder_policy_json(policy);
+	cr_expect(strstr(json, "\"LIBRARY_MISSING\": \"filled\"") && !strstr(json, "\"LIBRARY_THERE\": "),
+		  "%s", json);
+	free(json);
+	warder_policy_free(policy);
+}
+
 Test(library, a_policy_goes_out_and_in, .timeout = 20)
 {
 	struct warder_policy *policy = library_policy(), *copy = NULL;

@@ -281,59 +281,36 @@ static int make_entry(struct workspace *workspace, struct artifacts *artifacts, 
 	return 0;
 }
 
-static int make_entries(const struct manifest *manifest, struct artifacts *artifacts,
-			struct workspace *workspace, struct warder_error *err)
+struct filling {
+	const struct manifest *manifest;
+	struct artifacts *artifacts;
+};
+
+static int fill(void *context, struct workspace *workspace, struct warder_error *err)
 {
+	const struct filling *filling = context;
 	size_t index = 0;
 
-	for (const struct json_value *item = manifest->entries; item; item = item->next, index++) {
+	if (workspace_layout(workspace, err) != 0)
+		return -1;
+	for (const struct json_value *item = filling->manifest->entries; item; item = item->next, index++) {
 		enum entry_kind kind;
 		struct entry entry;
 
 		if (read_entry(item, index, &kind, &entry, err) != 0)
 			return -1;
-		if (make_entry(workspace, artifacts, kind, &entry, err) != 0)
+		if (make_entry(workspace, filling->artifacts, kind, &entry, err) != 0)
 			return error_context(err, "entries[%zu]", index);
 	}
 	return 0;
 }
 
-static int check_new(const struct manifest *manifest, struct workspaces *workspaces, struct warder_error *err)
-{
-	struct workspace workspace = WORKSPACE_UNOPENED;
-	struct warder_error found = { 0 };
-	int opened;
-
-	if (!manifest->id)
-		return 0;
-	opened = workspace_open(workspaces, manifest->id, WORKSPACE_SHARED, false, &workspace, &found);
-	workspace_done(&workspace);
-	if (opened != 0 && found.code == WARDER_ERROR_NOT_FOUND)
-		return 0;
-	if (opened != 0 && found.code != WARDER_ERROR_CONFLICT) {
-		*err = found;
-		return -1;
-	}
-	return error_set(err, WARDER_ERROR_CONFLICT, "workspace",
-			 "there is a workspace %.80s already; remove it, or name another id", manifest->id);
-}
-
 int manifest_provision(const struct manifest *manifest, struct workspaces *workspaces,
 		       struct artifacts *artifacts, struct workspace *ret, struct warder_error *err)
 {
-	struct workspace workspace = WORKSPACE_UNOPENED;
-	struct warder_error ignored;
-	char id[WORKSPACE_ID_MAX];
+	struct filling filling = { manifest, artifacts };
+	char made_up[STORE_NAME_MAX];
 
-	if (check_new(manifest, workspaces, err) != 0 ||
-	    workspace_create(workspaces, manifest->id, &workspace, err) != 0)
-		return -1;
-	if (make_entries(manifest, artifacts, &workspace, err) == 0) {
-		*ret = workspace;
-		return 0;
-	}
-	snprintf(id, sizeof(id), "%s", workspace.id);
-	workspace_done(&workspace);
-	workspace_remove(workspaces, id, true, &ignored);
-	return -1;
+	store_new_name("ws-", made_up);
+	return workspace_build(workspaces, manifest->id ? manifest->id : made_up, fill, &filling, ret, err);
 }

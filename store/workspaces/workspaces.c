@@ -184,6 +184,16 @@ static void make_usable(int fd)
 		fchmod(fd, (st.st_mode & 07777) | 0700);
 }
 
+static int set_path(const struct workspaces *workspaces, const char *name, struct workspace *workspace,
+		    struct warder_error *err)
+{
+	if (snprintf(workspace->path, sizeof(workspace->path), "%s/%s/%s", workspaces->path, name, tree) >=
+	    (int)sizeof(workspace->path))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
+				 "the path of the store is too long");
+	return 0;
+}
+
 static int enter(struct workspaces *workspaces, const char *name, struct workspace *workspace,
 		 struct warder_error *err)
 {
@@ -194,11 +204,7 @@ static int enter(struct workspaces *workspaces, const char *name, struct workspa
 		make_usable(workspace->files_fd);
 	if (workspace->files_fd < 0)
 		return failed(workspace->id, "has no tree; create it again", err);
-	if (snprintf(workspace->path, sizeof(workspace->path), "%s/%s/%s", workspaces->path, name, tree) >=
-	    (int)sizeof(workspace->path))
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
-				 "the path of the store is too long");
-	return 0;
+	return set_path(workspaces, name, workspace, err);
 }
 
 int workspace_open(struct workspaces *workspaces, const char *id, enum workspace_lock lock, bool wait,
@@ -349,26 +355,33 @@ int workspace_create(struct workspaces *workspaces, const char *id, struct works
 	return -1;
 }
 
+static int exists(const struct workspace *workspace, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_CONFLICT, field,
+			 "there is a workspace %.200s already; give another id, or remove it", workspace->id);
+}
+
 static int build(struct workspaces *workspaces, const char *temporary, const char *name,
 		 struct workspace *workspace,
 		 int (*fill)(void *context, struct workspace *workspace, struct warder_error *err),
 		 void *context, struct warder_error *err)
 {
+	if (faccessat(workspaces->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return exists(workspace, err);
 	if (mkdirat(workspaces->dir_fd, temporary, 0700) != 0)
 		return failed(workspace->id, "cannot be made", err);
 	workspace->dir_fd = store_open_directory(workspaces->dir_fd, temporary);
 	if (workspace->dir_fd < 0 || workspace_lock_wait(workspace->dir_fd, LOCK_SH) != 0 ||
 	    make_directory(workspace->dir_fd, tree, 0755) != 0)
 		return failed(workspace->id, "cannot be made", err);
-	if (enter(workspaces, name, workspace, err) != 0 || fill(context, workspace, err) != 0)
+	if (enter(workspaces, temporary, workspace, err) != 0 || fill(context, workspace, err) != 0)
 		return -1;
 	if (syncfs(workspace->dir_fd) != 0)
 		return failed(workspace->id, "cannot be brought to the disk", err);
+	if (set_path(workspaces, name, workspace, err) != 0)
+		return -1;
 	if (renameat2(workspaces->dir_fd, temporary, workspaces->dir_fd, name, RENAME_NOREPLACE) != 0)
-		return errno == EEXIST ? error_set(err, WARDER_ERROR_CONFLICT, field,
-						   "there is a workspace %.200s already; give another id, or "
-						   "remove it",
-						   workspace->id)
+		return errno == EEXIST ? exists(workspace, err)
 				       : failed(workspace->id, "cannot be made", err);
 	return store_sync(workspaces->dir_fd, field, err);
 }

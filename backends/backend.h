@@ -83,6 +83,8 @@ struct backend_sessions {
 	const struct jail_joint *(*joint)(const void *session); /* what an execution on this host joins */
 	const char *(*root)(const void *session);               /* rootfs_encode() of it */
 	const struct policy_receipt *(*receipt)(const void *session);
+	/* The rows of network.allow and network.deny become those of the policy, also for what executes already. -1 with *err. */
+	int (*replace_rules)(void *session, const struct policy *policy, struct warder_error *err);
 };
 
 /* What it has a place for. */

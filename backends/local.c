@@ -102,6 +102,11 @@ static const struct policy_receipt *receipt(const void *session)
 	return jail_session_receipt(session);
 }
 
+static int replace_rules(void *session, const struct policy *policy, struct warder_error *err)
+{
+	return jail_session_replace_rules(session, policy, err);
+}
+
 const struct backend_sessions local_sessions = {
 	.start = start,
 	.is_running = is_running,
@@ -116,4 +121,5 @@ const struct backend_sessions local_sessions = {
 	.joint = joint,
 	.root = root,
 	.receipt = receipt,
+	.replace_rules = replace_rules,
 };

@@ -25,6 +25,7 @@
 #define EDGE_NAMES_MAX     4096
 #define EDGE_REFUSALS_MAX  64
 #define EDGE_USES_MAX      1024 /* at most the rows of a list in a policy */
+#define EDGE_TIMES_MAX     64   /* times of replaced rules; older ones are forgotten */
 #define EDGE_FDS_AT_ONCE   128
 #define EDGE_PUBLISHED_MAX 64
 #define EDGE_INWARD_MAX    64 /* connections to published ports at once; more wait */
@@ -183,6 +184,10 @@ struct edge_report {
 	_Atomic uint64_t connections;
 	_Atomic uint64_t bytes_up, bytes_down;
 	_Atomic uint64_t uses_unlisted; /* connections to destinations that `uses` had no room for */
+	_Atomic uint64_t rules;         /* how often the rules were replaced */
+	uint64_t rules_from;            /* in a copy: how often when the receipt was written */
+	uint64_t rules_us
+	    [EDGE_TIMES_MAX]; /* when, since 1970: time i, from 1 on, is at (i - 1) % EDGE_TIMES_MAX */
 	struct edge_refusal rows[EDGE_REFUSALS_MAX];
 	struct edge_use uses[EDGE_USES_MAX]; /* a copy of the report ends after use_count rows */
 };

@@ -522,6 +522,7 @@ static const char *replace_rules(int fd)
 		munmap((void *)(uintptr_t)last, last_size);
 	last = config;
 	last_size = size;
+	report_replaced(edge.report);
 	connections_withdraw(&edge);
 	return NULL;
 }

@@ -12,6 +12,14 @@ static void copy_text(char *to, size_t size, const char *from)
 	to[n] = '\0';
 }
 
+static uint64_t now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
 void report_refused(struct edge_report *report, const char *destination, uint16_t port, uint8_t protocol,
 		    enum edge_reason reason, const char *detail)
 {
@@ -19,7 +27,6 @@ void report_refused(struct edge_report *report, const char *destination, uint16_
 	struct edge_refusal row = {
 		.port = port, .protocol = protocol, .reason = (uint8_t)reason, .count = 1
 	};
-	struct timespec now;
 
 	atomic_fetch_add(&report->refused, 1);
 	copy_text(row.destination, sizeof(row.destination), destination);
@@ -37,8 +44,7 @@ void report_refused(struct edge_report *report, const char *destination, uint16_
 		atomic_fetch_add(&report->unlisted, 1);
 		return;
 	}
-	clock_gettime(CLOCK_REALTIME, &now);
-	row.first_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+	row.first_us = now_us();
 	report->rows[count] = row;
 	atomic_store(&report->row_count, count + 1);
 }
@@ -64,4 +70,12 @@ void report_used(struct edge_report *report, const char *destination, uint16_t p
 	}
 	report->uses[count] = row;
 	atomic_store(&report->use_count, count + 1);
+}
+
+void report_replaced(struct edge_report *report)
+{
+	const uint64_t count = atomic_load(&report->rules);
+
+	report->rules_us[count % EDGE_TIMES_MAX] = now_us();
+	atomic_store(&report->rules, count + 1);
 }

@@ -14,4 +14,7 @@ void report_refused(struct edge_report *report, const char *destination, uint16_
 /* Count a connection to a destination; by_address as in struct edge_use. */
 void report_used(struct edge_report *report, const char *destination, uint16_t port, bool by_address);
 
+/* The rules were replaced just now. */
+void report_replaced(struct edge_report *report);
+
 #endif

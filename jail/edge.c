@@ -27,6 +27,7 @@
 
 #define PROGRAM     "warder-edge"
 #define PATIENCE_MS 10000 /* for its start */
+#define REPLACE_MS  3000  /* for other rules: less than a session's client waits */
 #define LEARN_RULES 2
 #define FDS_MAX     (EDGE_FD_COUNT + EDGE_INJECTS_MAX)
 
@@ -336,19 +337,27 @@ static int start_failed(const struct policy *policy, int error, struct warder_er
 
 _Static_assert(EDGE_PUBLISHED_MAX >= POLICY_MAX_PUBLISHED, "every valid policy fits");
 
+static bool is_readable(int fd, uint64_t patience_ms)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	const uint64_t deadline = clock_us() + patience_ms * 1000;
+
+	while (poll(&ready, 1, 100) != 1)
+		if (clock_us() >= deadline)
+			return false;
+	return true;
+}
+
 /* What it says next, with a NUL behind it, or why it cannot: -1 with *err. */
 static ssize_t receive(const struct run_edge *edge, char *text, size_t size, struct warder_error *err)
 {
 	static const char row[] = "network.allow[";
-	struct pollfd fd = { .fd = edge->control_fd, .events = POLLIN };
-	const uint64_t deadline = clock_us() + PATIENCE_MS * UINT64_C(1000);
 	char *colon;
 	ssize_t n;
 
-	while (poll(&fd, 1, 100) != 1)
-		if (clock_us() >= deadline)
-			return error_set(err, WARDER_ERROR_UNAVAILABLE, edge->field,
-					 PROGRAM " did not answer within %d s", PATIENCE_MS / 1000);
+	if (!is_readable(edge->control_fd, PATIENCE_MS))
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, edge->field,
+				 PROGRAM " did not answer within %d s", PATIENCE_MS / 1000);
 	n = recv(edge->control_fd, text, size - 1, MSG_DONTWAIT);
 	if (n <= 0)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, edge->field,
@@ -524,15 +533,16 @@ int run_edge_start(struct run_edge *edge, const struct jail_plan *plan, uint32_t
 	return 0;
 }
 
-int run_edge_join(struct run_edge *edge, const char *field, int pid_fd, int counter_fd, int report_fd,
+int run_edge_join(struct run_edge *edge, const char *field, const int fds[3], uint64_t rules_from,
 		  struct warder_error *err)
 {
 	struct run_edge joined = RUN_EDGE_NONE;
 
 	joined.field = field;
-	joined.pid_fd = fcntl(pid_fd, F_DUPFD_CLOEXEC, 0);
-	joined.counter_fd = fcntl(counter_fd, F_DUPFD_CLOEXEC, 0);
-	joined.report_fd = fcntl(report_fd, F_DUPFD_CLOEXEC, 0);
+	joined.rules_from = rules_from;
+	joined.pid_fd = fcntl(fds[0], F_DUPFD_CLOEXEC, 0);
+	joined.counter_fd = fcntl(fds[1], F_DUPFD_CLOEXEC, 0);
+	joined.report_fd = fcntl(fds[2], F_DUPFD_CLOEXEC, 0);
 	if (joined.pid_fd >= 0 && joined.counter_fd >= 0 && joined.report_fd >= 0)
 		joined.report = map_report(joined.report_fd);
 	if (run_edge_ask(&joined)) {
@@ -625,26 +635,44 @@ static int replace(struct run_edge *edge, const struct edge_config *first, const
 	if (fd < 0 || fd_send(edge->control_fd, &type, 1, &fd, 1, 0) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "network.allow", errno,
 				       "cannot send rules to " PROGRAM);
+	if (!is_readable(edge->control_fd, REPLACE_MS)) {
+		syscall(SYS_pidfd_send_signal, edge->pid_fd, SIGKILL, NULL, 0);
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "network.allow",
+				 PROGRAM " did not take other rules within %d s and was killed; the jail has "
+					 "no network any more",
+				 REPLACE_MS / 1000);
+	}
 	return receive(edge, text, sizeof(text), err) < 0 ? -1 : 0;
 }
 
+/* When the edge has replaced its rules for the last time. */
+static uint64_t replaced_us(const struct edge_report *report)
+{
+	return report->rules_us[(atomic_load(&report->rules) - 1) % EDGE_TIMES_MAX];
+}
+
 int run_edge_replace(struct run_edge *edge, const struct policy *first, const struct policy *policy,
-		     struct warder_error *err)
+		     uint64_t *ret_since_us, struct warder_error *err)
 {
 	struct edge_config *old;
 	struct edge_config *config;
 	int ret = -1;
 
-	if (!edge->pid || first->network.mode != POLICY_NETWORK_ALLOW ||
-	    policy->network.mode != POLICY_NETWORK_ALLOW)
+	if (first->network.mode != POLICY_NETWORK_ALLOW || policy->network.mode != POLICY_NETWORK_ALLOW)
 		return error_set(err, WARDER_ERROR_CONFLICT, "network.mode",
 				 "network.mode: only rules of the mode \"allow\" can be replaced, in a jail "
 				 "that was started "
 				 "with it");
+	if (!edge->pid || run_edge_is_dead(edge))
+		return error_set(err, WARDER_ERROR_CONFLICT, "network.allow",
+				 "network.allow: " PROGRAM " of this jail has ended, and the jail has no "
+				 "network any more");
 	old = make_config(first, err);
 	config = old ? make_config(policy, err) : NULL;
 	if (config)
 		ret = replace(edge, old, config, policy, err);
+	if (ret == 0)
+		*ret_since_us = replaced_us(edge->report);
 	free(old);
 	free(config);
 	return ret;
@@ -721,6 +749,7 @@ struct edge_report *run_edge_report(const struct run_edge *edge)
 		return NULL;
 	memcpy(copy, edge->report, edge_report_size(uses));
 	copy->use_count = uses;
+	copy->rules_from = edge->rules_from;
 	for (uint32_t i = 0; i < uses; i++)
 		clean_text(copy->uses[i].destination, sizeof(copy->uses[i].destination));
 	if (copy->row_count > EDGE_REFUSALS_MAX)

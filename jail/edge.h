@@ -2,8 +2,9 @@
  * edge: the process that connects for a jail, as its supervisor sees it.
  *
  * Life: run_edge_start() before the spawn -> the jail's init is given setup_fd -> run_edge_await() before the program starts ->
- * run_edge_ask() and run_edge_report() when the jail is gone -> run_edge_end(), run_edge_done(). Host side; one thread. If the edge dies the jail has no network: its
- * listeners are closed, and nothing else leads out.
+ * run_edge_ask() and run_edge_report() when the jail is gone -> run_edge_end(), run_edge_done(). Host side; one thread, except that another may call
+ * run_edge_replace() as long as nobody calls run_edge_done(). If the edge dies the jail has no network: its listeners are closed, and nothing else
+ * leads out.
  */
 #ifndef WARDER_JAIL_EDGE_H
 #define WARDER_JAIL_EDGE_H
@@ -32,6 +33,7 @@ struct run_edge {
 	struct trust trust; /* what a jail with credentials sees; empty, if it has none or is the session's */
 	uint16_t published[EDGE_PUBLISHED_MAX]; /* ports of the host, by row of network.publish */
 	size_t published_count;
+	uint64_t rules_from; /* how often the session's rules were replaced before those of the policy */
 };
 #define RUN_EDGE_NONE                                                                                        \
 	{                                                                                                    \
@@ -50,17 +52,18 @@ int edge_check(const struct policy *policy, struct warder_error *err);
 /* Listen on the published ports of the host, and start the edge, as user `uid` if the caller is root. -1 with *err: *edge is none. */
 int run_edge_start(struct run_edge *edge, const struct jail_plan *plan, uint32_t uid,
 		   struct warder_error *err);
-/* Use the edge of a session, which `field` of the policy needs: descriptors of its joint, which are copied. -1 with *err. */
-int run_edge_join(struct run_edge *edge, const char *field, int pid_fd, int counter_fd, int report_fd,
+/* Use the edge of a session, which `field` of the policy needs: descriptors of its joint, which are copied. rules_from: how often the session's rules had
+ * been replaced when it had those of the policy. -1 with *err. */
+int run_edge_join(struct run_edge *edge, const char *field, const int fds[3], uint64_t rules_from,
 		  struct warder_error *err);
 /* For a policy with credentials: wait for the run's authority, and set edge->trust. -1 with *err. */
 int run_edge_await_authority(struct run_edge *edge, struct warder_error *err);
 /* Until it serves. -1 with *err: it does not. */
 int run_edge_await(struct run_edge *edge, struct warder_error *err);
 /* Replace the rules of a running edge by those of a valid policy, whose ports and names have listeners by the policy `first` that the edge was
- * started with. -1 with *err: the old rules stay. */
+ * started with. -1 with *err: the old rules stay. If the edge does not answer, it is killed: nobody knows which rules it has. */
 int run_edge_replace(struct run_edge *edge, const struct policy *first, const struct policy *policy,
-		     struct warder_error *err);
+		     uint64_t *ret_since_us, struct warder_error *err);
 /* Whether it has ended. */
 bool run_edge_is_dead(const struct run_edge *edge);
 /* Ask it to count the last packets. True: it answers on counter_fd, most likely within RUN_EDGE_COUNT_MS. */

@@ -144,7 +144,9 @@ struct jail_plan {
 	const struct jail_joint
 	    *joint;      /* of the session that a launch joins, with a starter that says so; or NULL */
 	bool background; /* joining: what the program leaves running stays */
-	bool holds;      /* the jail of a session: its payload waits, and executes nothing */
+	uint64_t
+	    rules; /* joining: how often the session's rules were replaced before they were those of this plan */
+	bool holds; /* the jail of a session: its payload waits, and executes nothing */
 	struct rootfs rootfs;
 	uint64_t namespaces; /* CLONE_NEW* flags of the launch */
 	bool loopback_up;
@@ -423,10 +425,12 @@ const char *jail_cause_name(enum jail_cause cause);
 /* The port of the host for row `row` of network.publish; 0: there is none. */
 uint16_t jail_run_published(const struct jail_run *run, size_t row);
 /* Replace network.allow and network.deny of a running jail with mode allow by those of a valid policy. Connections that the new rules do not
- * allow are reset and reported as refusals. The jail has sockets only for the ports of its first policy. A new name needs a port for which
- * that policy had an address block or a pattern. Credentials do not change. Neither does the receipt: it describes the first rules. Do not
- * call it while another thread is in jail_supervise(). -1 with *err, which names the row: the old rules stay. */
-int jail_run_replace_rules(struct jail_run *run, const struct policy *policy, struct warder_error *err);
+ * allow are reset and reported as refusals. *ret_since_us: since when the new ones hold, after 1970. The jail has sockets only for the ports of its first policy. A new name needs a port for which
+ * that policy had an address block or a pattern. Credentials do not change. Neither does the receipt: it describes the first rules; the
+ * outcome has the times of the replacements. Any thread, also while another is in jail_supervise(), as long as nobody removes the run. -1 with *err,
+ * which names the row: the old rules stay; or the edge was ended, because it did not answer. */
+int jail_run_replace_rules(struct jail_run *run, const struct policy *policy, uint64_t *ret_since_us,
+			   struct warder_error *err);
 /* Why the edge refused: a stable name, and a sentence without its end, which differs where network.mode was "learn". */
 const char *jail_refusal_name(unsigned int reason);
 const char *jail_refusal_text(unsigned int reason, bool learned);

@@ -111,9 +111,8 @@ static int step_edge(struct jail_run *run, struct warder_error *err)
 	if (!plan->edge)
 		return 0;
 	if (run_is_joined(run))
-		return run_edge_join(&run->edge, edge_field(&plan->policy), plan->joint->fds[JAIL_JOINT_EDGE],
-				     plan->joint->fds[JAIL_JOINT_EDGE_COUNTER],
-				     plan->joint->fds[JAIL_JOINT_EDGE_REPORT], err);
+		return run_edge_join(&run->edge, edge_field(&plan->policy),
+				     &plan->joint->fds[JAIL_JOINT_EDGE], plan->rules, err);
 	return run_edge_start(&run->edge, plan, run->identity.base + IDENTITY_IDS - 1, err);
 }
 
@@ -121,7 +120,10 @@ static int undo_edge(struct jail_run *run, struct warder_error *err)
 {
 	if (run_edge_end(&run->edge))
 		return wait_for(run, run->edge.pid_fd, run->edge.give_up_us);
+	/* The edge is dead, so a call that waits for its answer ends. */
+	pthread_mutex_lock(&run->edge_lock);
 	run_edge_done(&run->edge);
+	pthread_mutex_unlock(&run->edge_lock);
 	return 0;
 }
 
@@ -1391,6 +1393,7 @@ static void run_init(struct jail_run *run, struct jail_template *tmpl, const str
 	run->network_fd = -1;
 	run->part_fd = -1;
 	run->edge = (struct run_edge)RUN_EDGE_NONE;
+	pthread_mutex_init(&run->edge_lock, NULL);
 	run->join_fd = -1;
 	run->block_fd = -1;
 	run->cancel_fd = -1;
@@ -1537,9 +1540,15 @@ uint16_t jail_run_published(const struct jail_run *run, size_t row)
 	return row < run->edge.published_count ? run->edge.published[row] : 0;
 }
 
-int jail_run_replace_rules(struct jail_run *run, const struct policy *policy, struct warder_error *err)
+int jail_run_replace_rules(struct jail_run *run, const struct policy *policy, uint64_t *ret_since_us,
+			   struct warder_error *err)
 {
-	return run_edge_replace(&run->edge, &run->tmpl->plan.policy, policy, err);
+	int ret;
+
+	pthread_mutex_lock(&run->edge_lock);
+	ret = run_edge_replace(&run->edge, &run->tmpl->plan.policy, policy, ret_since_us, err);
+	pthread_mutex_unlock(&run->edge_lock);
+	return ret;
 }
 
 const struct policy_receipt *jail_run_receipt(const struct jail_run *run)
@@ -1563,6 +1572,8 @@ int jail_run_remove(struct jail_run *run, struct warder_error *err)
 	/* The result has been delivered. What supervisors that were killed left, nobody else may ever look for. */
 	if (run->supervised && !run_is_joined(run) && !atomic_exchange(&run->tmpl->cleaned, true))
 		cgroup_clean_briefly(&run->tmpl->host->cgroup);
+	if (!run->leaver_hangs)
+		pthread_mutex_destroy(&run->edge_lock);
 	fd_done(
 	    &run->cancel_fd); /* kept until here: a cancel may come from another thread at any time before */
 	if (!run->leaver_hangs)

@@ -672,7 +672,9 @@ static int check_network(struct jail_run *run, struct warder_error *err)
 	/* A session's packets are not this execution's alone. */
 	if (!run_is_joined(run))
 		run->snmp_fd = openat(run->proc_fd, "net/snmp", O_RDONLY | O_CLOEXEC);
-	if (plan->named)
+	if (plan->named && run_is_joined(run)) /* its listeners are those of the session's first rules */
+		snprintf(sockets, sizeof(sockets), "; every address local");
+	else if (plan->named)
 		snprintf(sockets, sizeof(sockets), "; every address local; %zu listeners", listeners);
 	else if (run->network_again)
 		snprintf(sockets, sizeof(sockets), "; used before, and like a new one");

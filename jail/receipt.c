@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define RULE_ROWS 64
 
@@ -104,9 +105,8 @@ static const char *checked_how(const struct policy_endpoint *row)
 		     : "by TLS server name and HTTP requests; other protocols by address";
 }
 
-static void rule_rows(struct jail_run *run)
+static void rule_rows(struct policy_receipt *receipt, const struct policy_endpoints *rows, const char *source)
 {
-	const struct policy_endpoints *rows = &run->tmpl->plan.policy.network.allow;
 	char requested[1024];
 	char name[48];
 
@@ -117,10 +117,10 @@ static void rule_rows(struct jail_run *run)
 			snprintf(name, sizeof(name), "network.allow[%zu-%zu]", i, rows->count - 1);
 		else
 			snprintf(name, sizeof(name), "network.allow[%zu]", i);
-		row = policy_receipt_add(&run->receipt, name, POLICY_RECEIPT_ENFORCED);
+		row = policy_receipt_add(receipt, name, POLICY_RECEIPT_ENFORCED);
 		if (!row)
 			return;
-		put(row->source, sizeof(row->source), edge_source);
+		put(row->source, sizeof(row->source), source);
 		if (i + 1 == RULE_ROWS && rows->count > RULE_ROWS) {
 			snprintf(row->mechanism, sizeof(row->mechanism), "as in the rows above");
 			snprintf(row->value, sizeof(row->value), "%zu more rows", rows->count - i);
@@ -159,7 +159,7 @@ void receipt_edge(struct jail_run *run)
 	const struct policy *policy = &run->tmpl->plan.policy;
 	char text[160];
 
-	rule_rows(run);
+	rule_rows(&run->receipt, &policy->network.allow, edge_source);
 	if (policy_injects(policy))
 		receipt_control(
 		    run, POLICY_CONTROL_NETWORK_INJECT, edge_source, "%s",
@@ -174,6 +174,40 @@ void receipt_edge(struct jail_run *run)
 	if (policy->network.bytes_max != POLICY_UNLIMITED)
 		receipt_control(run, POLICY_CONTROL_NETWORK_BYTES, edge_source, "%s",
 				policy_format_size(policy->network.bytes_max, text, sizeof(text)));
+}
+
+void receipt_replace_rules(struct policy_receipt *receipt, const struct jail_plan *plan,
+			   const struct policy *policy, uint64_t since_us)
+{
+	static const char allow[] = "network.allow[";
+	const char *deny = policy_control_name(POLICY_CONTROL_NETWORK_DENY);
+	const time_t since = (time_t)(since_us / 1000000);
+	struct policy_receipt_row *row;
+	char source[sizeof(receipt->rows[0].source)], time[32] = "";
+	size_t kept = 0;
+	struct tm utc;
+
+	for (size_t i = 0; i < receipt->count; i++)
+		if (strncmp(receipt->rows[i].control, allow, sizeof(allow) - 1) != 0 &&
+		    strcmp(receipt->rows[i].control, deny) != 0)
+			receipt->rows[kept++] = receipt->rows[i];
+	receipt->count = kept;
+	for (size_t i = 0; i < kept; i++)
+		if (strcmp(receipt->rows[i].control, policy_control_name(POLICY_CONTROL_NETWORK_ALLOW)) == 0)
+			policy_control_value(policy, POLICY_CONTROL_NETWORK_ALLOW, receipt->rows[i].requested,
+					     sizeof(receipt->rows[i].requested));
+	if (gmtime_r(&since, &utc))
+		strftime(time, sizeof(time), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	snprintf(source, sizeof(source), "%s since %s", edge_source, time);
+	rule_rows(receipt, &policy->network.allow, source);
+	row = policy->network.deny.count ? policy_receipt_add(receipt, deny, POLICY_RECEIPT_ENFORCED) : NULL;
+	if (!row)
+		return;
+	put(row->source, sizeof(row->source), source);
+	put(row->mechanism, sizeof(row->mechanism),
+	    plan->capabilities.controls[POLICY_CONTROL_NETWORK_DENY].mechanism);
+	policy_control_value(policy, POLICY_CONTROL_NETWORK_DENY, row->requested, sizeof(row->requested));
+	snprintf(row->value, sizeof(row->value), "%zu rows", policy->network.deny.count);
 }
 
 /* ---- what the supervisor keeps ---- */

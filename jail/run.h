@@ -4,6 +4,7 @@
 #ifndef WARDER_JAIL_RUN_H
 #define WARDER_JAIL_RUN_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "jail/affinity.h"
@@ -38,7 +39,9 @@ struct jail_run {
 	struct cgroup cgroup;
 	struct affinity affinity;
 	struct run_edge edge;
-	int network_fd;            /* the namespace, until the spawn */
+	pthread_mutex_t
+	    edge_lock;  /* held while the edge takes other rules, and while its descriptors are closed */
+	int network_fd; /* the namespace, until the spawn */
 	int trees[JAIL_TREES_MAX]; /* mounts to attach, then layers of overlays, until the spawn */
 	int tree_count;
 	int layer_count; /* of these */

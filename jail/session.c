@@ -31,6 +31,7 @@
 #include "jail/cgroup/file.h"
 #include "jail/joined.h"
 #include "jail/overlay.h"
+#include "jail/receipt.h"
 
 /* The session's init, the payload that waits, and the init of a first execution. */
 #define SESSION_PROCESSES 3
@@ -256,6 +257,17 @@ const char *jail_session_root(const struct jail_session *session)
 const struct policy_receipt *jail_session_receipt(const struct jail_session *session)
 {
 	return &session->receipt;
+}
+
+int jail_session_replace_rules(struct jail_session *session, const struct policy *policy,
+			       struct warder_error *err)
+{
+	uint64_t since_us;
+
+	if (jail_run_replace_rules(session->run, policy, &since_us, err) < 0)
+		return -1;
+	receipt_replace_rules(&session->receipt, &session->tmpl->plan, policy, since_us);
+	return 0;
 }
 
 int jail_session_init_fd(const struct jail_session *session)

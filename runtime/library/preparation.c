@@ -522,6 +522,7 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 		return -1;
 	if (ret->backend->shape(ret->backend, &ret->host, &ret->plan, err) != 0)
 		return -1;
+	ret->plan.rules = options->rules;
 	if (options->joint && jail_session_join(options->joint, options->background, &ret->plan, err) != 0)
 		return -1;
 	if (options->ceiling && check_sources(options->ceiling, asked, &ret->plan, err) != 0)

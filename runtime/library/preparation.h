@@ -55,8 +55,10 @@ struct preparation_options {
 	bool builds_image;              /* the jail's user is 0 of the image */
 	const struct jail_joint *joint; /* of the session that is joined, by backend local; or NULL */
 	const char *root;               /* there: rootfs_encode() of the session */
-	bool background;                /* there: what the program leaves running stays */
-	bool beside; /* there: its cgroup is not below the session's, whose limits do not hold for it */
+	uint64_t
+	    rules; /* there: how often the session's rules were replaced before they were those of the policy */
+	bool background; /* there: what the program leaves running stays */
+	bool beside;     /* there: its cgroup is not below the session's, whose limits do not hold for it */
 	char *const *environment; /* of the caller, NULL-terminated; NULL: this process's */
 	bool passes_output;  /* the output goes on as it comes, and the policy's limits of it do not hold */
 	uint64_t output_max; /* there: more on a stream ends the program; 0: no limit */

@@ -359,6 +359,22 @@ static void write_refusal(struct json_writer *w, const struct edge_refusal *row,
 	json_end_object(w);
 }
 
+/* Also those of a session since the rules that the execution's receipt describes; the oldest are forgotten. */
+static void write_replaced(struct json_writer *w, const struct edge_report *report)
+{
+	const uint64_t oldest = report->rules > EDGE_TIMES_MAX ? report->rules - EDGE_TIMES_MAX : 0;
+
+	json_key(w, "rulesReplaced");
+	json_begin_array(w);
+	for (uint64_t i = report->rules_from > oldest ? report->rules_from : oldest; i < report->rules; i++) {
+		json_begin_object(w);
+		json_key_uint(w, "number", i + 1);
+		result_write_time(w, "at", report->rules_us[i % EDGE_TIMES_MAX] / 1000);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
 static void write_published(struct json_writer *w, const struct jail_published *row)
 {
 	json_begin_object(w);
@@ -392,6 +408,8 @@ void result_write_network(struct json_writer *w, const struct warder_result *res
 		write_refusal(w, &report->rows[i], result->learned != NULL);
 	json_end_array(w);
 	json_key_uint(w, "notListed", report->unlisted);
+	if (report->rules > report->rules_from)
+		write_replaced(w, report);
 	if (outcome->published_count) {
 		json_key(w, "published");
 		json_begin_array(w);

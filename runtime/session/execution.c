@@ -267,6 +267,7 @@ static int prepare_and_launch(struct execution *execution, struct warder_error *
 	const struct preparation_options how = {
 		.joint = all->joint,
 		.root = all->root,
+		.rules = execution->rules,
 		.background = execution->flags & RECORD_BACKGROUND || keeper_context_may_fork(execution),
 		.ceiling = words->has_ceiling ? &words->ceiling : NULL,
 		.asked = &words->policy,
@@ -775,6 +776,38 @@ static int take_audit(struct execution *execution, const int **fds, struct warde
 	return execution->audit_fd < 0 ? no_descriptor(err) : 0;
 }
 
+void executions_keep_rules(struct executions *all, const struct policy *policy)
+{
+	struct policy *last = &all->former[EXECUTIONS_FORMER - 1];
+
+	if (all->former_count == EXECUTIONS_FORMER)
+		policy_done(last);
+	else
+		all->former_count++;
+	memmove(&all->former[1], &all->former[0], sizeof(all->former) - sizeof(all->former[0]));
+	all->former[0] = *policy;
+}
+
+/* What a client has read as the session's rules may be former ones by now; then it means the session's. */
+static int take_rules(struct execution *execution, struct warder_error *err)
+{
+	const struct executions *all = execution->all;
+	struct policy *asked = &execution->words.policy;
+	struct policy next;
+
+	execution->rules = all->spec->rules;
+	for (size_t i = 0; i < all->former_count; i++) {
+		if (!session_same_rules(asked, &all->former[i]))
+			continue;
+		if (session_with_rules(asked, all->policy, &next, err) < 0)
+			return -1;
+		policy_done(asked);
+		*asked = next;
+		return 0;
+	}
+	return 0;
+}
+
 static int fill(struct execution *execution, const char *id, const struct record_start *start, char *bytes,
 		const int *fds, struct warder_error *err)
 {
@@ -785,7 +818,8 @@ static int fill(struct execution *execution, const char *id, const struct record
 	if (execution->flags & RECORD_STREAMS &&
 	    execution->flags & (RECORD_TERMINAL | RECORD_OPEN_INPUT | RECORD_CONTEXT))
 		return malformed(err);
-	if (session_check_narrower(execution->all->policy, &execution->words.policy, err) < 0 ||
+	if (take_rules(execution, err) < 0 ||
+	    session_check_narrower(execution->all->policy, &execution->words.policy, err) < 0 ||
 	    take_audit(execution, &fds, err) < 0)
 		return -1;
 	if (*id && executions_find(execution->all, id, &ignored))

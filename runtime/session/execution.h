@@ -19,6 +19,7 @@
 #include "runtime/session/ring.h"
 #include "runtime/warder.h"
 
+#define EXECUTIONS_FORMER   16  /* rules of the session that clients may still take for its own */
 #define EXECUTIONS_MAX      128 /* that run at a time; those that join count, too */
 #define EXECUTIONS_KEPT_MAX 512 /* that have ended */
 #define EXECUTIONS_PAUSED                                                                                    \
@@ -63,6 +64,7 @@ struct execution {
 	struct record_stop stop; /* the first one */
 	uint64_t writer;         /* number of the client whose bytes go in now; 0: none */
 	uint64_t started_ms;     /* since the epoch */
+	uint64_t rules;          /* how often the session's rules were replaced before */
 	uint64_t launch_until_us; /* on the clock: with RECORD_STREAMS, the launch is given up then */
 	uint64_t ended_us;        /* on the clock; 0: not yet */
 	enum execution_state state;
@@ -86,6 +88,9 @@ struct executions {
 	const char *session; /* its name */
 	const char *session_id;
 	const struct policy *policy; /* its own */
+	struct policy former
+	    [EXECUTIONS_FORMER]; /* what that was before its rules were replaced, the last one first; owned */
+	size_t former_count;
 	const struct session_spec *spec;
 	const struct jail_joint *joint;
 	const char *root;
@@ -121,6 +126,8 @@ size_t executions_running(struct executions *all);
 size_t executions_busy(struct executions *all);
 /* Forget those whose time is over. Returns the clock at which the next one's is, or UINT64_MAX. */
 uint64_t executions_sweep(struct executions *all);
+/* The session's rules are replaced: its policy so far, which is taken, stays known. */
+void executions_keep_rules(struct executions *all, const struct policy *policy);
 /* A JSON array; heap, NULL on want of memory. */
 char *executions_list(struct executions *all);
 /* Do what is ready, without waiting: each time that `fd` is readable. */

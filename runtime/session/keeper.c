@@ -261,6 +261,7 @@ static char *describe(struct keeper *keeper)
 	json_key_uint(&w, "ageUs", clock_us() - keeper->started_us);
 	json_key_uint(&w, "remainingUs", remaining_us(keeper));
 	json_key_bool(&w, "paused", keeper->paused_us != 0);
+	json_key_uint(&w, "rulesReplaced", keeper->spec.rules);
 	json_key_uint(&w, "executions", joined(keeper) + executions_running(&keeper->executions));
 	json_key(&w, "receipt");
 	policy_receipt_write(keeper->sessions->receipt(keeper->session), &w);
@@ -272,14 +273,20 @@ static char *describe(struct keeper *keeper)
 static int check_meant(const struct keeper *keeper, const struct session_request *request,
 		       struct warder_error *err)
 {
-	const bool any =
-	    (request->type == SESSION_DESCRIBE || request->type == SESSION_STOP) && !*request->id;
+	const bool any = (request->type == SESSION_DESCRIBE || request->type == SESSION_STOP ||
+			  request->type == SESSION_RULES) &&
+			 !*request->id;
 
-	return any || strcmp(request->id, keeper->spec.id) == 0
-		   ? 0
-		   : error_set(err, WARDER_ERROR_CONFLICT, "name",
-			       "session %.64s ended, and another has its name; open it again",
-			       keeper->spec.name);
+	if (!any && strcmp(request->id, keeper->spec.id) != 0)
+		return error_set(err, WARDER_ERROR_CONFLICT, "name",
+				 "session %.64s ended, and another has its name; open it again",
+				 keeper->spec.name);
+	/* The program would have a receipt of rules that do not hold. */
+	if (request->type == SESSION_JOIN && request->rules != keeper->spec.rules)
+		return error_set(err, WARDER_ERROR_CONFLICT, "name",
+				 "the network rules of session %.64s were replaced; open it again",
+				 keeper->spec.name);
+	return 0;
 }
 
 /* Nothing writes to its files. */
@@ -331,7 +338,7 @@ static int check_request(struct keeper *keeper, const struct session_request *re
 }
 
 /* False: the connection is done with. A stranger is told why, and nothing else. */
-static bool take_request(const struct connection *connection, struct session_request *ret)
+static bool take_request(const struct connection *connection, struct session_request *ret, int *ret_file_fd)
 {
 	const struct warder_error refused = {
 		.code = WARDER_ERROR_REJECTED,
@@ -341,11 +348,13 @@ static bool take_request(const struct connection *connection, struct session_req
 		    "jail, and not in a container; ask for it where it was started",
 	};
 
-	if (session_receive_request(connection->fd, ret) <= 0)
+	if (session_receive_request(connection->fd, ret, ret_file_fd) <= 0)
 		return false;
-	if (connection->stranger)
-		session_send_reply(connection->fd, &refused, NULL, NULL);
-	return !connection->stranger;
+	if (!connection->stranger)
+		return true;
+	fd_done(ret_file_fd);
+	session_send_reply(connection->fd, &refused, NULL, NULL);
+	return false;
 }
 
 /* What comes next begins as a record does. */
@@ -357,10 +366,43 @@ static bool speaks_records(int fd)
 	       magic == RECORD_MAGIC;
 }
 
+/* Of the policy that was sent, only the two lists are used. The old ones stay known: clients may still send them as the session's. */
+static int replace_rules(struct keeper *keeper, const struct session_request *request, int file_fd,
+			 struct warder_error *err)
+{
+	struct policy sent = { 0 }, next = { 0 };
+	char *text;
+	int done;
+
+	if (record_read_file(file_fd, request->bytes, &text, err) < 0)
+		return -1;
+	done = policy_decode(text, request->bytes, "policy", &sent, err);
+	free(text);
+	if (done == 0)
+		done = session_with_rules(&keeper->spec.policy, &sent, &next, err);
+	policy_done(&sent);
+	if (done == 0)
+		done = policy_validate(&next, err);
+	if (done == 0)
+		done = session_check_granted(&next, keeper->spec.has_ceiling ? &keeper->spec.ceiling : NULL,
+					     err);
+	if (done == 0)
+		done = keeper->sessions->replace_rules(keeper->session, &next, err);
+	if (done != 0) {
+		policy_done(&next);
+		return -1;
+	}
+	executions_keep_rules(&keeper->executions, &keeper->spec.policy);
+	keeper->spec.policy = next;
+	keeper->spec.rules++;
+	return 0;
+}
+
 /* False: the connection is done with. */
 static bool answer(struct keeper *keeper, struct connection *connection)
 {
 	struct session_request request;
+	owned_fd int file_fd = -1;
 	struct warder_error err = { 0 };
 	char *text;
 	bool sent;
@@ -373,9 +415,10 @@ static bool answer(struct keeper *keeper, struct connection *connection)
 	}
 	if (connection->client)
 		return client_take(connection->client, connection->fd, connection->stranger);
-	if (!take_request(connection, &request) || connection->copies)
+	if (!take_request(connection, &request, &file_fd) || connection->copies)
 		return false;
-	if (check_request(keeper, &request, &err) < 0) {
+	if (check_request(keeper, &request, &err) < 0 ||
+	    (request.type == SESSION_RULES && replace_rules(keeper, &request, file_fd, &err) < 0)) {
 		session_send_reply(connection->fd, &err, NULL, NULL);
 		return false;
 	}
@@ -640,8 +683,9 @@ static bool answer_early(struct keeper *keeper, struct connection *connection)
 				      .field = "name",
 				      .text = "the session is being set up; try again" };
 	struct session_request request;
+	owned_fd int file_fd = -1;
 
-	if (!take_request(connection, &request))
+	if (!take_request(connection, &request, &file_fd))
 		return false;
 	if (request.type != SESSION_STOP || check_meant(keeper, &request, &early) < 0) {
 		session_send_reply(connection->fd, &early, NULL, NULL);

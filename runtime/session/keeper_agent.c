@@ -97,6 +97,7 @@ int keeper_agent_new(struct execution *execution, struct warder_error *err)
 	if (!agent)
 		return error_no_memory(err, NULL);
 	execution->agent = agent;
+	execution->rules = execution->all->spec->rules;
 	agent->fd = agent->program_fd = agent->file_fd = -1;
 	words->argv = calloc(ARRAY_LENGTH(argv), sizeof(*words->argv));
 	words->caller = calloc(1, sizeof(*words->caller)); /* no variables but the policy's */

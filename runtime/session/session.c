@@ -28,6 +28,7 @@
 #include "runtime/library/changes.h"
 #include "runtime/library/library.h"
 #include "runtime/library/preparation.h"
+#include "runtime/session/records.h"
 
 #define START_WAIT_US  UINT64_C(120000000)
 #define WORD_WAIT_MS   5000 /* for the keeper of a session that has ended */
@@ -43,8 +44,8 @@ static int not_running(const char *name, struct warder_error *err)
 
 /* ---- finding ---- */
 
-/* Ask its keeper. 0 with the connection; 1: it does not run; -1 with *err. */
-static int ask(const char *name, enum session_request_type type, const char *id, int *ret_fd,
+/* Ask its keeper, with a memory file or -1. 0 with the connection; 1: it does not run; -1 with *err. */
+static int ask(const char *name, struct session_request *request, int file_fd, int *ret_fd,
 	       struct warder_error *err)
 {
 	owned_fd int dir_fd = -1;
@@ -58,7 +59,7 @@ static int ask(const char *name, enum session_request_type type, const char *id,
 	ret = session_connect(dir_fd, name, &fd, err);
 	if (ret != 0)
 		return ret;
-	if (session_send_request(fd, type, id, err) < 0)
+	if (session_send_request(fd, request, file_fd, err) < 0)
 		return 1; /* it ends just now */
 	*ret_fd = fd_take(&fd);
 	return 0;
@@ -94,9 +95,10 @@ static bool is_silent(const struct warder_error *err)
 /* As ask(); 2: it is being set up. */
 static int find(const char *name, struct warder_session **ret, struct warder_error *err)
 {
+	struct session_request request = { .type = SESSION_DESCRIBE };
 	owned_fd int fd = -1;
 	char *description = NULL;
-	int asked = ask(name, SESSION_DESCRIBE, NULL, &fd, err);
+	int asked = ask(name, &request, -1, &fd, err);
 
 	if (asked != 0)
 		return asked;
@@ -143,6 +145,7 @@ void session_detach(void *owner)
 static struct attachment *attach(const struct session_spec *spec, enum session_request_type how,
 				 struct warder_error *err)
 {
+	struct session_request request = { .type = how, .rules = spec->rules };
 	struct attachment *attachment = calloc(1, sizeof(*attachment));
 	int asked;
 
@@ -150,10 +153,11 @@ static struct attachment *attach(const struct session_spec *spec, enum session_r
 		error_no_memory(err, NULL);
 		return NULL;
 	}
+	snprintf(request.id, sizeof(request.id), "%s", spec->id);
 	attachment->fd = -1;
 	for (int i = 0; i < JAIL_JOINT_FDS; i++)
 		attachment->joint.fds[i] = -1;
-	asked = ask(spec->name, how, spec->id, &attachment->fd, err);
+	asked = ask(spec->name, &request, -1, &attachment->fd, err);
 	if (asked == 0 &&
 	    session_receive_reply(attachment->fd, &attachment->root, &attachment->joint, err) == 0)
 		return attachment;
@@ -561,6 +565,7 @@ int session_prepare(struct warder_session *session, const struct policy *policy,
 		return -1;
 	joining.joint = &attachment->joint;
 	joining.root = attachment->root;
+	joining.rules = session->spec.rules;
 	if (library_prepare(policy, &joining, single_use, ret, err) < 0) {
 		tell_failure(attachment, err);
 		session_detach(attachment);
@@ -568,6 +573,27 @@ int session_prepare(struct warder_session *session, const struct policy *policy,
 	}
 	library_own(*ret, &of_session, attachment);
 	return 0;
+}
+
+int session_replace_rules(const char *name, const struct policy *policy, struct warder_error *err)
+{
+	struct session_request request = { .type = SESSION_RULES };
+	owned_fd int file_fd = -1;
+	owned_fd int fd = -1;
+	char *text = policy_encode(policy);
+	int asked;
+
+	if (text) {
+		request.bytes = strlen(text);
+		file_fd = record_make_file(text, request.bytes);
+	}
+	free(text);
+	if (file_fd < 0)
+		return error_no_memory(err, NULL);
+	asked = ask(name, &request, file_fd, &fd, err);
+	if (asked > 0)
+		return not_running(name, err);
+	return asked < 0 ? -1 : session_receive_reply(fd, NULL, NULL, err);
 }
 
 void session_use_for_files(struct warder_session *session)

@@ -89,6 +89,7 @@ enum session_request_type {
 	SESSION_STOP,  /* answered when everything is gone, or given up */
 	SESSION_COPY,  /* answered as a join; while the connection stays, nothing starts, pauses or resumes */
 	SESSION_FILES, /* answered as a join: to reach the files */
+	SESSION_RULES, /* with a memory file: a policy, whose network.allow and network.deny take the place of the session's */
 };
 
 /* The step of an error by which SESSION_STOP is answered: the session has ended, and the text names what stays behind. */
@@ -98,6 +99,8 @@ struct session_request {
 	uint32_t magic, size;
 	uint32_t type;
 	char id[SESSION_ID_LENGTH + 1]; /* of the session that is meant; "" to describe or end any */
+	uint64_t rules; /* of a join: how often its rules were replaced, as its description has it */
+	uint64_t bytes; /* of the memory file */
 };
 
 struct session_reply {
@@ -108,10 +111,10 @@ struct session_reply {
 	struct jail_joint joint;
 };
 
-/* id: as its description has it, or NULL for any, which none can join. */
-int session_send_request(int fd, enum session_request_type type, const char *id, struct warder_error *err);
-/* 1 with *ret; 0: the peer is gone; -1: what came is no request. */
-int session_receive_request(int fd, struct session_request *ret);
+/* *request has type, id ("": any, which none can join) and what the type has besides. file_fd: the memory file, or -1. */
+int session_send_request(int fd, struct session_request *request, int file_fd, struct warder_error *err);
+/* 1 with *ret and the memory file that came with it, which is the caller's, or -1; 0: the peer is gone; -1: what came is no request. */
+int session_receive_request(int fd, struct session_request *ret, int *ret_file_fd);
 /* text: JSON, or NULL; joint: or NULL. -1: it was not sent. */
 int session_send_reply(int fd, const struct warder_error *failure, const char *text,
 		       const struct jail_joint *joint);
@@ -163,7 +166,8 @@ struct session_spec {
 	bool snapshot_on_stop; /* of these workspaces, by who stops it */
 	char *copy_of,
 	    *copy_of_id; /* the session whose files it begins with, instead of a set-up; or NULL. Of no description */
-	char *id; /* of a description: another one of each session that was ever started; else NULL */
+	char *id;       /* of a description: another one of each session that was ever started; else NULL */
+	uint64_t rules; /* of a description: how often its rules were replaced */
 };
 
 /* The members of it into the object that is open, but for the id. */
@@ -184,6 +188,11 @@ bool session_is_backend(const char *wanted);
 /* In what the session that is there is another than the one that is wanted: name, policy and set-up, and of the rest what is given in
  * `wanted`. A name for it; NULL: it is the same. */
 const char *session_spec_difference(const struct session_spec *wanted, const struct session_spec *found);
+/* A copy of the session's policy with network.allow and network.deny of `other`. -1 with *err. */
+int session_with_rules(const struct policy *session, const struct policy *other, struct policy *ret,
+		       struct warder_error *err);
+/* Whether both have the same network.allow and network.deny. */
+bool session_same_rules(const struct policy *a, const struct policy *b);
 /* Whether `asked` only narrows what an execution in a session under `session` may do, and leaves alone what is the session's: file
  * system, network, identity, disk. -1 with *err naming the field. */
 int session_check_narrower(const struct policy *session, const struct policy *asked,
@@ -203,6 +212,9 @@ struct session_places {
 int session_start(const char *name, const struct warder_session_options *options,
 		  const struct session_places *places, int (*came)(void *context),
 		  struct warder_session **ret, struct warder_error *err);
+/* Replace network.allow and network.deny of a session that runs by those of the policy, within its ceiling; for what executes already, too. -1 with
+ * *err, and the old rules stay: CONFLICT, REJECTED, INVALID_REQUEST; UNAVAILABLE: its edge did not answer, and was ended. */
+int session_replace_rules(const char *name, const struct policy *policy, struct warder_error *err);
 /* From now on, who prepares in it does so to change files: the capability filesystem is needed instead of shell. */
 void session_use_for_files(struct warder_session *session);
 /* Read the changes that programs have written to the overlay over its workspace, and keep them in `directory` (or NULL), as a run with

@@ -190,6 +190,8 @@ static int take_member(const struct json_value *value, bool more, struct session
 		return take_texts(value, &spec->workspaces, &spec->workspace_count, err);
 	if (more && strcmp(value->key, "id") == 0)
 		return take_text(value, &spec->id, err);
+	if (more && strcmp(value->key, "rulesReplaced") == 0 && value->is_uint)
+		spec->rules = value->uint;
 	spec->has_ceiling |= strcmp(value->key, "ceiling") == 0;
 	for (size_t i = 0; i < ARRAY_LENGTH(members); i++)
 		if (strcmp(value->key, members[i].key) == 0)
@@ -298,6 +300,27 @@ static bool same_policy(const struct policy *a, const struct policy *b)
 	free(one);
 	free(other);
 	return same;
+}
+
+int session_with_rules(const struct policy *session, const struct policy *other, struct policy *ret,
+		       struct warder_error *err)
+{
+	struct policy flat = *session; /* nothing of it is freed */
+
+	flat.network.mode = other->network.mode;
+	flat.network.allow = other->network.allow;
+	flat.network.deny = other->network.deny;
+	return policy_copy(&flat, ret, err);
+}
+
+bool session_same_rules(const struct policy *a, const struct policy *b)
+{
+	struct policy flat = *a; /* the same */
+
+	flat.network.mode = b->network.mode;
+	flat.network.allow = b->network.allow;
+	flat.network.deny = b->network.deny;
+	return same_policy(a, &flat);
 }
 
 static bool same_setup(const struct session_spec *a, const struct session_spec *b)

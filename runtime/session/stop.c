@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -67,6 +68,7 @@ enum asked {
 /* Anew, if it has to be. */
 static enum asked ask(struct stop *stop, struct warder_error *err)
 {
+	struct session_request request = { .type = SESSION_STOP };
 	struct warder_error ignored;
 	int ret;
 	int pid;
@@ -82,7 +84,8 @@ static enum asked ask(struct stop *stop, struct warder_error *err)
 	if (stop->pidfd < 0 && !stop->id) /* with an id it may be another's, until it answers */
 		pin(stop);
 	/* One that is gone meanwhile does not answer either. */
-	session_send_request(stop->fd, SESSION_STOP, stop->id, &ignored);
+	snprintf(request.id, sizeof(request.id), "%s", stop->id ? stop->id : "");
+	session_send_request(stop->fd, &request, -1, &ignored);
 	return ASKED;
 }
 

@@ -28,24 +28,24 @@ static int no_answer(struct warder_error *err)
 			 "version of Warder");
 }
 
-int session_send_request(int fd, enum session_request_type type, const char *id, struct warder_error *err)
+int session_send_request(int fd, struct session_request *request, int file_fd, struct warder_error *err)
 {
-	struct session_request request = { .magic = MAGIC, .size = sizeof(request), .type = type };
-
-	snprintf(request.id, sizeof(request.id), "%s", id ? id : "");
-	return send(fd, &request, sizeof(request), MSG_NOSIGNAL) == sizeof(request) ? 0 : no_answer(err);
+	request->magic = MAGIC;
+	request->size = sizeof(*request);
+	return fd_send(fd, request, sizeof(*request), &file_fd, file_fd >= 0, 0) == 0 ? 0 : no_answer(err);
 }
 
-int session_receive_request(int fd, struct session_request *ret)
+int session_receive_request(int fd, struct session_request *ret, int *ret_file_fd)
 {
-	ssize_t n = recv(fd, ret, sizeof(*ret), MSG_DONTWAIT | MSG_TRUNC);
+	const ssize_t n = fd_receive(fd, ret, sizeof(*ret), ret_file_fd, 1, MSG_DONTWAIT);
 
 	if (n == 0 || (n < 0 && errno == ECONNRESET))
 		return 0;
-	if (n != sizeof(*ret) || ret->magic != MAGIC || ret->size != sizeof(*ret) ||
-	    ret->type < SESSION_DESCRIBE || ret->type > SESSION_FILES || ret->id[SESSION_ID_LENGTH])
-		return -1;
-	return 1;
+	if (n == sizeof(*ret) && ret->magic == MAGIC && ret->size == sizeof(*ret) &&
+	    ret->type >= SESSION_DESCRIBE && ret->type <= SESSION_RULES && !ret->id[SESSION_ID_LENGTH])
+		return 1;
+	fd_done(ret_file_fd);
+	return -1;
 }
 
 static int text_file(const char *text)

@@ -1,0 +1,202 @@
+/*
+ * The network rules of a session, replaced while its keeper supervises it: in a network namespace of the test's own, whose host has a
+ * server at a public address.
+ */
+#include <arpa/inet.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/socket.h>
+
+#include "runtime/session/session.h"
+#include "tests/lib/library.h"
+
+#define SERVER "11.22.33.10"
+
+static int listeners[2];
+
+/* Greets each connection to the ports 7 and 8, and keeps it open. */
+static void *greet(void *arg)
+{
+	struct pollfd fds[2] = { { .fd = listeners[0], .events = POLLIN },
+				 { .fd = listeners[1], .events = POLLIN } };
+
+	while (poll(fds, 2, -1) > 0)
+		for (int i = 0; i < 2; i++)
+			if (fds[i].revents) {
+				const int fd = accept(listeners[i], NULL, NULL);
+
+				if (fd < 0 || write(fd, "up\n", 3) != 3)
+					return NULL;
+			}
+	return NULL;
+}
+
+static void begin(void)
+{
+	pthread_t thread;
+
+	if (geteuid() != 0)
+		cr_skip_test("a network namespace of its own needs root");
+	cr_assert_eq(unshare(CLONE_NEWNET), 0);
+	cr_assert_eq(system("ip link set lo up && ip address add " SERVER "/32 dev lo"), 0);
+	for (int i = 0; i < 2; i++) {
+		struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)(7 + i)) };
+
+		inet_pton(AF_INET, SERVER, &at.sin_addr);
+		listeners[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		cr_assert(bind(listeners[i], (struct sockaddr *)&at, sizeof(at)) == 0 &&
+			  listen(listeners[i], 8) == 0);
+	}
+	cr_assert_eq(pthread_create(&thread, NULL, greet, NULL), 0);
+	pthread_detach(thread);
+}
+
+static struct warder_policy *policy_with(const char *const rows[])
+{
+	struct warder_policy *policy = library_policy();
+	struct warder_error err;
+
+	cr_assert_eq(warder_policy_set(policy, "network.mode", "allow", &err), 0, "%s", err.text);
+	for (size_t i = 0; rows[i]; i++)
+		cr_assert_eq(warder_policy_set(policy, "network.allow", rows[i], &err), 0, "%s", err.text);
+	return policy;
+}
+
+static const char *const first[] = { SERVER "/32:7", "11.22.33.11/32:8", NULL };
+static const char *const second[] = { SERVER "/32:8", NULL };
+static const char *const granted[] = { "11.22.33.0/24:7,8", "11.22.44.0/24:8", NULL };
+static const char *const beyond[] = { "11.22.55.0/24:8", NULL };
+static const char *const unheard[] = { "11.22.33.0/24:9", NULL };
+
+/* -1 with *err. */
+static int replace(const char *session, const char *const rows[], struct warder_error *err)
+{
+	struct policy policy;
+	int done;
+
+	cr_assert(policy_preset("strict", &policy, err) == 0 &&
+		  policy_set(&policy, "network.mode", "allow", err) == 0);
+	for (size_t i = 0; rows[i]; i++)
+		cr_assert_eq(policy_set(&policy, "network.allow", rows[i], err), 0, "%s", err->text);
+	done = session_replace_rules(session, &policy, err);
+	policy_done(&policy);
+	return done;
+}
+
+#define TRY                                                                                                  \
+	"try() { (exec 3<>/dev/tcp/" SERVER                                                                  \
+	"/$1 && read -r -t9 x <&3 && echo $1 $x) 2>/dev/null || echo $1 refused; }; "
+
+struct talk {
+	char text[256];
+	size_t len;
+};
+
+static int hear(void *context, enum warder_stream stream, uint64_t offset, const char *bytes, size_t len)
+{
+	struct talk *talk = context;
+
+	if (stream == WARDER_STDOUT && talk->len + len < sizeof(talk->text)) {
+		memcpy(talk->text + talk->len, bytes, len);
+		talk->len += len;
+	}
+	return 0;
+}
+
+/* Starts a script and returns its result as JSON, which the caller frees. When it has said "?", the rules become `rows`, and it goes on. */
+static char *execute(struct warder_session *session, const char *script, const char *const rows[],
+		     struct talk *talk)
+{
+	const char *argv[] = { "bash", "-c", script, NULL };
+	const struct warder_execution_command command = { .size = sizeof(command),
+							  .argv = (char *const *)(uintptr_t)argv,
+							  .keep_input = 1 };
+	struct warder_attach attach = { .size = sizeof(attach), .on_output = hear, .context = talk };
+	struct warder_execution *execution;
+	struct warder_result *result = NULL;
+	struct warder_error err = { 0 };
+	int ended;
+	char *json;
+
+	*talk = (struct talk){ 0 };
+	cr_assert_eq(warder_execution_start(session, &command, &execution, &err), 0, "%s", err.text);
+	cr_assert_eq(warder_execution_attach(execution, &attach, NULL, &err), 0, "%s", err.text);
+	while ((ended = warder_execution_wait_for(execution, 100000, &result, &err)) == 0)
+		if (rows && strchr(talk->text, '?')) {
+			cr_assert_eq(replace(warder_execution_session(execution), rows, &err), 0, "%s",
+				     err.text);
+			cr_assert_eq(warder_execution_write(execution, "\n", 1, 0, &err), 0, "%s", err.text);
+			rows = NULL;
+		}
+	cr_assert_eq(ended, 1, "%s", err.text);
+	json = warder_result_json(result);
+	warder_result_free(result);
+	warder_execution_free(execution);
+	return json;
+}
+
+Test(rules, of_a_session_whose_programs_run, .init = library_begin_sessions, .fini = library_end_sessions,
+     .timeout = 120)
+{
+	char tool[PATH_MAX], name[40];
+	struct warder_session_options options = { .size = sizeof(options),
+						  .program = library_tool(tool, sizeof(tool)) };
+	struct warder_session *session, *again;
+	struct warder_policy *policy, *ceiling;
+	struct warder_template *tmpl = NULL;
+	struct warder_error err = { 0 };
+	struct talk talk;
+	char *json;
+
+	if (!options.program)
+		cr_skip_test("there is no command line tool beside this program");
+	begin();
+	policy = policy_with(first);
+	ceiling = policy_with(granted);
+	options.policy = policy;
+	options.ceiling = ceiling;
+	snprintf(name, sizeof(name), "rules-%d", (int)getpid());
+	cr_assert_eq(warder_session_start(name, &options, &session, &err), 0, "%s", err.text);
+
+	json = execute(session,
+		       TRY "try 8; exec 4<>/dev/tcp/" SERVER
+			   "/7; read -r -t9 x <&4; echo old $x '?'; read -r _; "
+			   "read -r -t20 x <&4; [ $? = 1 ] && echo reset; try 7; try 8",
+		       second, &talk);
+	cr_expect_str_eq(talk.text, "8 refused\nold up ?\nreset\n7 refused\n8 up\n", "%s", talk.text);
+	cr_expect(strstr(json, "\"rulesReplaced\":[{\"number\":1,\"at\":\"20") &&
+		      strstr(json, "\"reason\":\"withdrawn\"") &&
+		      strstr(json, "\"requested\":\"" SERVER "/32:7\""),
+		  "%s", json);
+	free(json);
+
+	/* The handle is from before. */
+	json = execute(session, TRY "try 7; try 8", NULL, &talk);
+	cr_expect_str_eq(talk.text, "7 refused\n8 up\n", "%s", talk.text);
+	cr_expect(!strstr(json, "rulesReplaced") && strstr(json, "\"requested\":\"" SERVER "/32:8\"") &&
+		      !strstr(json, SERVER "/32:7"),
+		  "%s", json);
+	free(json);
+	cr_expect(warder_session_prepare(session, NULL, 0, &tmpl, &err) < 0 &&
+		      err.code == WARDER_ERROR_CONFLICT && strstr(err.text, "were replaced; open it again"),
+		  "%s", err.text);
+
+	cr_expect(replace(name, beyond, &err) < 0 && err.code == WARDER_ERROR_REJECTED &&
+		      strstr(err.text, "11.22.55.0/24"),
+		  "%s", err.text);
+	cr_expect(replace(name, unheard, &err) < 0 && err.code == WARDER_ERROR_REJECTED, "%s", err.text);
+	cr_assert_eq(warder_session_open(name, &again, &err), 0, "%s", err.text);
+	json = warder_session_json(again);
+	cr_expect(strstr(json, "\"rulesReplaced\":1") && strstr(json, "kept by warder-edge since 20") &&
+		      !strstr(json, SERVER "/32:7") && strstr(json, "\"requested\":\"" SERVER "/32:8\""),
+		  "%s", json);
+	free(json);
+	cr_expect_eq(warder_session_prepare(again, NULL, 0, &tmpl, &err), 0, "%s", err.text);
+	warder_template_free(tmpl);
+	warder_session_free(again);
+	warder_session_stop(name, &err);
+	warder_session_free(session);
+	warder_policy_free(policy);
+	warder_policy_free(ceiling);
+}

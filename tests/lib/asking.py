@@ -14,7 +14,7 @@ at = next(path for path in sys.argv[2:] if os.path.exists(path))
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer:
     peer.settimeout(60)
     peer.connect(at)
-    peer.send(struct.pack("=III36x", 0x53445257, 48, int(sys.argv[1])))
+    peer.send(struct.pack("=III52x", 0x53445257, 64, int(sys.argv[1])))
     reply, descriptors, *_ = socket.recv_fds(peer, 8192, 16)
 failed = struct.unpack_from("=I", reply, FAILED)[0]
 text = reply[TEXT:].split(b"\0")[0].decode() if failed else ""

@@ -42,6 +42,9 @@ static CLONE_BESIDE void make_namespace(void *arg)
 	sys(exit_group, 0);
 }
 
+/* While the kernel removes network namespaces it makes none. It waits for every processor meanwhile: seconds, on a busy host. */
+#define PATIENCE_US 8000000
+
 static int begin(struct network *network, struct warder_error *err)
 {
 	int ret;
@@ -52,6 +55,7 @@ static int begin(struct network *network, struct warder_error *err)
 	if (ret < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "network", -ret,
 				       "cannot start the maker of a network namespace");
+	network->helper.patience_us = PATIENCE_US;
 	return 0;
 }
 

@@ -118,7 +118,8 @@ static bool has_hung(struct clone_helper *helper)
 		return false;
 	helper->looked_us = now;
 	if (helper->watched)
-		return hang_look(&helper->hang, helper->pid);
+		return hang_look(&helper->hang, helper->pid) &&
+		       now - helper->hang.since_us >= helper->patience_us;
 	helper->watched = true;
 	helper->pid_fd = (int)syscall(SYS_pidfd_open, helper->pid, 0);
 	return false;

@@ -33,6 +33,8 @@ struct clone_helper {
 	int pid_fd; /* once it is watched; owned, or -1 */
 	uint64_t looked_us;
 	struct hang hang;
+	uint64_t
+	    patience_us; /* set after clone_begin(): a hang only after so long, where that is more than HANG_US */
 };
 
 /* Start fn(arg) in a child that shares memory (CLONE_VM|flags). 0; a negative errno, and *helper is none. */

@@ -1,4 +1,5 @@
 #include <criterion/criterion.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -18,6 +19,23 @@ static void sleep_on(void *arg)
 static void leave(void *arg)
 {
 	sys_call6(SYS_exit, *(int *)arg, 0, 0, 0, 0, 0);
+}
+
+static void nap(void *arg)
+{
+	static const struct timespec nap = { .tv_sec = 6 };
+
+	sys_call6(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+	sys_call6(SYS_exit, 0, 0, 0, 0, 0, 0);
+}
+
+/* In state D, as everybody is who waits for a child of vfork(2), for longer than HANG_US. */
+static void wait_in_the_kernel(void *stack)
+{
+	struct clone_args args = { .flags = CLONE_VM | CLONE_VFORK };
+
+	clone_call(&args, stack, nap, NULL);
+	sys_call6(SYS_exit, 9, 0, 0, 0, 0, 0);
 }
 
 /* A process that has no descriptor left; it exits with 0 if the wait was as long as it is to be. */
@@ -70,4 +88,14 @@ Test(clone, the_end_of_a_helper_is_seen_without_a_descriptor, .timeout = 20)
 
 	cr_expect_eq(in_process(leave, &code, 0, 7), 0);
 	cr_expect_eq(in_process(leave, &code, 5000, 7), 0);
+}
+
+Test(clone, a_helper_that_may_take_long_is_waited_for, .timeout = 60)
+{
+	static char stack[CLONE_STACK_BYTES] __attribute__((aligned(16)));
+	struct clone_helper helper;
+
+	cr_assert_eq(clone_begin(&helper, 0, wait_in_the_kernel, stack), 0);
+	helper.patience_us = 50000000;
+	cr_expect_eq(clone_end(&helper), 9);
 }

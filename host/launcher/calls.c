@@ -555,6 +555,7 @@ static int create(struct context *context, struct call *call, struct warder_erro
 	if (fill_sandbox(context, call, sandbox, err) == 0) {
 		call->record = sandbox_record(sandbox);
 		if (call->record) {
+			call->job.changes = call->sandbox;
 			call->job.work = create_work;
 			call->job.finish = create_finish;
 			add_run(launcher, call);
@@ -605,6 +606,7 @@ static void begin_remove(struct launcher *launcher, struct sandbox *sandbox, str
 {
 	sandbox->state = SANDBOX_ENDING;
 	fd_done(&sandbox->keeper_fd);
+	call->job.changes = call->sandbox;
 	call->job.work = remove_work;
 	call->job.finish = remove_finish;
 	jobs_add(&launcher->jobs, &call->job);
@@ -1141,6 +1143,7 @@ static int set_timeout(struct context *context, struct call *call, struct warder
 	call->record = sandbox_record(sandbox);
 	if (!call->record)
 		return error_no_memory(err, NULL);
+	call->job.changes = call->sandbox;
 	call->job.work = record_work;
 	call->job.finish = call_finish;
 	jobs_add(&context->launcher->jobs, &call->job);
@@ -1221,6 +1224,7 @@ static int change(struct context *context, struct call *call, uint64_t paused_ms
 	if (!call->record || !call->old_record)
 		return error_no_memory(err, NULL);
 	sandbox->changing = true;
+	call->job.changes = call->sandbox;
 	call->job.work = work;
 	call->job.finish = change_finish;
 	jobs_add(&context->launcher->jobs, &call->job);

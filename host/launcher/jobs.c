@@ -74,6 +74,15 @@ static size_t running_long(const struct jobs *jobs)
 	return count;
 }
 
+/* A job before it that changes the same thing is not finished. */
+static bool must_wait(const struct jobs *jobs, const struct job *job)
+{
+	for (size_t i = 0; job->changes && i < jobs->running_count; i++)
+		if (jobs->running[i]->changes && strcmp(jobs->running[i]->changes, job->changes) == 0)
+			return true;
+	return false;
+}
+
 /* The place of the pointer to the job that is to begin next; NULL: none may. */
 static struct job **choose(struct jobs *jobs)
 {
@@ -84,7 +93,7 @@ static struct job **choose(struct jobs *jobs)
 	for (struct job **at = &jobs->queued; *at; at = &(*at)->next) {
 		const size_t running = jobs_running(jobs, (*at)->tenant);
 
-		if (running < best_running && !((*at)->is_long && no_long)) {
+		if (running < best_running && !((*at)->is_long && no_long) && !must_wait(jobs, *at)) {
 			best = at;
 			best_running = running;
 		}

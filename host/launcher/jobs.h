@@ -3,7 +3,8 @@
  *
  * Life: a job is heap memory that begins with a struct job -> jobs_add() queues it -> a thread calls work() -> jobs_finish(), in the main thread,
  * calls finish(), which frees it. At most JOBS_MAX run at a time, and JOBS_A_TENANT of a tenant. A tenant's jobs begin in their order; the next job to begin is that of the
- * tenant with the fewest running ones, so that no tenant holds up another.
+ * tenant with the fewest running ones, so that no tenant holds up another. Of the jobs that change one thing, each begins when the one before
+ * it was finished.
  */
 #ifndef WARDER_HOST_LAUNCHER_JOBS_H
 #define WARDER_HOST_LAUNCHER_JOBS_H
@@ -19,6 +20,7 @@
 
 struct job {
 	const char *tenant;                              /* whose share it takes; "" for the host's own */
+	const char *changes;                             /* the name of what it changes, or NULL */
 	bool is_long;                                    /* it runs as long as a client's program */
 	void (*work)(struct job *job);                   /* in a thread: uses nothing of the main thread's */
 	void (*finish)(struct job *job, void *launcher); /* in the main thread */

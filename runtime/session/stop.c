@@ -32,6 +32,7 @@ struct stop {
 	const char *name;
 	const char *id; /* of the session that is meant, or NULL: whichever has the name */
 	bool another;   /* its keeper said that it keeps another one */
+	bool answered;  /* its keeper said how it ended, and has removed its files */
 	int dir_fd;
 	int fd;                   /* asks; or -1 */
 	int pid;                  /* of the keeper, 0 where it has none here */
@@ -113,26 +114,46 @@ static bool wait_end(struct stop *stop)
 
 	poll(fds, 2, SLICE_MS);
 	if (stop->fd >= 0 && fds[0].revents) {
-		if (session_receive_reply(stop->fd, NULL, NULL, &why) == 0)
+		stop->answered = session_receive_reply(stop->fd, NULL, NULL, &why) == 0;
+		if (stop->answered)
 			return true;
 		stop->another = why.code == WARDER_ERROR_CONFLICT;
 		if (strcmp(why.step, SESSION_STEP_LEFT) == 0) {
 			stop->left = why;
-			return true;
+			return stop->answered = true;
 		}
 		fd_done(&stop->fd);
 	}
 	return stop->another || is_over(stop);
 }
 
-/* Its files, when their lock is free. */
+/* Whether a keeper listens under the name. */
+static bool is_taken(const struct stop *stop)
+{
+	struct warder_error ignored;
+	owned_fd int fd = -1;
+
+	return session_connect(stop->dir_fd, stop->name, &fd, &ignored) == 0;
+}
+
+/* The files of a keeper that was killed. Their lock is free when the last process that the keeper forked has left it, too. */
 static void clean(const struct stop *stop)
 {
 	const struct timespec pause = { .tv_nsec = 20000000 };
 	const uint64_t deadline = clock_us() + DEATH_US;
+	struct warder_error ignored;
+	int locked;
 
-	while (!session_remove_dead(stop->dir_fd, stop->name) && clock_us() < deadline)
+	for (;;) {
+		owned_fd int lock_fd = -1;
+
+		locked = session_lock(stop->dir_fd, stop->name, &lock_fd, &ignored);
+		if (locked == 0)
+			session_unlink(stop->dir_fd, stop->name);
+		if (locked <= 0 || is_taken(stop) || clock_us() >= deadline)
+			break;
 		nanosleep(&pause, NULL);
+	}
 	session_directory_tidy();
 }
 
@@ -157,7 +178,6 @@ static int kill_keeper(const struct stop *stop, struct warder_error *err)
 	if (stop->pidfd < 0 || syscall(SYS_pidfd_send_signal, stop->pidfd, SIGKILL, NULL, 0) < 0 ||
 	    poll(&end, 1, (int)(DEATH_US / 1000)) <= 0)
 		return runs_on(stop, "neither answers nor dies; check whether it is frozen or traced", err);
-	clean(stop);
 	return 0;
 }
 
@@ -220,9 +240,8 @@ int session_stop(const char *name, const char *id, bool *ret_ended, struct warde
 	ret = end(&stop, err);
 	if (ret_ended)
 		*ret_ended = ret == 0 || (ret < 0 && stop.left.code);
-	/* What a keeper that was killed has left. */
-	if (ret == 1)
-		session_remove_dead(dir_fd, name);
+	if (ret >= 0 && !stop.answered && !stop.another)
+		clean(&stop);
 	fd_done(&stop.fd);
 	fd_done(&stop.pidfd);
 	return ret;

@@ -43,6 +43,12 @@ $ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited; sh s exec --b
 | 1
 | again
 
+= a session whose keeper is killed while somebody stops it leaves no file
++ . "$TOP/tests/transcript/session.sh"; echo $name > name
+$ sh s start; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); kill -STOP $keeper; sh s stop & sleep 1; kill -KILL $keeper; wait $!; echo $?; ls rt/warder/sessions /run/warder/sessions 2> /dev/null | grep $(cat name)
+| 0
+? 1
+
 = a list that cannot be had is no empty one
 + . "$TOP/tests/transcript/session.sh"; echo $name > name
 $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; for n in $(seq 3 40); do sh -c "ulimit -n $n && exec warder session list" > list 2> /dev/null; code=$?; [ $code = 125 ] || grep -q $(cat name) list || echo "with $n descriptors: $code, and not there"; done; grep -c $(cat name) list; sh s stop

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "policy/policy.h"
+#include "store/workspaces/private.h"
 
 static int wrong(const char *path, const char *what, struct warder_error *err)
 {

@@ -90,13 +90,14 @@ $ . "$TOP/tests/transcript/screen.sh"; screen 80 12
 = python3: the line editor, Ctrl-C and Ctrl-D
 needs tmux python3
 $ . "$TOP/tests/transcript/screen.sh"; screen
-> keys 'warder run -t -- python3 -q' Enter; see '>>>'; keys '1 + 1' Enter; see 2; keys Up BSpace 2 Enter; see 3; keys 'import time; time.sleep(100)' Enter; sleep 0.5; keys C-c; see KeyboardInterrupt
+> keys 'warder run -t -- python3 -q' Enter; see '>>>'; keys '40 + 1' Enter; see 41; keys Up BSpace 2 Enter; see 42; keys 'import time; print(9 * 7); time.sleep(100)' Enter; see 63; keys C-c; see KeyboardInterrupt
 > shot | tail -n +2; keys C-d; sleep 0.5; keys 'clear; echo "over"' Enter; see over
-| >>> 1 + 1
-| 2
-| >>> 1 + 2
-| 3
-| >>> import time; time.sleep(100)
+| >>> 40 + 1
+| 41
+| >>> 40 + 2
+| 42
+| >>> import time; print(9 * 7); time.sleep(100)
+| 63
 | ^CTraceback (most recent call last):
 |   File "<stdin>", line 1, in <module>
 | KeyboardInterrupt

@@ -70,6 +70,7 @@ static void take_record(struct channel *channel, const char *text, int *fd)
 		return;
 	case RECORD_DONE:
 		in->done.why[sizeof(in->done.why) - 1] = '\0';
+		in->done.last.detail[sizeof(in->done.last.detail) - 1] = '\0';
 		if (on->done)
 			on->done(channel->owner, &in->done, text);
 		return;

@@ -68,6 +68,7 @@ struct visit *visit_new(struct exchange *x, size_t size)
 	}
 	visit->x = x;
 	visit->timer.fd = -1;
+	visit->plain = x->route->flags & ROUTE_OWN;
 	x->data = visit;
 	x->gone = visit_free;
 	x->room = visit_room;
@@ -313,6 +314,10 @@ void visit_fail(struct visit *visit, enum connect_code code, const char *message
 		end_frames(visit, code, message);
 		return;
 	}
+	if (visit->plain) {
+		visit_fail_http(visit, (unsigned int)connect_code_status(code), message);
+		return;
+	}
 	visit->over = true;
 	if (visit->streams) {
 		exchange_abort(visit->x);
@@ -322,7 +327,7 @@ void visit_fail(struct visit *visit, enum connect_code code, const char *message
 	exchange_json(visit->x, (unsigned int)connect_code_status(code), json_take(&w));
 }
 
-void visit_fail_http(struct visit *visit, unsigned int status, const char *message)
+void visit_error_http(struct visit *visit, unsigned int status, const struct warder_error *err)
 {
 	if (visit->over)
 		return;
@@ -330,12 +335,23 @@ void visit_fail_http(struct visit *visit, unsigned int status, const char *messa
 	if (visit->streams)
 		exchange_abort(visit->x);
 	else
-		exchange_fail(visit->x, status, message);
+		exchange_error(visit->x, status, err);
+}
+
+void visit_fail_http(struct visit *visit, unsigned int status, const char *message)
+{
+	struct warder_error err = { 0 };
+
+	snprintf(err.text, sizeof(err.text), "%s", message);
+	visit_error_http(visit, status, &err);
 }
 
 void visit_error(struct visit *visit, const struct warder_error *err)
 {
-	visit_fail(visit, connect_code_of(err->code), err->text);
+	if (visit->plain)
+		visit_error_http(visit, link_status(err->code), err);
+	else
+		visit_fail(visit, connect_code_of(err->code), err->text);
 }
 
 void visit_gone(struct visit *visit)

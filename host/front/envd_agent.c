@@ -36,11 +36,7 @@ bool visit_fail_as(struct visit *visit, unsigned int status)
 	for (size_t i = 0; i < ARRAY_LENGTH(statuses); i++) {
 		if (statuses[i].status != status)
 			continue;
-		if (visit->plain)
-			visit_fail_http(visit, (unsigned int)connect_code_status(statuses[i].code),
-					statuses[i].text);
-		else
-			visit_fail(visit, statuses[i].code, statuses[i].text);
+		visit_fail(visit, statuses[i].code, statuses[i].text);
 		return true;
 	}
 	return false;
@@ -52,11 +48,7 @@ static void fail_as_said(struct visit *visit, const char *body, size_t len)
 	const char *text = body + sizeof(failed);
 
 	memcpy(&failed, body, sizeof(failed));
-	if (visit_fail_as(visit, failed.status))
-		return;
-	if (visit->plain)
-		visit_fail_http(visit, 500, *text ? text : "the sandbox's agent failed");
-	else
+	if (!visit_fail_as(visit, failed.status))
 		visit_fail(visit, CONNECT_UNKNOWN, *text ? text : "the sandbox's agent failed");
 }
 
@@ -73,7 +65,6 @@ static void said(void *of, enum agent_say type, const char *body, size_t len)
 
 static void lost(void *of)
 {
-	static const char why[] = "the sandbox's agent has ended, and was not asked again";
 	struct visit *visit = of;
 
 	if (visit->over)
@@ -84,10 +75,9 @@ static void lost(void *of)
 		visit->again = true;
 		visit->begin = visit_begin_agent;
 		visit_open(visit);
-	} else if (visit->plain && !visit->streams) {
-		visit_fail_http(visit, 503, why);
 	} else {
-		visit_fail(visit, CONNECT_UNAVAILABLE, why);
+		visit_fail(visit, CONNECT_UNAVAILABLE,
+			   "the sandbox's agent has ended, and was not asked again");
 	}
 }
 
@@ -122,10 +112,7 @@ void visit_ask_agent(struct visit *visit, enum agent_call call, uint32_t flags, 
 					     .len = (uint32_t)strlen(text) };
 	visit->ask_text = text;
 	if (strlen(text) >= AGENT_PATH_MAX) {
-		if (visit->plain)
-			visit_fail_http(visit, 400, "path: longer than 4,095 bytes");
-		else
-			visit_fail(visit, CONNECT_INVALID_ARGUMENT, "path: longer than 4,095 bytes");
+		visit_fail(visit, CONNECT_INVALID_ARGUMENT, "path: longer than 4,095 bytes");
 	} else if (visit->channel) {
 		visit_begin_agent(visit);
 	} else {

@@ -85,23 +85,15 @@ static bool is_own(const struct file_visit *file)
 	return file->visit.x->route->flags & ROUTE_OWN;
 }
 
-static void fail(struct file_visit *file, const struct warder_error *err)
-{
-	if (is_own(file))
-		visit_fail_http(&file->visit, link_status(err->code), err->text);
-	else
-		visit_error(&file->visit, err);
-}
-
 /* Errors of /files have a number as their code, those of the service a name. */
 static void fail_plainly(struct file_visit *file, unsigned int status, const char *message)
 {
 	struct visit *visit = &file->visit;
 
-	if (file->call == CALL_SERVICE && !is_own(file))
-		visit_fail(visit, CONNECT_UNKNOWN, message);
-	else
+	if (visit->plain)
 		visit_fail_http(visit, status, message);
+	else
+		visit_fail(visit, CONNECT_UNKNOWN, message);
 }
 
 /* ---- scripts ---- */
@@ -119,7 +111,7 @@ static void run(struct file_visit *file, const char *script, const char *path, c
 	file->complaint_len = file->out_len = 0;
 	file->runs = true;
 	if (channel_start(file->visit.channel, &command, &err) < 0)
-		fail(file, &err);
+		visit_error(&file->visit, &err);
 }
 
 /* The script ended otherwise than well. */
@@ -284,9 +276,9 @@ static void write_more(struct file_visit *file)
 		run(file, write_script, step->bytes, "", "", true);
 	else if (step->kind == STEP_BYTES &&
 		 channel_write(visit->channel, step->bytes, step->len, false, &err) < 0)
-		fail(file, &err);
+		visit_error(&file->visit, &err);
 	else if (step->kind == STEP_END && channel_ask(visit->channel, RECORD_CLOSE, 0, &err) < 0)
-		fail(file, &err);
+		visit_error(&file->visit, &err);
 	drop_step(file);
 }
 
@@ -527,7 +519,7 @@ static void on_answered(void *of, enum record_type request, const struct record_
 		fail_plainly(file, link_status(answer->error.code), answer->error.text);
 	} else if (request == RECORD_START) {
 		if (channel_attach(file->visit.channel, (const uint64_t[2]){ 0, 0 }, &err) < 0)
-			fail(file, &err);
+			visit_error(&file->visit, &err);
 	} else if (file->call == CALL_WRITE && !answer->failed &&
 		   (request == RECORD_ATTACH || request == RECORD_WRITE)) {
 		file->waits = false;
@@ -614,7 +606,7 @@ static struct file_visit *file_new(struct exchange *x, enum file_call call)
 	file->visit.events = &file_events;
 	file->visit.begin = begin;
 	file->visit.said = said;
-	file->visit.plain = call != CALL_SERVICE || is_own(file);
+	file->visit.plain = file->visit.plain || call != CALL_SERVICE;
 	file->visit.done = done;
 	return visit_check_user(&file->visit) ? file : NULL;
 }
@@ -677,7 +669,7 @@ void envd_filesystem(struct exchange *x)
 		visit_fail(&file->visit, CONNECT_UNIMPLEMENTED, "there is no such call");
 	else if (filesystem_parse(file->service, x->body ? x->body : "", x->body_len, &file->request, &err) <
 		 0)
-		fail(file, &err);
+		visit_error(&file->visit, &err);
 	else if (scripts[file->service])
 		visit_open(&file->visit);
 	else

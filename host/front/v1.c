@@ -332,7 +332,7 @@ const struct route routes_v1[] = {
 	{ "GET", "/v1/host", "read", OWN, show_host, "this host, and what the tenant may use of it", NULL,
 	  NULL },
 	{ "GET", "/v1/capabilities", "read", OWN, show_capabilities,
-	  "what a jail of this host can enforce, control by control", NULL, NULL },
+	  "what a jail of this host can enforce, control by control", "nonce", NULL },
 	{ "GET", "/v1/policies", "read", OWN, list_policies, "the templates, and the ceiling", NULL, NULL },
 	{ "POST", "/v1/policies/show", "read", OWN, show_policy, "a policy with all of its fields", NULL,
 	  of_policy },

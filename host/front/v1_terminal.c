@@ -340,14 +340,6 @@ static void on_lost(void *of)
 		visit_gone(&terminal->visit);
 }
 
-static void fail(struct terminal *terminal, const struct warder_error *err)
-{
-	if (terminal->visit.over)
-		return;
-	terminal->visit.over = true;
-	exchange_error(terminal->visit.x, link_status(err->code), err);
-}
-
 static void on_answered(void *of, enum record_type request, const struct record_answer *answer,
 			const char *text)
 {
@@ -358,7 +350,7 @@ static void on_answered(void *of, enum record_type request, const struct record_
 		terminal->writes = false;
 		take_waiting(terminal);
 	} else if (request == RECORD_ATTACH && answer->failed) {
-		fail(terminal, &answer->error);
+		visit_error(&terminal->visit, &answer->error);
 	} else if (request == RECORD_ATTACH) {
 		struct exchange *x = terminal->visit.x;
 
@@ -407,7 +399,7 @@ static void begin(struct visit *visit)
 
 	channel_choose(visit->channel, visit->x->args[1]);
 	if (channel_attach(visit->channel, terminal->from, &err) < 0)
-		fail(terminal, &err);
+		visit_error(visit, &err);
 }
 
 /* Whether a header has this word among others. */

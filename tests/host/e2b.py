@@ -89,7 +89,7 @@ class Host:
 class Sandbox:
     def __init__(self, host, **options):
         self.host = host
-        status, _, data = host.call("POST", "/v2/sandboxes", dict({"templateID": "base", "timeout": 120}, **options))
+        status, _, data = host.call("POST", "/v2/sandboxes", dict({"templateID": "base", "timeout": 3600}, **options))
         assert status == 201, (status, data)
         self.made = json.loads(data)
         self.id = self.made["sandboxID"]
@@ -925,7 +925,7 @@ def _(box):
 @check("code that is refused")
 def _(box):
     for body, wanted in (({"code": "1", "context_id": "a", "language": "python"}, 400), ({}, 400),
-                         ({"code": "1", "env_vars": {"A": "b"}}, 400), ({"code": "1", "language": "cobol"}, 400)):
+                         ({"code": "1", "env_vars": {"A": "b"}}, 400), ({"code": "1", "language": "cobol"}, 400), ({"code": "1", "language": "a b"}, 400)):
         equal((body, box.execute(body)[0]), (body, wanted))
     equal(box.host.call("POST", "/contexts", {"cwd": "/usr"}, box.interpreter)[0], 400)
 

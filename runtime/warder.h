@@ -8,17 +8,17 @@
  *   struct warder_run *run;            warder_launch(template, &command, &run, &err)     many times
  *   struct warder_result *result;      warder_wait(run, &result, &err)
  *
- * Returns: unless its comment says otherwise, a function with a parameter `err` returns 0, or -1 (a pointer: NULL)
- * with *err filled; err must not be NULL. A `const char *` that is returned belongs to the object and lives as long
+ * Returns: a function with a parameter `err` returns 0, or -1 (a pointer: NULL) with *err filled, unless its comment
+ * says otherwise; err must not be NULL. A `const char *` that is returned belongs to the object and lives as long
  * as the object. A `char *` that is returned belongs to the caller, who frees it with free(). Every _free accepts
  * NULL.
  * Threads: several threads may use one policy or template at the same time, but not while one of them changes the
  * policy. A run belongs to one thread at a time, except for warder_cancel(), warder_stop(), warder_resize(),
  * warder_run_input_ready() and warder_run_free().
- * Processes: the library installs no signal handler. Its only global state is a list, protected by a lock. It holds
- * the jails without a cgroup of their own, which run in the cgroup of the calling process. A jail's init is a child
- * of the calling process, and raises SIGCHLD when it ends. An application that waits for any child may reap it,
- * which does no harm.
+ * Processes: the library installs no signal handler. Its only global state is a list, protected by a lock. The list
+ * holds the jails that have no cgroup of their own, and therefore run in the cgroup of the calling process. A jail's
+ * init is a child of the calling process, and raises SIGCHLD when it ends. An application that waits for any child
+ * may reap this init. This does no harm.
  * Fork: templates and runs belong to the process that made them. In a forked child, launch and wait are refused,
  * and _free does nothing; such a child keeps the memory and the descriptors until it ends.
  * Time: the wall time is enforced even if warder_wait() or warder_run_dispatch() is called late, or if on_output does
@@ -39,7 +39,7 @@ extern "C" {
 
 #define WARDER_API __attribute__((visibility("default")))
 
-/* The stable numbers of the kinds; warder_error_kind_name() has their names. */
+/* The kinds of errors. Their numbers never change; warder_error_kind_name() returns their names. */
 enum warder_error_kind {
 	WARDER_ERROR_NONE = 0,
 	WARDER_ERROR_UNSUPPORTED_POLICY, /* this host cannot enforce a required field; err->text names each such field */
@@ -84,11 +84,12 @@ WARDER_API int warder_policy_parse(const char *json, size_t len, const char *ori
 WARDER_API int warder_policy_set(struct warder_policy *policy, const char *path, const char *value,
 				 struct warder_error *err);
 /* Ask a source for variables that are missing. `provide` is called once with `context`, and returns "NAME=value"
- * rows, NULL-terminated, which stay its own and must be valid until this call returns; or NULL with *err if it
- * fails. A row sets a variable as "environment.set.NAME" does, if the policy grants the name (environment.names, or
- * any name with environment.mode "host"), and neither the policy sets it nor the environment of this process has it.
- * Of two rows with one name the later one counts. 1: a warning in *err, and the policy can be used: the source
- * failed, or rows are left out, which are not granted or not valid. -1: INVALID_REQUEST, INTERNAL (out of memory). */
+ * rows, NULL-terminated. The rows belong to `provide`, and must be valid until this call returns. If `provide` fails,
+ * it returns NULL with *err. A row sets a variable in the same way as "environment.set.NAME", under three conditions:
+ * the policy grants the name (environment.names, or any name with environment.mode "host"), the policy does not set
+ * the variable, and the environment of this process does not have it. If two rows have the same name, the later one
+ * counts. 1: *err holds a warning, because the source failed, or because rows that are not granted or not valid were
+ * left out; the policy can be used. -1: INVALID_REQUEST, INTERNAL (out of memory). */
 WARDER_API int warder_policy_provide(struct warder_policy *policy,
 				     char *const *(*provide)(void *context, struct warder_error *err),
 				     void *context, struct warder_error *err);
@@ -142,8 +143,8 @@ struct warder_options {
  * exceeds the ceiling; INVALID_REQUEST. Nothing was started. */
 WARDER_API int warder_prepare(const struct warder_policy *policy, const struct warder_options *options,
 			      struct warder_template **ret, struct warder_error *err);
-/* Free a template. It can launch no more runs. Its present runs go on; its memory is released with the last of
- * them. */
+/* Free a template. It cannot launch any more runs. The runs that it has launched go on; the memory of the template is
+ * released with the last of them. */
 WARDER_API void warder_template_free(struct warder_template *tmpl);
 
 /* ---- backends ---- */
@@ -179,16 +180,17 @@ enum warder_stream { WARDER_STDOUT, WARDER_STDERR };
 
 /* A file that Warder makes before the program starts. */
 struct warder_file {
-	/* such as "data/a.csv". It is relative: to the program's working directory in struct warder_code, to the
-	 * program's /tmp in struct warder_command. No link is followed, and the path may not leave this directory */
+	/* A relative path, such as "data/a.csv". In struct warder_code it begins at the program's working directory,
+	 * in struct warder_command at the program's /tmp. No link is followed, and the path may not leave this
+	 * directory. */
 	const char *path;
 	const char *bytes; /* with warder_launch(), NULL makes a directory */
 	size_t len;
 	unsigned int mode; /* permission bits; 0: 0644 */
 };
 
-/* The result keeps only a part of the output. These files, opened by the caller, get all of it. They are borrowed
- * until the run is freed. */
+/* The result keeps only a part of the output. These files, which the caller has opened, get the whole output. They
+ * are borrowed until the run is freed. */
 struct warder_spill {
 	size_t size; /* sizeof(struct warder_spill) */
 	/* Two descriptors of regular files, for standard output and error. Each stream is written to its file from
@@ -226,9 +228,9 @@ struct warder_command {
 	 * on, as fast as they accept it. The result keeps none of this output, and the policy's limits of output do
 	 * not apply to it. A slow reader delays the program, not the supervision; a closed reader ends the run.
 	 * After the end of the program, Warder drops the remaining output when the reader has taken nothing for 2
-	 * seconds, or when the wall time is over; the result has the number of these bytes. If both descriptors are
-	 * of one file, the program's standard output and error become one stream, in the order in which it wrote;
-	 * its bytes count as standard output. Borrowed until the run is freed. NULL: not used. */
+	 * seconds, or when the wall time is over; the result has the number of dropped bytes. If both descriptors
+	 * refer to the same file, the program's standard output and error become one stream, in the order of its
+	 * writes; all bytes count as standard output. Borrowed until the run is freed. NULL: not used. */
 	const int *output_fds;
 	/* 1: with filesystem.workspace "overlay:<dir>", the result lists the changes that the run made in the
 	 * directory. */
@@ -248,14 +250,15 @@ struct warder_command {
 	uint64_t output_max;
 	/* Called with `context` about ten times a second while the jail is set up, which takes some milliseconds on
 	 * a healthy host. Non-zero cancels the launch (UNAVAILABLE). NULL: Warder cancels the launch after 30 s, or
-	 * when one of its processes has hung in the kernel for 4 s. */
+	 * when one of its processes has hung in the kernel for 4 s (8 s while it makes a network namespace). */
 	int (*should_stop)(void *context);
 	/* > 0: a terminal, open for reading; borrowed until the run is freed. The program gets a terminal of the
 	 * jail as its three streams and its controlling terminal, with the settings and the size of this terminal.
 	 * Input from terminal_fd goes to the program's terminal byte by byte: put terminal_fd into raw mode between
 	 * warder_launch() and warder_wait(), and back afterwards. The program's output is handled as standard
-	 * output. Requires devices.terminals of at least 1, neither input nor input_fd, and no session with
-	 * WARDER_SESSION_BACKGROUND. The backend "process", which runs programs without a jail, refuses it. */
+	 * output. The policy must have devices.terminals of at least 1. Refused together with input or input_fd, in
+	 * a session with WARDER_SESSION_BACKGROUND, and by the backend "process", which runs programs without a
+	 * jail. */
 	int terminal_fd;
 	/* 1: the result has no receipt (the list of all restrictions, with the values read back from the kernel),
 	 * so a launch is a little cheaper. Every restriction is read back and compared all the same, and a
@@ -269,9 +272,9 @@ struct warder_command {
 	 * warder_run_dispatch(). It must not block. NULL: not called. */
 	void (*on_progress)(void *context, const char *line);
 	/* Instead of input and input_fd: warder_wait() and warder_run_dispatch() call it with `context` when the
-	 * program's input has room. It writes at most `size` bytes (64 KiB) to `bytes`, and returns their number;
-	 * 0: there are none now, and it is called again after warder_run_input_ready(); -1: the input ends. It must
-	 * not block. It is not called any more when the program has closed its input. NULL: not used. */
+	 * program's input has room. The function writes at most `size` bytes (64 KiB) to `bytes`, and returns their
+	 * number. 0: it has no bytes now, and is called again after warder_run_input_ready(). -1: the input ends. It
+	 * must not block. It is not called any more when the program has closed its input. NULL: not used. */
 	long (*on_input)(void *context, char *bytes, size_t size);
 };
 
@@ -292,13 +295,13 @@ WARDER_API int warder_wait_for(struct warder_run *run, uint64_t timeout_us, stru
 
 /* End the run. From any thread or signal handler. NULL: no effect. */
 WARDER_API void warder_cancel(struct warder_run *run);
-/* Send a signal to the program's process group. If the program has not ended after grace_us microseconds, or at
- * the second call, the run ends as by warder_cancel(), cause "cancelled". From any thread or signal handler; it
- * takes effect in warder_wait() or warder_run_dispatch(), and makes the run's descriptor readable. NULL: no
- * effect. */
+/* Send a signal to the program's process group. If the program has not ended after grace_us microseconds, or if this
+ * is called a second time, the run is ended as by warder_cancel(), cause "cancelled". From any thread or signal
+ * handler; it takes effect in warder_wait() or warder_run_dispatch(), and makes the run's descriptor readable. NULL:
+ * no effect. */
 WARDER_API void warder_stop(struct warder_run *run, int signal, uint64_t grace_us);
-/* Make Warder call on_input again, because it has bytes again or wants to end the input. From any thread or signal
- * handler; it makes the run's descriptor readable. NULL: no effect. */
+/* Say that on_input has bytes again, or wants to end the input: Warder then calls it again. From any thread or signal
+ * handler; this makes the run's descriptor readable. NULL: no effect. */
 WARDER_API void warder_run_input_ready(struct warder_run *run);
 /* The port of the host for row `row` of network.publish (0 is the first row). Warder listens on it from the launch
  * to the end of the run. If the row has the host port 0, this is the port that Warder picked. Returns 0 if there is
@@ -307,10 +310,10 @@ WARDER_API unsigned int warder_run_published(const struct warder_run *run, size_
 /* With terminal_fd: give the program's terminal the new size of terminal_fd, after SIGWINCH. From any thread or
  * signal handler; it takes effect in warder_wait() or warder_run_dispatch(). NULL: no effect. */
 WARDER_API void warder_resize(struct warder_run *run);
-/* End the run if it still runs, and free it. If another thread is in warder_wait(), or on_output makes
+/* End the run if it still runs, and free it. If another thread is in warder_wait(), or if on_output makes
  * this call, the run is cancelled, and freed when warder_wait() returns its result. With warder_run_dispatch(): a
- * run that has not ended is killed, and this call waits until it is gone. Called from on_output, it returns at
- * once, and the dispatch waits. */
+ * run that has not ended is killed, and this call waits until all of its processes are gone. If on_output makes this
+ * call during a dispatch, the call returns at once, and the dispatch waits. */
 WARDER_API void warder_run_free(struct warder_run *run);
 
 /* ---- event loops ---- */
@@ -318,7 +321,7 @@ WARDER_API void warder_run_free(struct warder_run *run);
  * One thread can drive many runs: poll the descriptor of each run for reading (poll, epoll, libuv, ...), and call
  * warder_run_dispatch() when it is readable, until it returns 1 or -1. The programs docs/example-epoll.c and
  * docs/example-uv.c are complete. Executions of sessions and runs from warder_call() work in the same way.
- * Between two dispatches nobody takes the program's output or enforces the limit of CPU time.
+ * Between two dispatches, Warder does not take the program's output, and does not enforce the limit of CPU time.
  * A dispatch does not wait, unless its on_output frees the run. The descriptor also becomes readable when the grace
  * of warder_stop() is over, when a program that is being killed has ended, when a container has ended, when a slow
  * reader of output_fds takes more, and when the cgroup can be removed. A dispatch takes long only if a callback
@@ -334,16 +337,17 @@ WARDER_API int warder_run_fd(struct warder_run *run, struct warder_error *err);
 /* Handle all that is ready, at most 64 KiB of each stream, and do not wait. May be called at any time, also when
  * the descriptor is not readable. 1: the run has ended; *ret belongs to the caller: warder_result_free(). 0: the
  * run goes on, and *ret is not written. -1: as warder_wait_for(). If on_output calls warder_run_free(), the
- * dispatch is the one that waits: it kills the program, waits for its end, and returns 1 with *ret. */
+ * dispatch kills the program, waits for its end, and returns 1 with *ret. */
 WARDER_API int warder_run_dispatch(struct warder_run *run, struct warder_result **ret,
 				   struct warder_error *err);
 
 /* ---- sessions ---- */
 /*
- * A session is a jail that stays: the next execution finds files and background processes, under limits that hold
- * for all of them together. A session has a name, unique for each user, and a process that holds it: the keeper
- * (`warder session keeper`). The session continues when the process that started it has ended. Any number of
- * processes and threads may start it and execute in it at the same time.
+ * A session is a jail that stays between executions. An execution finds the files and the background processes of the
+ * earlier ones. The limits of the session hold for all of its processes together. A session has a name, unique for
+ * each user, and a process that holds it: the keeper (`warder session keeper`). The session continues when the
+ * process that started it has ended. Any number of processes and threads may start it and execute in it at the same
+ * time.
  */
 struct warder_session;
 
@@ -351,7 +355,7 @@ struct warder_session;
  * attacks: the same user can start another session. */
 enum warder_session_capability {
 	WARDER_SESSION_SHELL = 1,      /* programs, code, contexts */
-	WARDER_SESSION_FILESYSTEM = 2, /* its files: read, write, list, patch, copy */
+	WARDER_SESSION_FILESYSTEM = 2, /* its files: read, write, list, patch, copy, list changes */
 };
 
 struct warder_session_options {
@@ -360,9 +364,9 @@ struct warder_session_options {
 	    *policy;              /* policy of the session; each execution may have this or a narrower one */
 	const char *const *setup; /* commands for sh, executed before any execution; NULL: none */
 	size_t setup_count;
-	uint64_t lifetime_us; /* microseconds after which it ends; 0: 8 hours; at most 30 days */
-	uint64_t idle_us; /* it also ends after so many microseconds without an execution; 0: 30 minutes */
-	const struct warder_policy *ceiling; /* these four as in struct warder_options */
+	uint64_t lifetime_us; /* microseconds after which the session ends; 0: 8 hours; at most 30 days */
+	uint64_t idle_us;     /* it also ends after this time without an execution; 0: 30 minutes */
+	const struct warder_policy *ceiling; /* this and the next three: as in struct warder_options */
 	const char *cgroup_parent;
 	const char *backend;
 	const char *backends;
@@ -386,7 +390,7 @@ enum warder_session_flags {
 };
 
 /* Make a template whose launches run in the session, any number of times, also at the same time. *ret belongs to
- * the caller: warder_template_free(); until then the session's idle time does not run. policy: NULL for the
+ * the caller: warder_template_free(); until then the session does not count as idle. policy: NULL for the
  * session's policy, or one with narrower limits, output, processes.spawn or system calls, or another environment or
  * working directory; everything else must be as in the session's policy. flags: enum warder_session_flags. */
 WARDER_API int warder_session_prepare(struct warder_session *session, const struct warder_policy *policy,
@@ -436,7 +440,7 @@ WARDER_API void warder_session_free(struct warder_session *session);
  * The program docs/example-execution.c is complete.
  * Event loops: poll warder_execution_fd() for reading, and call warder_execution_dispatch() when it is readable.
  * Threads: a handle belongs to one thread at a time, except for warder_execution_input_ready(). Any number of handles,
- * in any processes, may be of the same execution.
+ * in any processes, may refer to the same execution.
  * Time: a keeper answers at once. A call fails (UNAVAILABLE) if the keeper has not answered for 8 s. Waiting for
  * the program itself has no such limit. warder_execution_start() returns when the program has begun, and
  * warder_execution_write() when the program's pipe has taken the bytes.
@@ -471,8 +475,8 @@ struct warder_execution_command {
 	const char *id; /* 16 digits (0-9, a-f) that no other execution has; NULL: Warder picks them */
 };
 
-/* Start a program in a session. The ceiling of the session and the one given here hold. *ret belongs to the caller:
- * warder_execution_free(). -1: as warder_launch(); UNAVAILABLE if 128 executions run; CONFLICT if the session is
+/* Start a program in a session. Both ceilings hold: that of the session, and that of `command`. *ret belongs to the
+ * caller: warder_execution_free(). -1: as warder_launch(); UNAVAILABLE if 128 executions run; CONFLICT if the session is
  * paused or another execution has the id; NOT_FOUND also if the session has ended. */
 WARDER_API int warder_execution_start(struct warder_session *session,
 				      const struct warder_execution_command *command,
@@ -507,10 +511,10 @@ struct warder_attach {
 	void *context;
 };
 
-/* The state of an execution when it was attached to. */
+/* The state of an execution when warder_execution_attach() was called. */
 struct warder_attached {
 	size_t size;       /* sizeof(struct warder_attached), set by the caller */
-	uint64_t bytes[2]; /* that the program has written to standard output and error */
+	uint64_t bytes[2]; /* sizes of standard output and error, as written by the program */
 	int ended;         /* 1: it has ended */
 	int terminal;      /* 1: it has a terminal */
 	int input;         /* 1: its input is open */
@@ -535,12 +539,12 @@ WARDER_API int warder_execution_dispatch(struct warder_execution *execution, str
  * returns 1 makes a new *ret. */
 WARDER_API int warder_execution_wait_for(struct warder_execution *execution, uint64_t timeout_us,
 					 struct warder_result **ret, struct warder_error *err);
-/* Make Warder call on_input again, because it has bytes again or wants to end the input. From any thread or signal
+/* Say that on_input has bytes again, or wants to end the input: Warder then calls it again. From any thread or signal
  * handler. NULL: no effect. */
 WARDER_API void warder_execution_input_ready(struct warder_execution *execution);
-/* Write to the program's input. The bytes of one call are never mixed with those of another writer. `more` is 1:
- * the next call continues these bytes, and no other writer comes between. The call returns when the program's pipe
- * has taken all bytes; it waits while the program does not read. -1: CONFLICT: the input is closed. */
+/* Write to the program's input. The bytes of one call are never mixed with those of another writer. If `more` is 1,
+ * the next call continues these bytes, and no other writer can write before it. The call returns when the program's
+ * pipe has taken all bytes; it waits while the program does not read. -1: CONFLICT: the input is closed. */
 WARDER_API int warder_execution_write(struct warder_execution *execution, const char *bytes, size_t len,
 				      int more, struct warder_error *err);
 /* Close the program's input; its terminal gets an end of file (Ctrl-D) instead. -1: CONFLICT: another caller is
@@ -583,8 +587,8 @@ WARDER_API void warder_execution_free(struct warder_execution *execution);
  * itself measures the time, counts the bytes of the streams, and knows whether a time limit passed or the context
  * died.
  * Event loops: poll warder_context_fd() for reading, and call warder_context_dispatch() when it is readable.
- * Threads: a handle belongs to one thread at a time. Any number of handles, in any threads and processes, may be of the
- * same context: another one can interrupt a piece.
+ * Threads: a handle belongs to one thread at a time. Any number of handles, in any threads and processes, may refer to
+ * the same context, so another thread can interrupt a piece with a handle of its own.
  * Time: as for executions.
  */
 struct warder_context;
@@ -607,7 +611,7 @@ struct warder_context_options {
 WARDER_API int warder_context_create(struct warder_session *session, const char *name,
 				     const struct warder_context_options *options,
 				     struct warder_context **ret, struct warder_error *err);
-/* Find a context by the names of its session and itself. *ret belongs to the caller: warder_context_free(). -1:
+/* Find a context by the name of its session and its own name. *ret belongs to the caller: warder_context_free(). -1:
  * NOT_FOUND. */
 WARDER_API int warder_context_open(const char *session, const char *name, struct warder_context **ret,
 				   struct warder_error *err);
@@ -623,7 +627,7 @@ struct warder_piece {
 	size_t size; /* sizeof(struct warder_piece) */
 	const char *code;
 	size_t code_len; /* bytes, at most 4 MiB; 0: up to the NUL */
-	/* it is interrupted after this time; 0: limits.wallTime of the context's policy */
+	/* the piece is interrupted after this time; 0: limits.wallTime of the context's policy */
 	uint64_t timeout_us;
 	int at_once; /* 1: if another piece runs, fail with CONFLICT. 0: wait behind it */
 	/* A part of a stream, in order; `offset` counts from the context's first byte. NULL: output is not wanted.
@@ -653,10 +657,10 @@ enum warder_piece_status {
 struct warder_piece_end {
 	size_t size; /* sizeof(struct warder_piece_end), set by the caller */
 	enum warder_piece_status status;
-	int interrupted;    /* 1: by warder_context_interrupt() or its time limit */
+	int interrupted;    /* 1: warder_context_interrupt() interrupted it; not its time limit */
 	unsigned int piece; /* its number in the context, from 1; 0: it did not begin */
 	uint64_t wall_us;
-	uint64_t bytes[2]; /* that it wrote to standard output and error */
+	uint64_t bytes[2]; /* sizes of standard output and error, as written by the piece */
 };
 
 /* Run a piece of code after the pieces that wait already. The code is copied. -1: CONFLICT if a piece of this handle
@@ -669,9 +673,9 @@ WARDER_API int warder_context_begin(struct warder_context *context, const struct
 WARDER_API int warder_context_fd(struct warder_context *context, struct warder_error *err);
 /* Pass on all that is ready, and do not wait. 1: the piece has ended, and *ret_end is filled. *ret_json is the JSON
  * text that "warder context run --json" prints, but with stdoutBytes and stderrBytes in place of the streams, and
- * without what was shown. The caller frees it with free(). Either may be NULL. 0: the piece goes on. -1 with *err:
- * UNAVAILABLE: the connection is lost, and the end of this piece cannot be known; CONFLICT: no piece of this handle
- * runs; otherwise the piece goes on. */
+ * without the displayed values. The caller frees it with free(). ret_end and ret_json may be NULL. 0: the piece goes
+ * on. -1 with *err: UNAVAILABLE: the connection is lost, and the end of this piece cannot be known; CONFLICT: no piece
+ * of this handle runs; with any other error, the piece goes on. */
 WARDER_API int warder_context_dispatch(struct warder_context *context, struct warder_piece_end *ret_end,
 				       char **ret_json, struct warder_error *err);
 /* As warder_context_dispatch(), but wait for at most timeout_us microseconds; UINT64_MAX: until the end. 0: the time
@@ -683,7 +687,7 @@ WARDER_API int warder_context_wait_for(struct warder_context *context, uint64_t 
  * CONFLICT: no piece asks. */
 WARDER_API int warder_context_answer(struct warder_context *context, const char *line, size_t len,
 				     struct warder_error *err);
-/* Interrupt the running piece with a signal, also if another handle began it. It ends soon, and the variables stay.
+/* Interrupt the running piece with a signal, also if another handle began it. The variables of the context stay.
  * -1: CONFLICT: no piece runs. */
 WARDER_API int warder_context_interrupt(struct warder_context *context, struct warder_error *err);
 /* End the interpreter and start another one of the same name and policy. -1: CONFLICT: a piece of this handle has
@@ -762,8 +766,8 @@ struct warder_code {
 	uint64_t cache_bytes; /* most bytes in the cache; 0: 512 MiB */
 	/* path of a document of more languages; NULL: /etc/warder/languages.json, if it exists */
 	const char *languages;
-	/* Called when a stage of the build starts, with the run of the stage, which may only be given to
-	 * warder_cancel(), and again when the stage ends, with run NULL. */
+	/* Called twice for each stage of the build: when it starts, with its run, and when it ends, with run NULL.
+	 * The only function that the run may be passed to is warder_cancel(). */
 	void (*on_stage)(void *context, const char *stage, struct warder_run *run);
 	void *context;
 	const char *scan_rules; /* path of a document with the scan's lists; NULL: the built-in lists */
@@ -796,7 +800,7 @@ WARDER_API const char *warder_program_language(const struct warder_program *prog
  * "timeout", ... It belongs to the caller: warder_result_free(). NULL: no stage ran, because none was needed or
  * the cache had the program; or the result was already taken. */
 WARDER_API struct warder_result *warder_program_result(struct warder_program *program);
-/* Free a program. Its present runs go on; its memory is released with the last of them. */
+/* Free a program. Runs that it has started go on; the memory of the program is released with the last of them. */
 WARDER_API void warder_program_free(struct warder_program *program);
 
 /* The files of the working directory to collect after the run. */
@@ -861,17 +865,18 @@ WARDER_API const char *warder_result_verdict(const struct warder_result *result,
 
 /* ---- pool ---- */
 /*
- * A pool keeps jails that are ready before their program is known. A launch from a pool takes a fraction of the
- * time of warder_launch(). In a parked jail everything is applied and read back, and its process waits at the point
- * of the exec. A jail runs at most one program. When a jail is handed out, Warder checks that it lives, and reads again
- * all that can have changed: limits, cgroups, identity, capabilities, no_new_privs and filter. In the receipt,
- * "readAt" of each row says when it was read ("park" or "handOut"), and "parkedUs" how long the jail was parked.
+ * A pool makes jails before their program is known, and keeps them ready: it parks them. In a parked jail, every
+ * restriction is applied and read back, and its process waits just before the exec of the program. A launch from the
+ * pool hands a parked jail out, and takes a fraction of the time of warder_launch(). A jail runs at most one program.
+ * When a jail is handed out, Warder checks that it lives, and reads again all that can have changed: limits, cgroups,
+ * identity, capabilities, no_new_privs and filter. In the receipt, "readAt" of each row says when it was read ("park"
+ * or "handOut"), and "parkedUs" how long the jail was parked.
  * Wall time and CPU time begin at the hand-out. In the jail, CLOCK_MONOTONIC and CLOCK_BOOTTIME count from the
- * moment when it was parked, because the kernel fixes their zero when the process is made. An empty standard input
- * is a closed pipe instead of /dev/null. Only for the backend "local" without network.allow and network.publish;
- * each other policy is refused (UNSUPPORTED_POLICY). A thread of the pool parks and removes jails. The pool belongs
- * to the process that made it. All functions may be called from several threads at the same time, except
- * warder_pool_free().
+ * moment when the jail was parked, because the kernel sets their zero when the process is made. An empty standard
+ * input is a closed pipe instead of /dev/null. A pool serves only the backend "local", and policies without
+ * network.allow and network.publish; it refuses all others (UNSUPPORTED_POLICY). A thread of the pool parks and
+ * removes jails. The pool belongs to the process that made it. All functions may be called from several threads at
+ * the same time, except warder_pool_free().
  */
 struct warder_pool;
 
@@ -884,17 +889,17 @@ enum warder_pool_empty {
 
 struct warder_pool_options {
 	size_t size;              /* sizeof(struct warder_pool_options) */
-	unsigned int jails_a_key; /* most jails parked for each key; 0: 4 */
+	unsigned int jails_a_key; /* most jails parked for each struct warder_pool_key; 0: 4 */
 	unsigned int keys;     /* most keys; one more replaces the key that was unused for longest; 0: 16 */
 	unsigned int jails;    /* most jails parked in all; 0: 64 */
 	uint64_t memory_bytes; /* most memory of all parked jails, counted as 448 KiB for each; 0: 64 MiB */
 	uint64_t idle_us;      /* a key that is unused for so long loses its jails; 0: 60 s */
 	enum warder_pool_empty empty;
 	uint64_t wait_us; /* with WARDER_POOL_WAIT; 0: 10 s */
-	/* 1: a parked jail may get the network namespace of an ended jail of the same key, if the kernel shows
-	 * nothing in it that differs from a new one: Warder compares files of /proc/net byte for byte. The program
-	 * can see from the number of the namespace that it is not new. The receipt says so. Only with network mode
-	 * "none" and as root; else it has no effect. 0: each jail gets a new namespace. */
+	/* 1: a parked jail may get the network namespace of an ended jail of the same key, if it looks like a new
+	 * namespace: Warder compares files of /proc/net byte for byte. The program can see from the number of the
+	 * namespace that it is not new, and the receipt says so. This has an effect only with network mode "none"
+	 * and as root. 0: each jail gets a new namespace. */
 	int parts;
 };
 
@@ -929,7 +934,7 @@ WARDER_API int warder_pool_fill(struct warder_pool *pool, const struct warder_po
 				unsigned int count, struct warder_error *err);
 /* Hand a parked jail out. Continue with warder_wait() and warder_run_free(), as after warder_launch(); the jail is
  * removed after warder_run_free(). If no jail is ready, or none passes the check at the hand-out, `empty` of struct
- * warder_pool_options says what happens. The first launch of a key begins to park jails for it. A parked jail
+ * warder_pool_options says what happens. From the first launch of a key on, the pool parks jails for it. A parked jail
  * cannot take a terminal_fd, or more than 96 KiB of arguments and environment (INVALID_REQUEST): use
  * warder_launch() for these. */
 WARDER_API int warder_pool_launch(struct warder_pool *pool, const struct warder_pool_key *key,
@@ -955,11 +960,11 @@ WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *
  * half as many jails), partsReused (jails that got a network namespace of an ended one), partsRefused (namespaces
  * that were not kept, by the file of /proc/net that differed). NULL: out of memory. */
 WARDER_API char *warder_pool_stats(struct warder_pool *pool);
-/* Drain and free a pool. Runs have to be freed before. NULL: nothing happens. */
+/* Drain and free a pool. Free all of its runs before. NULL: no effect. */
 WARDER_API void warder_pool_free(struct warder_pool *pool);
 
 /* ---- result ---- */
-/* For the result NULL, these functions return "", -1, 0, UINT64_MAX or NULL, the same value as for missing data. */
+/* If `result` is NULL, these functions return the same value as for missing data: "", -1, 0, UINT64_MAX or NULL. */
 /* The status: "success", "failed", "compileFailed", "timeout" or "killed". */
 WARDER_API const char *warder_result_status(const struct warder_result *result);
 /* The cause of the end: "exit", "signal", "wallTime", "cpuTime", "memory", "output", "disk", "syscall",

@@ -14,9 +14,9 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "host/wire/address.h"
 
-#define USER "user" /* the name that E2B has for the user of a sandbox */
+#define USER             "user" /* the name that E2B has for the user of a sandbox */
+#define PORT_INTERPRETER 49999  /* the port that its clients reach the interpreter at */
 
 /* ---- the life of a visit ---- */
 
@@ -424,7 +424,7 @@ static void health_begin(struct visit *visit)
 	const char *port = exchange_header(visit->x, "E2b-Sandbox-Port");
 
 	visit->over = true;
-	if (port && atoi(port) == ADDRESS_PORT_INTERPRETER)
+	if (port && atoi(port) == PORT_INTERPRETER)
 		exchange_bytes(visit->x, 200, "text/plain", strdup("OK"), 2);
 	else
 		exchange_empty(visit->x, 204);

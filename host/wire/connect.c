@@ -136,13 +136,6 @@ enum connect_found connect_take(struct connect_reader *reader, const char *bytes
 	return CONNECT_MESSAGE;
 }
 
-int connect_finish(const struct connect_reader *reader, struct warder_error *err)
-{
-	if (reader->whole || reader->head_len == 0)
-		return 0;
-	return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "the body ends in the middle of a frame");
-}
-
 void connect_reader_done(struct connect_reader *reader)
 {
 	free(reader->message);

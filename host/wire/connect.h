@@ -5,8 +5,7 @@
  * flags, the length of the message (4 bytes, big-endian), and the message as JSON. Each answer ends with a frame of its own, also after
  * an error, and its HTTP status is always 200. Compressed frames are refused; a server need not offer compression.
  *
- * Life of a reader: zeroed with `max` set -> connect_take() for each piece of the body -> connect_finish() at the end of the body ->
- * connect_reader_done(). Pure functions without global state; any thread.
+ * Life of a reader: zeroed with `max` set -> connect_take() for each piece of the body -> connect_reader_done(). Pure functions without global state; any thread.
  * Source: https://connectrpc.com/docs/protocol
  */
 #ifndef WARDER_HOST_WIRE_CONNECT_H
@@ -70,8 +69,6 @@ enum connect_found {
  * grows with the bytes that came, not with the length that a frame claims. */
 enum connect_found connect_take(struct connect_reader *reader, const char *bytes, size_t len,
 				size_t *ret_used, struct warder_error *err);
-/* The body has ended. -1 with *err: in the middle of a frame. */
-int connect_finish(const struct connect_reader *reader, struct warder_error *err);
 void connect_reader_done(struct connect_reader *reader);
 
 /* The headers Connect-Timeout-Ms and Keepalive-Ping-Interval (seconds). A header that is missing (NULL) or 0 is 0: none. -1 with *err:

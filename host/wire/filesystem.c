@@ -43,11 +43,6 @@ bool filesystem_call_find(const char *name, enum filesystem_call *ret)
 	return false;
 }
 
-const char *filesystem_call_name(enum filesystem_call call)
-{
-	return rows[call].name;
-}
-
 bool filesystem_call_streams(enum filesystem_call call)
 {
 	return rows[call].streams;

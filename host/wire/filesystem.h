@@ -40,7 +40,6 @@ struct filesystem_request {
 
 /* By the last part of its path, "ListDir". False: there is none. */
 bool filesystem_call_find(const char *name, enum filesystem_call *ret);
-const char *filesystem_call_name(enum filesystem_call call);
 /* Whether request and answer come in frames. */
 bool filesystem_call_streams(enum filesystem_call call);
 /* -1 with *err (INVALID_REQUEST); *ret is then zeroed. */

@@ -54,11 +54,6 @@ bool process_call_find(const char *name, enum process_call *ret)
 	return false;
 }
 
-const char *process_call_name(enum process_call call)
-{
-	return rows[call].name;
-}
-
 bool process_call_streams_request(enum process_call call)
 {
 	return rows[call].streams_request;

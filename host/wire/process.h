@@ -69,7 +69,6 @@ struct process_request {
 
 /* By the last part of its path, "SendInput". False: there is none. */
 bool process_call_find(const char *name, enum process_call *ret);
-const char *process_call_name(enum process_call call);
 /* Whether the request, the answer comes in frames. */
 bool process_call_streams_request(enum process_call call);
 bool process_call_streams_answer(enum process_call call);

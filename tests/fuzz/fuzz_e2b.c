@@ -1,6 +1,5 @@
-/* e2b: messages of processes, files and the interpreter, and the names of sandboxes: a message that is refused is refused with a reason,
+/* e2b: messages of processes, files and the interpreter, and signatures: a message that is refused is refused with a reason,
  * and what is written is one JSON document per line or message. The input: a byte that chooses the message, and the message. */
-#include "host/wire/address.h"
 #include "host/wire/filesystem.h"
 #include "host/wire/interpreter.h"
 #include "host/wire/process.h"
@@ -116,31 +115,6 @@ static void check_interpreter(const struct fuzz_input *input)
 	must_be_lines(&w);
 }
 
-static void check_address(struct fuzz_input *input)
-{
-	char *id = input_text(input);
-	char *port = input_text(input);
-	char *host = input_text(input);
-	const struct address_headers headers = { *id ? id : NULL, *port ? port : NULL, host };
-	struct address address = { 0 };
-	struct warder_error err = { 0 };
-
-	switch (address_find(&headers, "e2b.test", &address, &err)) {
-	case ADDRESS_SANDBOX:
-		must(address.id[0] && address.port > 0 && address.port <= 65535);
-		must(strspn(address.id, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(address.id));
-		break;
-	case ADDRESS_BAD:
-		must(err.text[0]);
-		break;
-	case ADDRESS_CONTROL:
-		must(!headers.id && !headers.port);
-	}
-	free(id);
-	free(port);
-	free(host);
-}
-
 static void check_signature(struct fuzz_input *input)
 {
 	char *path = input_text(input);
@@ -163,7 +137,7 @@ static void check_signature(struct fuzz_input *input)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input input = { data, size };
-	unsigned which = input_byte(&input) % (PROCESS_CALLS + FILESYSTEM_CALLS + 3);
+	unsigned which = input_byte(&input) % (PROCESS_CALLS + FILESYSTEM_CALLS + 2);
 
 	if (which < PROCESS_CALLS)
 		check_process((enum process_call)which, &input);
@@ -171,8 +145,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_filesystem((enum filesystem_call)which, &input);
 	else if (which == FILESYSTEM_CALLS)
 		check_interpreter(&input);
-	else if (which == FILESYSTEM_CALLS + 1)
-		check_address(&input);
 	else
 		check_signature(&input);
 	return 0;

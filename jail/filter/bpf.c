@@ -23,6 +23,10 @@ static size_t append(struct bpf *bpf, struct sock_filter instruction)
 		return 0;
 	}
 	bpf->code[bpf->count] = instruction;
+	if (instruction.code == (BPF_RET | BPF_K)) {
+		bpf->earlier[bpf->count] = (uint16_t)bpf->verdict;
+		bpf->verdict = bpf->count + 1;
+	}
 	return bpf->count++;
 }
 
@@ -60,9 +64,9 @@ static size_t next_in_line(struct bpf *bpf, size_t label)
 
 size_t bpf_return(struct bpf *bpf, uint32_t verdict)
 {
-	for (size_t i = bpf->count; i-- > 0 && distance(bpf, i) < REACH;)
-		if (bpf->code[i].code == (BPF_RET | BPF_K) && bpf->code[i].k == verdict)
-			return i;
+	for (size_t i = bpf->verdict; i > 0 && distance(bpf, i - 1) < REACH; i = bpf->earlier[i - 1])
+		if (bpf->code[i - 1].k == verdict)
+			return i - 1;
 	return append(bpf, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
 }
 

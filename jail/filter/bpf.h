@@ -20,6 +20,8 @@ struct bpf {
 	bool full; /* an instruction did not fit; what was returned since then is meaningless */
 	struct sock_filter code[SECCOMP_PROGRAM_MAX]; /* in reverse: [0] is the last instruction */
 	uint16_t stone[SECCOMP_PROGRAM_MAX];          /* by label: the last stepping stone to it; 0: none */
+	size_t verdict;                               /* the last verdict, + 1; 0: none */
+	uint16_t earlier[SECCOMP_PROGRAM_MAX]; /* by label of a verdict: the one before it, + 1; 0: none */
 };
 
 /* End with a verdict (SECCOMP_RET_*). One within reach is used again. */

@@ -40,6 +40,7 @@
 #include "jail/receipt.h"
 #include "jail/rlimits.h"
 
+#define STATUS_LINES 128
 #define STATUS_BYTES 4096
 #define NOT_SHOWN    (-1l)
 
@@ -89,20 +90,39 @@ static int read_text(int dir_fd, const char *file, char *buf, size_t size)
 	return -1;
 }
 
-/* The value of "Name:\t..." in /proc/<pid>/status, or NULL. */
-static const char *status_value(const char *status, const char *name)
-{
-	size_t len = strlen(name);
+/* /proc/<pid>/status: its lines are found once, because a launch asks for many of them. */
+struct status {
+	char text[STATUS_BYTES];
+	const char *lines[STATUS_LINES];
+	size_t count;
+};
 
-	while (status && *status) {
-		if (strncmp(status, name, len) == 0 && status[len] == ':') {
-			status += len + 1;
-			while (*status == '\t' || *status == ' ')
-				status++;
-			return status;
-		}
-		status = strchr(status, '\n');
-		status = status ? status + 1 : NULL;
+/* 0; -1 with errno. */
+static int read_status(int dir_fd, const char *path, struct status *ret)
+{
+	const char *at = ret->text;
+
+	ret->count = 0;
+	if (read_text(dir_fd, path, ret->text, sizeof(ret->text)) < 0)
+		return -1;
+	while (at && *at && ret->count < STATUS_LINES) {
+		ret->lines[ret->count++] = at;
+		at = strchr(at, '\n');
+		at = at ? at + 1 : NULL;
+	}
+	return 0;
+}
+
+/* The value of "Name:\t...", or NULL. */
+static const char *status_value(const struct status *status, const char *name)
+{
+	const size_t len = strlen(name);
+
+	for (size_t i = 0; i < status->count; i++) {
+		const char *line = status->lines[i];
+
+		if (*line == *name && strncmp(line, name, len) == 0 && line[len] == ':')
+			return line + len + 1 + strspn(line + len + 1, "\t ");
 	}
 	return NULL;
 }
@@ -133,7 +153,7 @@ static bool is_empty_mask(const char *text)
 
 /* ---- privileges ---- */
 
-static int check_privileges(struct jail_run *run, const char *status, struct warder_error *err)
+static int check_privileges(struct jail_run *run, const struct status *status, struct warder_error *err)
 {
 	static const char *const sets[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
 	const char *value;
@@ -155,7 +175,7 @@ static int check_privileges(struct jail_run *run, const char *status, struct war
 }
 
 /* Number of filters; NOT_SHOWN before Linux 5.9. */
-static long filter_count(const char *status)
+static long filter_count(const struct status *status)
 {
 	const char *value = status_value(status, "Seccomp_filters");
 
@@ -165,16 +185,16 @@ static long filter_count(const char *status)
 /* Filters of this thread, which the jail inherits. */
 static long own_filters(void)
 {
-	char status[STATUS_BYTES];
+	struct status status;
 
 	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 0)
 		return 0;
-	if (read_text(AT_FDCWD, "/proc/thread-self/status", status, sizeof(status)) < 0)
+	if (read_status(AT_FDCWD, "/proc/thread-self/status", &status) < 0)
 		return NOT_SHOWN;
-	return filter_count(status);
+	return filter_count(&status);
 }
 
-static int check_filter(struct jail_run *run, const char *status, struct warder_error *err)
+static int check_filter(struct jail_run *run, const struct status *status, struct warder_error *err)
 {
 	static const char source[] = "/proc/<pid>/status Seccomp: mode and count; the content as loaded";
 	const struct jail_plan *plan = &run->tmpl->plan;
@@ -202,7 +222,7 @@ static int check_filter(struct jail_run *run, const char *status, struct warder_
 	return 0;
 }
 
-static int check_speculation(struct jail_run *run, const char *status, struct warder_error *err)
+static int check_speculation(struct jail_run *run, const struct status *status, struct warder_error *err)
 {
 	const char *bypass = status_value(status, "Speculation_Store_Bypass");
 	const char *branch = status_value(status, "SpeculationIndirectBranch");
@@ -237,7 +257,7 @@ static int check_map(struct jail_run *run, const char *file, const unsigned long
 	return 0;
 }
 
-static int check_identity(struct jail_run *run, const char *status, struct warder_error *err)
+static int check_identity(struct jail_run *run, const struct status *status, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
 	const bool range = plan->privileged;
@@ -787,7 +807,7 @@ static int check_authorities(struct jail_run *run, int root_fd, struct warder_er
 	return 0;
 }
 
-static int check_processors(struct jail_run *run, const char *status, struct warder_error *err)
+static int check_processors(struct jail_run *run, const struct status *status, struct warder_error *err)
 {
 	const struct affinity_mask *mask = &run->affinity.mask;
 	const char *value = status_value(status, "Cpus_allowed");
@@ -1037,14 +1057,14 @@ static int check_setup(struct jail_run *run, int root_fd, struct warder_error *e
 
 static int check_payload(struct jail_run *run, int root_fd, struct warder_error *err)
 {
-	char status[STATUS_BYTES];
+	struct status status;
 
-	if (read_text(run->proc_fd, "status", status, sizeof(status)) < 0)
+	if (read_status(run->proc_fd, "status", &status) < 0)
 		return unreadable(run, "status", err);
 	if (check_working_directory(run, root_fd, err) < 0 || check_rlimits(run, err) < 0 ||
-	    check_processors(run, status, err) < 0 || check_identity(run, status, err) < 0 ||
-	    check_filter(run, status, err) < 0 || check_speculation(run, status, err) < 0 ||
-	    check_privileges(run, status, err) < 0)
+	    check_processors(run, &status, err) < 0 || check_identity(run, &status, err) < 0 ||
+	    check_filter(run, &status, err) < 0 || check_speculation(run, &status, err) < 0 ||
+	    check_privileges(run, &status, err) < 0)
 		return -1;
 	return 0;
 }
@@ -1102,7 +1122,7 @@ int readback_check(struct jail_run *run, struct warder_error *err)
 }
 
 /* Init lives, and the payload waits, or is on its way there: neither stopped nor dead. */
-static int check_waiting(struct jail_run *run, const char *status, struct warder_error *err)
+static int check_waiting(struct jail_run *run, const struct status *status, struct warder_error *err)
 {
 	struct pollfd init = { .fd = run->init_fd, .events = POLLIN };
 	const char *state = status_value(status, "State");
@@ -1120,15 +1140,15 @@ static int check_waiting(struct jail_run *run, const char *status, struct warder
 
 int readback_again(struct jail_run *run, struct warder_error *err)
 {
-	char status[STATUS_BYTES];
+	struct status status;
 
-	if (read_text(run->proc_fd, "status", status, sizeof(status)) < 0)
+	if (read_status(run->proc_fd, "status", &status) < 0)
 		return unreadable(run, "status", err);
-	if (check_waiting(run, status, err) < 0 || readback_limits(run, err) < 0 ||
+	if (check_waiting(run, &status, err) < 0 || readback_limits(run, err) < 0 ||
 	    check_membership(run, err) < 0 || check_rlimits(run, err) < 0 ||
-	    check_processors(run, status, err) < 0 || check_identity(run, status, err) < 0 ||
-	    check_filter(run, status, err) < 0 || check_speculation(run, status, err) < 0 ||
-	    check_privileges(run, status, err) < 0)
+	    check_processors(run, &status, err) < 0 || check_identity(run, &status, err) < 0 ||
+	    check_filter(run, &status, err) < 0 || check_speculation(run, &status, err) < 0 ||
+	    check_privileges(run, &status, err) < 0)
 		return -1;
 	fd_done(&run->proc_fd);
 	return 0;

@@ -53,14 +53,26 @@ static const char *read_value(const char *text, uint64_t *ret)
 	return end == text ? NULL : end;
 }
 
+/* What follows the title on its line; or NULL. */
+static const char *find_line(const char *text, const char *title)
+{
+	const size_t len = strlen(title);
+
+	while (text && strncmp(text, title, len) != 0) {
+		text = strchr(text, '\n');
+		text = text ? text + 1 : NULL;
+	}
+	return text ? text + len : NULL;
+}
+
 int rlimits_find(const char *text, const char *name, uint64_t *ret_soft, uint64_t *ret_hard)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(titles); i++) {
-		const char *at = strcmp(titles[i].name, name) == 0 ? strstr(text, titles[i].title) : NULL;
+		const char *at = strcmp(titles[i].name, name) == 0 ? find_line(text, titles[i].title) : NULL;
 
 		if (!at)
 			continue;
-		at = read_value(at + strlen(titles[i].title), ret_soft);
+		at = read_value(at, ret_soft);
 		return at && read_value(at, ret_hard) ? 0 : -1;
 	}
 	return -1;

@@ -48,25 +48,40 @@ char *mountinfo_read(int dir_fd, const char *path, char *buf, size_t size, size_
 	return NULL;
 }
 
+/* The piece up to the separator at `end`, or the end of *text, which keeps what follows. */
+static void split(struct mountinfo_text *text, const char *end, struct mountinfo_text *ret)
+{
+	const size_t len = (size_t)(end - text->at);
+	const bool more = len < text->len;
+
+	*ret = (struct mountinfo_text){ text->at, len };
+	text->at = more ? end + 1 : NULL;
+	text->len -= more ? len + 1 : len;
+}
+
 /* Cut the next piece off *text at `separator`; false when nothing is left. Empty pieces count. */
 static bool cut(struct mountinfo_text *text, char separator, struct mountinfo_text *ret)
 {
-	size_t len = 0;
+	const char *at = text->at, *end;
 
-	if (!text->at)
+	if (!at)
 		return false;
-	while (len < text->len && text->at[len] != separator)
-		len++; /* pieces are short: memchr would take longer to begin */
-	ret->at = text->at;
-	ret->len = len;
-	text->at = len < text->len ? text->at + len + 1 : NULL;
-	text->len -= len < text->len ? len + 1 : len;
+	end = at + text->len;
+	while (at < end && *at != separator)
+		at++; /* pieces are short: memchr would take longer to begin */
+	split(text, at, ret);
 	return true;
 }
 
 bool mountinfo_cut(struct mountinfo_text *text, struct mountinfo_text *ret_line)
 {
-	return text->len > 0 && cut(text, '\n', ret_line);
+	const char *end;
+
+	if (!text->len)
+		return false;
+	end = memchr(text->at, '\n', text->len);
+	split(text, end ? end : text->at + text->len, ret_line);
+	return true;
 }
 
 static bool begins(struct mountinfo_text field, const char *word)

@@ -149,10 +149,10 @@ static void write_vmstat(struct proc_text *text, const struct proc_facts *facts,
 /* The value of "name<blanks>: value" at a line's start, or NULL. */
 static const char *line_value(const char *line, const char *name)
 {
-	const size_t len = strlen(name);
+	const size_t len = *line == *name ? strlen(name) : 0;
 	const char *at = line + len;
 
-	if (strncmp(line, name, len) != 0)
+	if (!len || strncmp(line, name, len) != 0)
 		return NULL;
 	at += strspn(at, " \t");
 	return *at == ':' ? at + 1 + strspn(at + 1, " \t") : NULL;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/mountinfo.h"
 #include "jail/cgroup/clone.h"
 #include "jail/inside/sys.h"
 
@@ -139,14 +140,15 @@ static void consider(struct cgroup_mount *best, const struct cgroup_mount *mount
 
 static void read_mounts(struct survey *survey)
 {
-	FILE *file = fopen("/proc/self/mountinfo", "re");
+	char buf[8192];
+	size_t len = 0;
+	char *text = mountinfo_read(AT_FDCWD, "/proc/self/mountinfo", buf, sizeof(buf), &len);
+	struct mountinfo_text rest = { text, len };
+	struct mountinfo_text line;
 	struct cgroup_mount mount;
-	char *line = NULL;
-	size_t size = 0;
-	ssize_t len;
 
-	while (file && (len = getline(&line, &size, file)) >= 0) {
-		if (!cgroup_text_mount(line, (size_t)len, &mount) || !(mount.v2 || mount.controllers) ||
+	while (mountinfo_cut(&rest, &line)) {
+		if (!cgroup_text_mount(line.at, line.len, &mount) || !(mount.v2 || mount.controllers) ||
 		    !is_visible(&mount))
 			continue;
 		if (mount.v2)
@@ -155,9 +157,8 @@ static void read_mounts(struct survey *survey)
 			if (mount.controllers & bit(c))
 				consider(&survey->v1[c], &mount);
 	}
-	free(line);
-	if (file)
-		fclose(file);
+	if (text != buf)
+		free(text);
 }
 
 static unsigned read_controllers(const char *dir, const char *file)

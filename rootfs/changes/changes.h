@@ -7,8 +7,8 @@
  * changes_done(). What this text says is judged again where it is carried out. Host side, any thread.
  *
  * A change is of one path. Removed directories are listed with all that was in them; where a file has become a directory, or the
- * other way round, the path is removed and added. The time of a file's content is kept, a run of zeros is written as a hole. Not kept: extended attributes, times
- * of directories and links, sockets, pipes, and that two names are one file. A file whose content, mode and type are as before is not listed, whatever was done to it.
+ * other way round, the path is removed and added. Modification times are kept, a run of zeros is written as a hole. Not kept: extended attributes,
+ * sockets, pipes, and that two names are one file. A file whose content, mode and type are as before is not listed, whatever was done to it.
  */
 #ifndef WARDER_ROOTFS_CHANGES_CHANGES_H
 #define WARDER_ROOTFS_CHANGES_CHANGES_H
@@ -64,10 +64,21 @@ struct changes_item {
 	struct change_original was;
 };
 
+/* The modification time of a link or a directory that is new or in which something has changed. That of a file is the time of its saved
+ * content. */
+struct changes_time {
+	char *path; /* "." is the directory of the set */
+	int64_t modified_ns;
+	bool existed;   /* a directory that the host has, too */
+	int64_t was_ns; /* its time there when the run had ended */
+};
+
 struct changes {
 	char *directory;            /* of the host, absolute; what it is a set of changes to. Or NULL */
 	struct changes_item *items; /* in the order of their paths, a directory before what is in it */
 	size_t count;
+	struct changes_time *times; /* in the order of their paths */
+	size_t time_count;
 	uint64_t saved;  /* contents */
 	char fault[160]; /* "" or why it is not whole: then it cannot be committed */
 };
@@ -102,7 +113,8 @@ struct changes_selection {
 bool changes_selects(const struct changes_selection *selection, const struct changes_item *change);
 /* Carry out what is selected on the directory, each file by itself whole or not at all, and safe on the disk when it returns. Nothing
  * is done if one of them is not as it was when the run ended: CONFLICT naming it. Parents that are missing are made if they are
- * part of the set. What is new belongs to the directory's owner. *ret_done counts what was done, not what was so already. -1 with *err; what was done by then stays. */
+ * part of the set. What is new belongs to the directory's owner. A directory in which something was done gets its time of the set, unless it
+ * has changed on the host since, or the caller may not set it. *ret_done counts what was done, not what was so already. -1 with *err; what was done by then stays. */
 int changes_commit(const struct changes *changes, const struct changes_selection *selection, int directory_fd,
 		   int saved_fd, size_t *ret_done, struct warder_error *err);
 /* The name of a saved content, relative to the directory of the contents. */

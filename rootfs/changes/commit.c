@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "rootfs/path.h"
 #include "rootfs/changes/changes.h"
@@ -34,6 +35,7 @@ struct committing {
 	int directory_fd, saved_fd;
 	struct stat owner; /* of the directory: whose everything becomes */
 	uint64_t saved_inode;
+	enum { TIME_STAYS, TIME_MAY_BE_SET, TIME_IS_TO_BE_SET } * times; /* beside those of the set */
 	struct warder_error *err;
 };
 
@@ -230,6 +232,92 @@ static int check_all(const struct committing *c)
 	return 0;
 }
 
+/* ---- times ---- */
+
+static struct timespec time_of(int64_t ns)
+{
+	const int64_t rest = ns % 1000000000;
+
+	return (struct timespec){ .tv_sec = ns / 1000000000 - (rest < 0),
+				  .tv_nsec = rest < 0 ? rest + 1000000000 : rest };
+}
+
+/* The object with this path; a link itself, not its target. -1 with errno. */
+static int stat_path(const struct committing *c, const char *path, struct stat *ret)
+{
+	const char *name;
+	owned_fd int parent_fd = open_parent(c, path, &name);
+
+	return parent_fd < 0 ? -1 : fstatat(parent_fd, name, ret, AT_SYMLINK_NOFOLLOW);
+}
+
+/* Before anything is done: a directory that has changed on the host since the run keeps the time that the commit gives it. */
+static int look_at_times(struct committing *c)
+{
+	const struct changes *changes = c->changes;
+
+	c->times = calloc(changes->time_count + 1, sizeof(*c->times));
+	if (!c->times)
+		return error_no_memory(c->err, field);
+	for (size_t i = 0; i < changes->time_count; i++) {
+		const struct changes_time *time = &changes->times[i];
+		struct stat st;
+
+		if (!time->existed ||
+		    (stat_path(c, time->path, &st) == 0 && clock_nanoseconds(&st.st_mtim) == time->was_ns))
+			c->times[i] = TIME_MAY_BE_SET;
+	}
+	return 0;
+}
+
+static int by_time_path(const void *path, const void *time)
+{
+	return strcmp(path, ((const struct changes_time *)time)->path);
+}
+
+static void note_time(const struct committing *c, const char *path)
+{
+	const struct changes *changes = c->changes;
+	const struct changes_time *time =
+	    changes->time_count
+		? bsearch(path, changes->times, changes->time_count, sizeof(*time), by_time_path)
+		: NULL;
+
+	if (time && c->times[time - changes->times] == TIME_MAY_BE_SET)
+		c->times[time - changes->times] = TIME_IS_TO_BE_SET;
+}
+
+/* Something was done at this path. */
+static void note_times(const struct committing *c, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char parent[PATH_MAX];
+
+	snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+	note_time(c, path);
+	note_time(c, parent);
+}
+
+/* When everything is in its place. Of a directory that somebody else owns, the time is that of the commit. */
+static int set_times(const struct committing *c)
+{
+	for (size_t i = 0; i < c->changes->time_count; i++) {
+		const struct changes_time *time = &c->changes->times[i];
+		const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, time_of(time->modified_ns) };
+		const struct changes_item at = { .path = time->path };
+		const char *name;
+
+		if (c->times[i] != TIME_IS_TO_BE_SET)
+			continue;
+		owned_fd int parent_fd = open_parent(c, time->path, &name);
+
+		if (parent_fd < 0 || (utimensat(parent_fd, name, times, AT_SYMLINK_NOFOLLOW) != 0 &&
+				      !(errno == EPERM && time->existed)))
+			return failed(c, &at, WARDER_ERROR_UNAVAILABLE, "cannot get its time");
+	}
+	return 0;
+}
+
 /* ---- removing ---- */
 
 /* 0; 1: it was so already; -1 with *err. */
@@ -285,10 +373,12 @@ static int make_parents(const struct committing *c, const char *path)
 		if (parent_fd < 0)
 			return failed(c, &at, WARDER_ERROR_CONFLICT, "cannot be reached any more");
 		made = mkdirat(parent_fd, name, 0755);
-		if (made == 0)
+		if (made == 0) {
+			note_times(c, parent);
 			made = finish_object(c, parent_fd, name, 0755, false);
-		else if (errno == EEXIST)
+		} else if (errno == EEXIST) {
 			made = 0;
+		}
 		close(parent_fd);
 		if (made != 0)
 			return failed(c, &at, WARDER_ERROR_UNAVAILABLE, "cannot be made");
@@ -459,6 +549,8 @@ static int carry_out(const struct committing *c, size_t *ret_done)
 		made = remove_one(c, i);
 		if (made < 0)
 			return -1;
+		if (made == 0)
+			note_times(c, change->path);
 		*ret_done += made == 0;
 	}
 	for (size_t i = 0; i < changes->count; i++) {
@@ -470,9 +562,11 @@ static int carry_out(const struct committing *c, size_t *ret_done)
 		made = put_one(c, i);
 		if (made < 0)
 			return -1;
+		if (made == 0)
+			note_times(c, change->path);
 		*ret_done += made == 0;
 	}
-	return restrict_directories(c);
+	return set_times(c) != 0 ? -1 : restrict_directories(c);
 }
 
 int changes_commit(const struct changes *changes, const struct changes_selection *selection, int directory_fd,
@@ -485,11 +579,14 @@ int changes_commit(const struct changes *changes, const struct changes_selection
 				.err = err };
 
 	struct stat saved;
+	int done;
 
 	*ret_done = 0;
 	if (fstat(directory_fd, &c.owner) != 0 || fstat(saved_fd, &saved) != 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno,
 				       "the directory cannot be looked at");
 	c.saved_inode = saved.st_ino;
-	return check_all(&c) != 0 ? -1 : carry_out(&c, ret_done);
+	done = check_all(&c) != 0 || look_at_times(&c) != 0 ? -1 : carry_out(&c, ret_done);
+	free(c.times);
+	return done;
 }

@@ -100,6 +100,26 @@ static void write_change(struct json_writer *w, const struct changes_item *chang
 	json_end_object(w);
 }
 
+static void write_times(const struct changes *changes, struct json_writer *w)
+{
+	json_key(w, "times");
+	json_begin_array(w);
+	for (size_t i = 0; i < changes->time_count; i++) {
+		const struct changes_time *time = &changes->times[i];
+
+		json_begin_object(w);
+		write_bytes(w, "path", "pathHex", time->path);
+		json_key(w, "modifiedNs");
+		json_int(w, time->modified_ns);
+		if (time->existed) {
+			json_key(w, "wasNs");
+			json_int(w, time->was_ns);
+		}
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
 static void write_changes(const struct changes *changes, struct json_writer *w, bool whole)
 {
 	json_begin_array(w);
@@ -123,6 +143,7 @@ char *changes_encode(const struct changes *changes)
 	json_key_string(&w, "fault", changes->fault[0] ? changes->fault : NULL);
 	json_key(&w, "changes");
 	write_changes(changes, &w, true);
+	write_times(changes, &w);
 	json_end_object(&w);
 	return json_take(&w);
 }
@@ -320,10 +341,49 @@ static int read_list(const struct decoding *d, const struct json_value *list, st
 	return 0;
 }
 
+static int read_time(const struct decoding *d, const struct json_value *object, struct changes_time *ret)
+{
+	ret->path = read_bytes(d, object, "path", "pathHex");
+	if (!ret->path)
+		return -1;
+	if (strcmp(ret->path, ".") != 0 && !is_plain(ret->path))
+		return refuse(d, object, "has a path that is none within a directory");
+	ret->existed = json_member(object, "wasNs") != NULL;
+	if (ret->existed && read_ns(d, object, "wasNs", &ret->was_ns) != 0)
+		return -1;
+	return read_ns(d, object, "modifiedNs", &ret->modified_ns);
+}
+
+/* A set of an older version has none. */
+static int read_times(const struct decoding *d, const struct json_value *list, struct changes *ret)
+{
+	size_t count = 0;
+
+	if (list->type != JSON_ARRAY)
+		return refuse(d, list, "is not a list");
+	for (const struct json_value *each = list->child; each; each = each->next)
+		count++;
+	ret->times = calloc(count + 1, sizeof(*ret->times));
+	if (!ret->times)
+		return error_no_memory(d->err, field);
+	for (const struct json_value *each = list->child; each; each = each->next) {
+		struct changes_time *time = &ret->times[ret->time_count++];
+
+		if (each->type != JSON_OBJECT)
+			return refuse(d, each, "is not an object");
+		if (read_time(d, each, time) != 0)
+			return -1;
+		if (ret->time_count > 1 && strcmp(time[-1].path, time->path) >= 0)
+			return refuse(d, each, "is not in order");
+	}
+	return 0;
+}
+
 static int decode(const struct decoding *d, const struct json_value *root, struct changes *ret)
 {
 	const struct json_value *version = json_member(root, "version");
 	const struct json_value *list = json_member(root, "changes");
+	const struct json_value *times = json_member(root, "times");
 	const struct json_value *fault = json_member(root, "fault");
 
 	if (root->type != JSON_OBJECT || !version || !version->is_uint || version->uint != VERSION || !list ||
@@ -336,7 +396,9 @@ static int decode(const struct decoding *d, const struct json_value *root, struc
 		return refuse(d, root, "has a directory that is not absolute");
 	if (fault && fault->type == JSON_STRING)
 		snprintf(ret->fault, sizeof(ret->fault), "%s", fault->string);
-	return read_list(d, list, ret);
+	if (read_list(d, list, ret) != 0)
+		return -1;
+	return times ? read_times(d, times, ret) : 0;
 }
 
 int changes_decode(const char *text, size_t len, const char *origin, struct changes *ret,
@@ -344,7 +406,7 @@ int changes_decode(const char *text, size_t len, const char *origin, struct chan
 {
 	const struct json_limits limits = { .max_bytes = CHANGES_TEXT_BYTES,
 					    .max_depth = 6,
-					    .max_values = CHANGES_MAX * 24 };
+					    .max_values = CHANGES_MAX * 32 };
 	const struct decoding d = { .origin = origin, .err = err };
 	struct json_value *root;
 	int decoded;

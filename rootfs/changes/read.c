@@ -30,7 +30,7 @@
 struct reading {
 	const struct changes_source *source;
 	struct changes *changes;
-	size_t room;
+	size_t room, time_room;
 	char path[PATH_MAX]; /* of the directory at hand, "" or "a/b" */
 	unsigned char buffer[BUFFER_BYTES], other[BUFFER_BYTES];
 };
@@ -102,6 +102,33 @@ static struct changes_item *add(struct reading *reading, const struct pair *pair
 	}
 	changes->items[changes->count] = change;
 	return &changes->items[changes->count++];
+}
+
+/* `lower` is the directory that the host has there, or NULL. One that changed there while the run went on has no time that is true. */
+static bool add_time(struct reading *reading, const char *path, const struct stat *upper,
+		     const struct stat *lower)
+{
+	struct changes *changes = reading->changes;
+	struct changes_time time = { .modified_ns = clock_nanoseconds(&upper->st_mtim), .existed = lower };
+
+	if (lower && clock_nanoseconds(&lower->st_ctim) >= reading->source->started_ns)
+		return true;
+	if (lower)
+		time.was_ns = clock_nanoseconds(&lower->st_mtim);
+	if (changes->time_count == reading->time_room) {
+		size_t room = reading->time_room ? reading->time_room * 2 : 64;
+		struct changes_time *times = reallocarray(changes->times, room, sizeof(*times));
+
+		if (!times)
+			return fault(reading, "", "no memory");
+		changes->times = times;
+		reading->time_room = room;
+	}
+	time.path = strdup(path);
+	if (!time.path)
+		return fault(reading, "", "no memory");
+	changes->times[changes->time_count++] = time;
+	return true;
 }
 
 /* ---- directories ---- */
@@ -343,12 +370,14 @@ static bool read_symlink(struct reading *reading, const struct pair *pair)
 	if (!change)
 		return false;
 	change->target = strdup(text);
-	return change->target || fault(reading, pair->name, "no memory");
+	return change->target ? add_time(reading, change->path, &pair->upper, NULL)
+			      : fault(reading, pair->name, "no memory");
 }
 
 /* ---- one name ---- */
 
-static bool read_below(struct reading *reading, int upper_dir, int lower_dir, bool opaque, int depth);
+static bool read_below(struct reading *reading, int upper_dir, int lower_dir, bool opaque, int depth,
+		       bool *ret_changed);
 
 /* below_opaque: the directory above is another one in the place of the host's, and so is each in it; only the first is marked. */
 static bool read_directory(struct reading *reading, struct pair *pair, bool merged, bool below_opaque,
@@ -359,22 +388,26 @@ static bool read_directory(struct reading *reading, struct pair *pair, bool merg
 	const bool opaque =
 	    below_opaque || (upper_fd >= 0 && layers_is_opaque(upper_fd, reading->source->user_xattrs));
 	const bool other_mode = merged && (pair->upper.st_mode & 07777) != (pair->lower.st_mode & 07777);
+	const bool listed = !merged || opaque || other_mode;
 	struct changes_item *change;
 	size_t len;
-	bool good;
+	bool good, changed;
 
 	if (depth == CHANGES_DEPTH_MAX)
 		return fault(reading, pair->name, "the directory lies too deep");
 	if (upper_fd < 0 || (merged && lower_fd < 0))
 		return fault(reading, pair->name, "the directory cannot be read");
-	if (!merged || opaque || other_mode) {
+	if (listed) {
 		change = add(reading, pair, merged ? CHANGE_CHANGED : CHANGE_ADDED, &pair->upper);
 		if (!change)
 			return false;
 		change->replaced = merged && opaque;
 		change->attributes = has_attributes(upper_fd);
 	}
-	good = push(reading, pair->name, &len) && read_below(reading, upper_fd, lower_fd, opaque, depth + 1);
+	good = push(reading, pair->name, &len) &&
+	       read_below(reading, upper_fd, lower_fd, opaque, depth + 1, &changed) &&
+	       (!(listed || changed) ||
+		add_time(reading, reading->path, &pair->upper, merged ? &pair->lower : NULL));
 	reading->path[len] = '\0';
 	return good;
 }
@@ -403,20 +436,34 @@ static bool read_pair(struct reading *reading, struct pair *pair, bool opaque, i
 	return add(reading, pair, pair->has_lower ? CHANGE_CHANGED : CHANGE_ADDED, &pair->upper);
 }
 
-/* lower_dir -1: there is nothing on the host's side. */
-static bool read_below(struct reading *reading, int upper_dir, int lower_dir, bool opaque, int depth)
+/* Whether one of the changes from `first` on is to an entry of the directory at hand, not to one further below. */
+static bool is_entry_changed(const struct reading *reading, size_t first)
+{
+	const size_t len = strlen(reading->path);
+
+	return first < reading->changes->count &&
+	       !strchr(reading->changes->items[first].path + len + (len > 0), '/');
+}
+
+/* lower_dir -1: there is nothing on the host's side. *ret_changed: an entry of the directory is listed. */
+static bool read_below(struct reading *reading, int upper_dir, int lower_dir, bool opaque, int depth,
+		       bool *ret_changed)
 {
 	owned_names struct names names = { 0 };
 	bool good = list_names(reading, upper_dir, &names);
 
+	*ret_changed = false;
+
 	for (size_t i = 0; i < names.count && good; i++) {
 		struct pair pair = { .name = names.items[i], .upper_dir = upper_dir, .lower_dir = lower_dir };
+		const size_t first = reading->changes->count;
 
 		if (fstatat(upper_dir, pair.name, &pair.upper, AT_SYMLINK_NOFOLLOW) != 0)
 			return fault(reading, pair.name, "cannot be looked at");
 		pair.has_lower =
 		    lower_dir >= 0 && fstatat(lower_dir, pair.name, &pair.lower, AT_SYMLINK_NOFOLLOW) == 0;
 		good = read_pair(reading, &pair, opaque, depth);
+		*ret_changed |= is_entry_changed(reading, first);
 	}
 	if (good && opaque && lower_dir >= 0)
 		good = remove_below(reading, lower_dir, &names, depth);
@@ -432,6 +479,24 @@ static int by_path(const void *a, const void *b)
 	return order ? order : (int)(y->kind == CHANGE_REMOVED) - (int)(x->kind == CHANGE_REMOVED);
 }
 
+static int by_time_path(const void *a, const void *b)
+{
+	return strcmp(((const struct changes_time *)a)->path, ((const struct changes_time *)b)->path);
+}
+
+/* The directory itself is no change, but it has a time. */
+static void read_top(struct reading *reading, int upper_fd)
+{
+	const struct changes_source *source = reading->source;
+	const bool opaque = layers_is_opaque(upper_fd, source->user_xattrs);
+	struct stat upper, lower;
+	bool changed;
+
+	if (read_below(reading, upper_fd, source->lower_fd, opaque, 0, &changed) && changed &&
+	    fstat(upper_fd, &upper) == 0 && fstat(source->lower_fd, &lower) == 0)
+		add_time(reading, ".", &upper, &lower);
+}
+
 void changes_read(const struct changes_source *source, struct changes *ret)
 {
 	struct reading *reading = malloc(sizeof(*reading));
@@ -445,12 +510,13 @@ void changes_read(const struct changes_source *source, struct changes *ret)
 	}
 	reading->source = source;
 	reading->changes = ret;
-	reading->room = 0;
+	reading->room = reading->time_room = 0;
 	reading->path[0] = '\0';
-	read_below(reading, upper_fd, source->lower_fd,
-		   layers_is_opaque(upper_fd, reading->source->user_xattrs), 0);
+	read_top(reading, upper_fd);
 	if (ret->count)
 		qsort(ret->items, ret->count, sizeof(ret->items[0]), by_path);
+	if (ret->time_count)
+		qsort(ret->times, ret->time_count, sizeof(ret->times[0]), by_time_path);
 	free(reading);
 }
 
@@ -460,7 +526,10 @@ void changes_done(struct changes *changes)
 		free(changes->items[i].path);
 		free(changes->items[i].target);
 	}
+	for (size_t i = 0; i < changes->time_count; i++)
+		free(changes->times[i].path);
 	free(changes->items);
+	free(changes->times);
 	free(changes->directory);
 	*changes = (struct changes){ 0 };
 }

@@ -40,6 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(strcmp(again.items[i].path, changes.items[i].path) == 0 &&
 		     again.items[i].kind == changes.items[i].kind &&
 		     again.items[i].saved == changes.items[i].saved);
+	must(again.time_count == changes.time_count);
 	free(text);
 	changes_done(&changes);
 	changes_done(&again);

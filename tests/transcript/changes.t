@@ -281,3 +281,39 @@ $ sh jail --workspace w:overlay --changes set -- sh -c 'echo more >> a; touch -d
 ! warder: 1 sockets, pipes or devices are not kept
 ! warder: 2 hard-linked names are now files of their own
 ! warder: 1 sockets, pipes or devices are not kept
+
+= a commit keeps the times of directories and links, except of a directory that has changed on the host since
++ mkdir -p w/old/deep w/host w/still; touch w/old/deep/f w/host/f w/old/r; touch -d 2000-01-01T00:00:00Z w/still; sleep 0.1
++ cat > jail <<'END'
++ exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
++ END
++ cat > write <<'END'
++ mkdir -p new/in; echo x > new/in/x; mkdir -m 500 shut; ln -s a link; echo y > old/deep/g; rm old/r; echo z > host/z
++ touch -h -d 2001-02-03T04:05:06Z link; touch -d 2002-02-03T04:05:06.5Z new/in; touch -d 2003-02-03T04:05:06Z new shut
++ touch -d 1960-02-03T04:05:06.25Z old/deep; touch -d 2005-02-03T04:05:06Z old; touch -d 2006-02-03T04:05:06Z host .
++ END
+$ sh jail --workspace w:overlay --changes set -- sh -c "$(cat write)"; touch w/host/since; warder changes commit set; cd w; TZ=UTC stat -c '%n %y' . link new new/in old old/deep shut still; [ "$(stat -c %Y host)" -gt "$(date -d 2020-01-01 +%s)" ] && echo the time of the commit; cd ..
+> touch w/new/more && warder changes commit set && [ "$(stat -c %Y w/new)" -gt "$(date -d 2020-01-01 +%s)" ] && echo a commit with nothing to do changes no time; chmod 700 w/shut
+|~ ^8 changes made
+| . 2006-02-03 04:05:06.000000000 +0000
+| link 2001-02-03 04:05:06.000000000 +0000
+| new 2003-02-03 04:05:06.000000000 +0000
+| new/in 2002-02-03 04:05:06.500000000 +0000
+| old 2005-02-03 04:05:06.000000000 +0000
+| old/deep 1960-02-03 04:05:06.250000000 +0000
+| shut 2003-02-03 04:05:06.000000000 +0000
+| still 2000-01-01 00:00:00.000000000 +0000
+| the time of the commit
+|~ ^0 changes made
+| a commit with nothing to do changes no time
+
+= a commit of one path sets the times of the directories that it makes
++ mkdir w; sleep 0.1
++ cat > jail <<'END'
++ exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
++ END
+$ sh jail --workspace w:overlay --changes set -- sh -c 'mkdir -p a/b; echo x > a/b/c; echo y > a/y; touch -d 2001-02-03T04:05:06Z a/b a .'; warder changes commit set a/b/c; cd w; TZ=UTC stat -c '%n %y' . a a/b
+|~ ^1 change made
+| . 2001-02-03 04:05:06.000000000 +0000
+| a 2001-02-03 04:05:06.000000000 +0000
+| a/b 2001-02-03 04:05:06.000000000 +0000

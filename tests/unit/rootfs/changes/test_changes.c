@@ -27,7 +27,8 @@ Test(changes, a_record_and_back, .timeout = 20)
 		 "{\"path\":\"d\",\"change\":\"added\",\"type\":\"symlink\",\"mode\":\"0777\",\"target\":\"?"
 		 "\",\"targetHex\":\"ff2f\"},"
 		 "{\"path\":\"\\ufffd\",\"pathHex\":\"fe\",\"change\":\"added\",\"type\":\"other\",\"mode\":"
-		 "\"0600\"}]}";
+		 "\"0600\"}],\"times\":[{\"path\":\".\",\"modifiedNs\":-7,\"wasNs\":0},{\"path\":\"?\","
+		 "\"pathHex\":\"fe\",\"modifiedNs\":9}]}";
 	struct changes first = { 0 }, second = { 0 };
 	struct warder_error err = { 0 };
 	char *again;
@@ -43,6 +44,11 @@ Test(changes, a_record_and_back, .timeout = 20)
 	cr_expect(second.count == 4 && strcmp(second.items[2].target, "\xff/") == 0 &&
 		  strcmp(second.items[0].sha256, DIGEST) == 0 && second.items[0].linked &&
 		  second.items[0].was.inode == 7);
+	cr_assert_eq(second.time_count, 2);
+	cr_expect(strcmp(second.times[0].path, ".") == 0 && second.times[0].modified_ns == -7 &&
+		  second.times[0].existed && second.times[0].was_ns == 0);
+	cr_expect(strcmp(second.times[1].path, "\xfe") == 0 && second.times[1].modified_ns == 9 &&
+		  !second.times[1].existed);
 	free(again);
 	changes_done(&first);
 	changes_done(&second);
@@ -107,6 +113,32 @@ Test(changes, what_is_no_record, .timeout = 20)
 		cr_expect(decode(text, &changes, &err) == -1, "%s", rows[i].label);
 		cr_expect(strstr(err.text, rows[i].said) || strstr(rows[i].said, "modifiedNs"), "%s: %s",
 			  rows[i].label, err.text);
+		changes_done(&changes);
+	}
+}
+
+Test(changes, times_that_are_none, .timeout = 20)
+{
+	static const struct {
+		const char *times, *said;
+	} rows[] = {
+		{ "{}", "is not a list" },
+		{ "[1]", "is not an object" },
+		{ "[{\"modifiedNs\":1}]", "no string" },
+		{ "[{\"path\":\"a\"}]", "no number" },
+		{ "[{\"path\":\"../a\",\"modifiedNs\":1}]", "within a directory" },
+		{ "[{\"path\":\"a\",\"modifiedNs\":1,\"wasNs\":\"x\"}]", "no number" },
+		{ "[{\"path\":\"a\",\"modifiedNs\":1},{\"path\":\"a\",\"modifiedNs\":1}]", "in order" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		struct changes changes = { 0 };
+		struct warder_error err = { 0 };
+		char text[1024];
+
+		snprintf(text, sizeof(text), HEAD "],\"times\":%s}", rows[i].times);
+		cr_expect(decode(text, &changes, &err) == -1, "%s", rows[i].times);
+		cr_expect(strstr(err.text, rows[i].said), "%s: %s", rows[i].times, err.text);
 		changes_done(&changes);
 	}
 }

@@ -36,8 +36,8 @@
 #include "runtime/code/advice.h"
 #include "runtime/code/code.h"
 #include "runtime/code/detect/detect.h"
-#include "runtime/code/detect/lexer.h"
 #include "runtime/code/detect/wasm.h"
+#include "runtime/code/go_source.h"
 #include "runtime/code/java_source.h"
 #include "runtime/code/program.h"
 #include "runtime/code/rust_source.h"
@@ -363,38 +363,22 @@ static int advise(struct building *b)
 			   b->err);
 }
 
-/* Go's package clause is the first thing that is no comment. */
-static int has_package(struct building *b)
-{
-	struct tokens tokens = { 0 };
-	bool found;
-
-	if (lexer_read(lexer_rules("go"), b->code->source, b->code->source_len, 1, &tokens, b->err) != 0)
-		return -1;
-	found = tokens.count && token_is(&tokens.items[0], "package");
-	tokens_done(&tokens);
-	return found;
-}
-
-/* Go without a package clause is the body of main. The directive keeps the compiler's lines those of the source. */
 static int add_source(struct building *b)
 {
 	const struct warder_code *code = b->code;
 	const char *name = b->program->file;
-	const int whole = strcmp(b->program->language->name, "go") == 0 ? has_package(b) : 1;
 	char *text = NULL;
-	int len, status;
+	size_t len;
+	int added = strcmp(b->program->language->name, "go") == 0
+			? go_source_complete(name, code->source, code->source_len, &text, &len, b->err)
+			: 0;
 
-	if (whole)
-		return whole < 0 ? -1 : add_file(b, PROGRAM_BOX, name, code->source, code->source_len, 0);
-	len = asprintf(
-	    &text, "package main; import \"fmt\"; var _ = fmt.Print; func main() {\n//line %s:1:1\n%.*s\n}\n",
-	    name, (int)code->source_len, code->source);
-	if (len < 0)
-		return error_no_memory(b->err, NULL);
-	status = add_file(b, PROGRAM_BOX, name, text, (size_t)len, 0);
+	if (added < 0)
+		return -1;
+	added = added ? add_file(b, PROGRAM_BOX, name, text, len, 0)
+		      : add_file(b, PROGRAM_BOX, name, code->source, code->source_len, 0);
 	free(text);
-	return status;
+	return added;
 }
 
 static int take_files(struct building *b)

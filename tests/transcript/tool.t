@@ -226,6 +226,28 @@ $ printf '%s\n' '{"language": "go", "code": "x := 6 * 7\nfmt.Println(x)"}' '{"la
 |~ ^compileFailed .* undefined: y 3 3 .*y\)
 |~ ^success .* - - - -$
 
+= Go without a package clause keeps its imports, may have a main of its own, and is refused for a named function without one
+needs go
++ cat > requests <<'END'
++ {"language": "go", "code": "// what\nimport \"os\"\n\nos.Stdout.WriteString(\"a\\n\")\nfmt.Println(1)"}
++ {"language": "go", "code": "import (\n\t\"fmt\"\n\tstr \"strings\"\n)\n\nfmt.Println(str.ToUpper(\"b\"))"}
++ {"language": "go", "code": "import \"os\"; import \"sort\"; s := []int{2, 1}; sort.Ints(s); fmt.Println(s, os.Args)\n\n  y()"}
++ {"language": "go", "code": "import \"os\"; z()\nfmt.Println(os.Args)"}
++ {"language": "go", "code": "import \"os\"\n\nfunc one() int { return len(os.Args) }\n\nfunc main() { fmt.Println(one()) }"}
++ {"language": "go", "code": "func one() int { return 1 }\nfunc main() { z() }"}
++ {"language": "go", "code": "one := func() int { return 1 }\nfmt.Println(one())"}
++ {"language": "go", "code": "import \"fmt\"\n\nfunc one() int { return 1 }\nfmt.Println(one())"}
++ END
+$ warder tool --stream 2>stats < requests | python3 $TOP/tests/lib/results.py status stdout.text error.message diagnostics.0.message diagnostics.0.spans.0.lineStart diagnostics.0.spans.0.columnStart
+| success "a\n1\n" - - - -
+| success "B\n" - - - -
+|~ ^compileFailed .* undefined: y 3 3$
+|~ ^compileFailed .* undefined: z 1 14$
+| success "1\n" - - - -
+|~ ^compileFailed .* undefined: z 2 15$
+| success "1\n" - - - -
+| rejected - line 3: the function one stands in Go without a package clause, which is the body of main; put the statements into func main() { ... } - - -
+
 = a preset with a workspace that has no directory works without one
 $ echo '{"language": "python", "code": "open(\"a\", \"w\").write(\"x\"); print(1)"}' | warder tool --preset agent | python3 $TOP/tests/lib/results.py status stdout.text artifacts.0.name
 | success "1\n" a

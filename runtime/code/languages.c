@@ -632,8 +632,9 @@ int language_resolve(const struct languages *languages, const char *name, const 
 		return languages_refuse(languages, name, err);
 	return error_set(err, WARDER_ERROR_UNSUPPORTED_LANGUAGE, "language",
 			 "the language %s is not available: there is no %.180s in the view of %s; "
-			 "install it there",
+			 "install %s there",
 			 languages_canonical(languages, name), missing,
 			 policy->filesystem.view == POLICY_VIEW_HOST ? "this host (/usr)"
-								     : policy->filesystem.view_source);
+								     : policy->filesystem.view_source,
+			 strstr(missing, "node") ? "Debian's package nodejs" : "it");
 }

@@ -193,7 +193,7 @@ $ warder code --backend wasm --net loopback trap.wasm; warder code --backend was
 needs limits
 + mkdir -p root/bin; printf '\0asm\1\0\0\0\1\4\1\140\0\0\3\2\1\0\5\3\1\0\1\7\23\2\6memory\2\0\6_start\0\0\12\5\1\3\0\0\13' > trap.wasm
 $ warder code --backend wasm --view directory:root --json trap.wasm | python3 $TOP/tests/lib/results.py status error.kind error.message
-|~ ^rejected unavailable the backend wasm: the language wasm is not available: there is no node, nor wasmtime in
+|~ ^rejected unavailable the backend wasm: the language wasm is not available: there is no node, nor wasmtime in the view of .*; install Debian's package nodejs there$
 
 = a request chooses among the backends of the operator
 needs limits bash
@@ -222,6 +222,33 @@ $ WARDER_BACKEND=nope warder run -- true; WARDER_BACKEND=local warder run --pref
 !~ ^warder: WARDER_BACKEND: there is no backend "nope"; known: 
 !~ ^warder: .*isolates nothing and is disabled
 !~ ^warder: .*isolates nothing and is disabled
+? 0
+
+= the variable is the default of code, tool, judge and the start of a session, too
+needs limits bash
+$ export WARDER_BACKEND=process; echo true | warder code --language bash -; echo '{"language": "bash", "code": "true"}' | warder tool | python3 $TOP/tests/lib/results.py status error.message; echo '{"language": "bash", "code": "true", "cases": [{"expected": ""}]}' | warder judge --json | python3 $TOP/tests/lib/results.py status error.message; WARDER_BACKEND=nope warder session start never
+|~ ^rejected .*isolates nothing and is disabled
+|~ ^rejected .*isolates nothing and is disabled
+!~ ^warder: .*isolates nothing and is disabled
+!~ ^warder: WARDER_BACKEND: there is no backend "nope"; known: 
+? 125
+
+= an absent engine: the refusal names the package to install
+needs user unshare
++ cat > in.sh <<'END'
++ for program in crun runc podman dockerd node nodejs wasmtime; do
++     for file in $(bash -c "type -ap $program" | xargs -r realpath | sort -u); do mount --bind /dev/null "$file" || exit; done
++ done
++ for backend in crun runc podman docker runsc; do warder run --backend $backend -- true; done
++ warder explain strict --backend podman | grep -c "install Debian's package podman"
++ END
+$ unshare -m --propagation private sh in.sh
+|~ ^[1-9]
+!~ ^warder: there is no crun in /usr/bin, /usr/sbin, ...; install Debian's package crun, or use local$
+!~ ^warder: there is no runc in /usr/bin, /usr/sbin, ...; install Debian's package runc, or use local$
+!~ ^warder: podman is driven with podman, and there is none in /usr/bin, /usr/sbin, ...; install Debian's package podman, or use local$
+!~ ^warder: docker is driven with crun, and there is none in /usr/bin, /usr/sbin, ...; install Debian's package crun, or use local$
+!~ ^warder: .*runsc
 ? 0
 
 = for a model: the granted limits, and where code finds its input

@@ -142,6 +142,29 @@ $ warder policy ceiling --ceiling ceiling.json | grep -E '^(ceiling|limits.memor
 | False 128MiB [('limits.wallTime', '30s', '20s'), ('limits.memory', '512MiB', '128MiB')]
 ? 125
 
+= the ceiling of the host holds without a flag
+needs user unshare limits
++ mkdir -p etc/warder && echo '{"version": 1, "languages": ["command", "bash"], "limits": {"wallTime": "5s", "memory": "128MiB"}}' > etc/warder/ceiling.json
++ cat > in.sh <<'END'
++ mount -t overlay -o lowerdir="$PWD/etc:/etc" none /etc || exit
++ warder policy ceiling | grep -E '^(ceiling|languages|limits.memory)'
++ warder policy ceiling --for strict | grep '^lowered'
++ warder run -- echo ran; echo $?
++ warder run --set languages=command --timeout 3s --memory 64MiB -- echo ran
++ END
+$ unshare -m --propagation private sh in.sh
+| ceiling: /etc/warder/ceiling.json
+| languages                 command bash
+| limits.memory             128MiB
+| lowered  languages: "any" is more than the languages (command, bash) that the operator grants; name languages
+| lowered  limits.wallTime: 30s is more than the operator grants; at most 5s
+| lowered  limits.memory: 512MiB is more than the operator grants; at most 128MiB
+| 125
+| ran
+! warder: languages: "any" is more than the languages (command, bash) that the operator grants; name languages
+! warder: limits.wallTime: 30s is more than the operator grants; at most 5s
+! warder: limits.memory: 512MiB is more than the operator grants; at most 128MiB
+
 = a path that only a symbolic link leads beyond the ceiling, before a run and in its refusal
 needs limits
 + mkdir -p open secret; ln -s ../secret open/link; ln -s ../secret/x open/other; echo x > secret/x

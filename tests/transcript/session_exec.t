@@ -32,7 +32,7 @@ $ sh s start; printf 'one\ntwo\n' | (sh s exec -- sh -c 'read x; echo got $x'; c
 
 = signals to the caller reach the program, which may end by itself, or is killed after the grace
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start; for how in 'trap "echo heard; exit 5" TERM' 'trap "" TERM'; do rm -f out; sh s exec --grace 500ms -- sh -c "$how; echo begun; while :; do sleep 0.05; done" > out 2> /dev/null & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; kill $pid; wait $pid; echo $?; cat out; done; sh s stop
+$ sh s start; for how in '20s trap "echo heard; exit 5" TERM' '500ms trap "" TERM'; do rm -f out; sh s exec --grace ${how%% *} -- sh -c "${how#* }; echo begun; while :; do sleep 0.05; done" > out 2> /dev/null & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; kill $pid; wait $pid; echo $?; cat out; done; sh s stop
 | 5
 | begun
 | heard

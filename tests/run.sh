@@ -5,7 +5,7 @@
 # `check` is what every change must pass, in 20 to 30 minutes on two processors. `deep` is all of it and what takes longer: the static
 # analyzers, and the suites that repeat in a guest kernel, or as an ordinary user, what another suite of `check` covers.
 #
-# Suites run side by side, the longest first, twice as many as there are processors, because most of them wait for much of their time.
+# Suites run side by side, the longest first, twice as many as there are processors and one more, because most of them wait for much of their time.
 # WARDER_TEST_LANES: how many side by side; 1 is one after the other. Each suite prints a line when it starts and when it ends.
 #
 # Every suite speaks TAP on its standard output. In the strict environments (root, soak, asan, tsan, uml, and vmSERIES: Debian's kernel
@@ -21,7 +21,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 here=tests/lib
 results=build/check
 jobs=$(nproc)
-lanes=${WARDER_TEST_LANES:-$((2 * jobs))}
+lanes=${WARDER_TEST_LANES:-$((2 * jobs + 1))}
 # Suites share processors, so they are as much slower as WARDER_TEST_SLOW tells them.
 slow=${WARDER_TEST_SLOW:-$(((lanes + jobs - 1) / jobs))}
 export WARDER_TEST_SLOW=$slow

@@ -104,7 +104,8 @@ WARDER_API char *warder_policy_json(const struct warder_policy *policy);
  * refuses one that asks for too much. *ret is a JSON object in UTF-8 with a final NUL, which the caller frees with
  * free():
  *   granted  true: the ceiling grants the whole policy; null without a policy
- *   most     the ceiling as a policy document; null if there is no ceiling (everything is granted)
+ *   most     the ceiling as a policy document; null if there is no ceiling. Then every field is "granted", although
+ *            warder_prepare() refuses network.mode "learn" and rows with `inject` (REJECTED)
  *   fields   an object {field, grant, asked, most, violations} for each field, in the order in which a refusal lists them
  * `grant` is "granted", "lowered" (refused as it stands, though a narrower value would be granted) or "refused" (the
  * ceiling grants no value of this field). `asked` and `most` are values with the units of a document ("256MiB",
@@ -415,8 +416,8 @@ WARDER_API int warder_session_restart(const char *name, const char *program, str
 /* warder_session_pause() freezes all processes of a session; warder_session_resume() lets them continue. While a
  * session is paused, wall times and the idle time stand still, its lifetime goes on, and nothing can be started in
  * it. -1: NOT_FOUND, UNAVAILABLE (the host has no cgroup.freeze), CONFLICT. Pause gives CONFLICT if the session is
- * paused already, or contains a run of warder_launch(), whose wall time cannot stand still. Resume gives it if the
- * session is not paused. */
+ * paused already, or contains a run of warder_launch(), whose wall time cannot stand still. Resume gives CONFLICT if
+ * the session is not paused. */
 WARDER_API int warder_session_pause(const char *name, struct warder_error *err);
 WARDER_API int warder_session_resume(const char *name, struct warder_error *err);
 /* Add `us` microseconds to the lifetime of a session. -1: NOT_FOUND; INVALID_REQUEST: the lifetime would be longer

@@ -68,6 +68,7 @@ struct peer {
 	struct peer *next, *previous;
 	int fd;               /* the library's */
 	uint64_t deadline_us; /* for what it sends now; UINT64_MAX: a request is being served */
+	bool has_nul;         /* in the path or the query of the request that was read last, decoded */
 };
 
 struct server {
@@ -715,6 +716,32 @@ static void drop_slow(struct server *server)
 			shutdown(peer->fd, SHUT_RDWR);
 }
 
+/* A text with a NUL ends there for whoever reads it later, and would name something else than the client wrote. */
+static size_t unescape(void *of, struct MHD_Connection *connection, char *text)
+{
+	struct peer *peer = peer_of(connection);
+	const size_t len = MHD_http_unescape(text);
+
+	if (peer && strlen(text) != len)
+		peer->has_nul = true;
+	return len;
+}
+
+/* False: the exchange was answered. */
+static bool check_path(struct exchange *x)
+{
+	struct peer *peer = peer_of(x->http->connection);
+	bool good = peer && !peer->has_nul;
+
+	if (peer)
+		peer->has_nul = false;
+	for (const char *at = x->path; *at; at++)
+		good = good && (unsigned char)*at >= ' ' && *at != 0x7f;
+	if (!good)
+		exchange_fail(x, 400, "the path has a control character, or the path or the query has a NUL");
+	return good;
+}
+
 /* ---- bodies ---- */
 
 static void release_body(struct exchange_http *http)
@@ -779,7 +806,7 @@ static void find_route(struct exchange_http *http)
 	struct exchange *x = &http->x;
 	bool allowed;
 
-	if (!check_header(x) || !check_host(x))
+	if (!check_path(x) || !check_header(x) || !check_host(x))
 		return;
 	x->route = route_find(x->method, x->path, x->args, &allowed);
 	if (!x->route) {
@@ -977,9 +1004,9 @@ static struct MHD_Daemon *start_daemon(struct server *server, int listen_fd)
 				MHD_OPTION_CONNECTION_LIMIT, (unsigned int)limits->connections,
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)limits->header_bytes + OWN_BYTES,
 				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)IDLE_S,
-				MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
-				MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_ARRAY,
-				front->certificate ? tls : none, MHD_OPTION_END);
+				MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_NOTIFY_CONNECTION,
+				on_connection, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
+				MHD_OPTION_ARRAY, front->certificate ? tls : none, MHD_OPTION_END);
 }
 
 int server_new(struct front *front, int listen_fd)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """api.py: Warder's own API: pieces of code, contexts, files, policies, idempotency keys, terminals, encryption, and the document that describes it, as TAP."""
-import base64, hashlib, json, os, signal, socket, ssl, subprocess, threading, time, urllib.parse, warnings
+import base64, hashlib, http.client, json, os, signal, socket, ssl, subprocess, threading, time, urllib.parse, warnings
 
 from lib import SLOW, WARDER, Host, run_parts, tell, until, work
 
@@ -156,6 +156,67 @@ def policies():
          (status, str(data)[:600]))
     status, data, _ = host.ask("POST", "/v1/policies/explain", token, {"policy": dict(policy, network={"mode": "host"})})
     tell(status == 403 and data["field"], "but none beyond the ceiling", (status, data))
+    host.end()
+
+
+def ceilings():
+    """The ceiling of a tenant bounds every way to a policy."""
+    host = Host("ceilings", more={"templates": {
+        "small": {"version": 1, "limits": {"wallTime": "1h", "memory": "64MiB"}},
+        "large": {"version": 1, "limits": {"wallTime": "1h", "memory": "128MiB"}}}})
+    ceiling = os.path.join(work, "ceiling.json")
+    with open(ceiling, "w") as file:
+        json.dump({"version": 1, "limits": {"wallTime": "1h", "memory": "64MiB"}}, file)
+    token = host.tenant("bounded", flags=("--ceiling", ceiling))
+    free = host.tenant("free")
+    beyond = {"version": 1, "limits": {"wallTime": "1h", "memory": "65MiB"}}
+    host_network = {"version": 1, "limits": {"wallTime": "1h", "memory": "64MiB"}, "network": {"mode": "host"}}
+    ways = {"create": ("/v1/sandboxes", {}), "E2B's create": ("/v2/sandboxes", {}), "run": ("/v1/run", {"argv": ["true"]}),
+            "code": ("/v1/code", {"language": "python", "code": "1"}), "explain": ("/v1/policies/explain", {})}
+    for name, (path, body) in ways.items():
+        e2b = path == "/v2/sandboxes"
+        template = lambda which: dict(body, **{"templateID" if e2b else "template": which})
+        status, data, _ = host.ask("POST", path, token, template("large"))
+        tell(status == 403 and "limits.memory" in str(data), "%s: a template beyond the tenant's ceiling is refused" % name, (status, str(data)[:300]))
+        status, data, _ = host.ask("POST", path, token, template("small"))
+        tell(status in (200, 201), "%s: one within is not" % name, (status, str(data)[:300]))
+        tell(host.ask("POST", path, free, template("large"))[0] in (200, 201), "%s: nor is the large one to a tenant without a ceiling" % name)
+        for field, policy in () if e2b else (("limits.memory", beyond), ("network", host_network)):
+            for which in ("small", "large"):
+                status, data, _ = host.ask("POST", path, token, dict(body, template=which, policy=policy))
+                tell(status == 403 and data["field"].startswith(field), "%s: so is a policy of %s beyond it, with the template %s" % (name, field, which), (status, str(data)[:300]))
+    status, data, _ = host.ask("POST", "/v1/policies/check", token, {"template": "large"})
+    tell(status == 200 and data["allowed"] is False and data["refusal"]["field"] == "limits.memory", "check says so", (status, data))
+    status, data, _ = host.ask("POST", "/v2/sandboxes", token, {"templateID": "small", "allow_internet_access": True, "network": {"allowOut": ["0.0.0.0/0"]}})
+    made = host.ask("GET", "/v1/sandboxes/" + data.get("sandboxID", ""), token)[1] if status == 201 else {}
+    tell(status in (400, 403) or made.get("policy", {}).get("network", {"mode": "none"}).get("mode") == "none", "a wish for a network adds none", (status, data, made))
+    host.end()
+
+
+def paths():
+    host = Host("paths")
+    token = host.tenant("me")
+    box = sandbox(host, token)
+    inside = "X-Access-Token: %s\r\nE2b-Sandbox-Id: %s\r\nE2b-Sandbox-Port: 49983\r\n" % (host.ask("GET", "/v1/sandboxes/" + box, token)[1]["accessToken"], box)
+    host.ask("PUT", "/v1/sandboxes/%s/files?path=/tmp/a" % box, token, b"whole")
+    for path in ("/v1/sandboxes/%s%%00" % box, "/v1/sandboxes/%s%%00x" % box, "/v1/sandboxes/%s%%0a" % box, "/v1/sandboxes/%s%%1f" % box, "/v1/sandboxes/%s%%7F" % box,
+                 "/sandboxes/%s%%00x" % box, "/health%00", "/%00", "/v1/host%00/x", "/v1/sandboxes/%s/files?path=/tmp/a%%00b" % box, "/v1/sandboxes/%s/files?path=/tmp/a&%%00" % box):
+        status, data, _ = host.ask("GET", path, token)
+        tell(status == 400 and "NUL" in str(data), "%s is refused" % path.replace(box, "ID"), (status, str(data)[:200]))
+    status, data, _ = host.ask("GET", "/files?path=/tmp/a%00b", "", b"", inside)
+    tell(status == 400 and "NUL" in str(data), "also where clients of E2B find files", (status, str(data)[:200]))
+    status, data, _ = host.ask("DELETE", "/v1/sandboxes/%s%%00" % box, token)
+    tell(status == 400 and host.ask("GET", "/v1/sandboxes/" + box, token)[0] == 200, "and nothing is ended", (status, data))
+    connection, statuses = http.client.HTTPConnection("127.0.0.1", host.port, timeout=30 * SLOW), []
+    for path in ("/v1/host%00", "/v1/host"):
+        connection.request("GET", path, headers={"X-API-Key": token})
+        answer = connection.getresponse()
+        statuses.append(answer.status)
+        answer.read()
+    connection.close()
+    tell(statuses == [400, 200], "the next request of the connection is another one", statuses)
+    name = "/v1/sandboxes/%s/files?path=/tmp/a%%0ab" % box
+    tell(host.ask("PUT", name, token, b"two lines")[0] in (200, 201, 204) and host.ask("GET", name, token)[1] == b"two lines", "a file in a sandbox may have a newline in its name")
     host.end()
 
 
@@ -524,4 +585,4 @@ def timeouts():
     host.end()
 
 
-run_parts((timeouts, files, contexts, code, policies, keys, terminals, encryption, document))
+run_parts((timeouts, files, contexts, code, policies, ceilings, paths, keys, terminals, encryption, document))

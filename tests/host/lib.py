@@ -41,10 +41,10 @@ class Host:
         self.port = int(line.rsplit(":", 1)[1])
         self.tenants = []
 
-    def tenant(self, name, **limits):
-        """The token of a new tenant with these limits."""
+    def tenant(self, name, flags=(), **limits):
+        """The token of a new tenant with these limits; flags: more of `warder tenant add`."""
         self.tenants.append(name)
-        token = subprocess.run([WARDER, "tenant", "add", name, "--state", self.state], check=True, capture_output=True, text=True).stdout.strip()
+        token = subprocess.run([WARDER, "tenant", "add", name, "--state", self.state, *flags], check=True, capture_output=True, text=True).stdout.strip()
         path = os.path.join(self.state, "tenants", name + ".json")
         document = json.load(open(path))
         document["limits"].update(limits)

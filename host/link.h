@@ -47,8 +47,12 @@ enum link_call {
 	LINK_POLICY,    /* value: enum link_policy; text: JSON; a JSON object */
 	LINK_METRICS,   /* a text for Prometheus */
 	LINK_CANCEL,    /* value: number of a request of this front whose client is gone; not answered */
+	LINK_CERTIFICATE, /* value 1: the front took the certificate that it was offered, 0: it cannot; not answered */
 	LINK_CALLS,
 };
+
+#define LINK_OFFER                                                                                           \
+	0 /* number of an answer to no request: its text is another certificate, NUL, its private key, in PEM */
 
 /* What is asked about a policy. */
 enum link_policy { LINK_POLICY_SHOW, LINK_POLICY_CHECK, LINK_POLICY_EXPLAIN, LINK_POLICY_ASKS };

@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "host/front/front.h"
+#include "host/front/server.h"
 
 struct question {
 	struct question *next;
@@ -134,6 +135,21 @@ static void pass(struct question *question, struct link_answer *answer, const ch
 		exchange_error(question->x, answer->status, &answer->error);
 }
 
+static void take_offer(struct front *front, char *text, size_t len)
+{
+	char *end = text ? memchr(text, '\0', len) : NULL;
+	const bool taken = end && server_change(front, text, end + 1) == 0;
+	const struct link_request request = {
+		.magic = LINK_MAGIC, .size = sizeof(request), .call = LINK_CERTIFICATE, .value = taken
+	};
+
+	if (text && !taken) {
+		explicit_bzero(text, len);
+		free(text);
+	}
+	fd_send(front->link_fd, &request, sizeof(request), NULL, 0, 0);
+}
+
 bool asking_take(struct front *front)
 {
 	for (;;) {
@@ -152,6 +168,10 @@ bool asking_take(struct front *front)
 		if (answer.bytes && record_read_file(fds[0], answer.bytes, &text, &err) < 0) {
 			answer.status = 500;
 			answer.error = err;
+		}
+		if (answer.number == LINK_OFFER) {
+			take_offer(front, text, answer.bytes);
+			text = NULL;
 		}
 		if (question && question->x)
 			pass(question, &answer, text, &fds[answer.bytes ? 1 : 0]);

@@ -45,7 +45,7 @@ struct source {
 
 struct front {
 	int epoll_fd, link_fd;
-	struct source link, server_source;
+	struct source link;
 	struct server *server;
 	struct asking *asking;
 	struct link_welcome welcome;

@@ -8,6 +8,7 @@
 #include "host/front/server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -71,9 +73,17 @@ struct peer {
 	bool has_nul;         /* in the path or the query of the request that was read last, decoded */
 };
 
+/* The library's part of a certificate. One with an earlier certificate serves the connections that it has, until they have ended. */
+struct serving {
+	struct serving *next;
+	struct MHD_Daemon *daemon;
+	struct source source;
+};
+
 struct server {
 	struct front *front;
-	struct MHD_Daemon *daemon;
+	int listen_fd;
+	struct serving *serving; /* the first one accepts connections */
 	struct exchange_http *exchanges;
 	struct peer *peers;
 	struct address addresses[ADDRESSES];
@@ -1009,34 +1019,104 @@ static struct MHD_Daemon *start_daemon(struct server *server, int listen_fd)
 				MHD_OPTION_ARRAY, front->certificate ? tls : none, MHD_OPTION_END);
 }
 
+/* On failure the library may have closed its descriptor or not, so it gets one of its own. */
+static int begin_serving(struct server *server)
+{
+	struct serving *serving = calloc(1, sizeof(*serving));
+	const int listen_fd = fcntl(server->listen_fd, F_DUPFD_CLOEXEC, 0);
+	const union MHD_DaemonInfo *info;
+
+	if (serving && listen_fd >= 0)
+		serving->daemon = start_daemon(server, listen_fd);
+	if (!serving || !serving->daemon) {
+		if (fcntl(listen_fd, F_GETFD) >= 0)
+			close(listen_fd);
+		free(serving);
+		return -1;
+	}
+	info = MHD_get_daemon_info(serving->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	serving->source = (struct source){ .fd = info ? info->epoll_fd : -1, .ready = server_ready };
+	if (source_add(server->front, &serving->source, EPOLLIN) < 0) {
+		MHD_stop_daemon(serving->daemon);
+		free(serving);
+		return -1;
+	}
+	serving->next = server->serving;
+	server->serving = serving;
+	return 0;
+}
+
 int server_new(struct front *front, int listen_fd)
 {
 	struct server *server = calloc(1, sizeof(*server));
-	const union MHD_DaemonInfo *info;
 
 	if (!server)
 		return -1;
 	server->front = front;
+	server->listen_fd = listen_fd;
 	front->server = server;
-	server->daemon = start_daemon(server, listen_fd);
-	info = server->daemon ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
-	if (!info)
+	return begin_serving(server);
+}
+
+int server_change(struct front *front, char *certificate, char *private_key)
+{
+	struct serving *before = front->server->serving;
+	char *old[] = { front->certificate, front->private_key };
+	int listen_fd;
+
+	front->certificate = certificate;
+	front->private_key = private_key;
+	if (!old[0] || begin_serving(front->server) < 0) {
+		front->certificate = old[0];
+		front->private_key = old[1];
 		return -1;
-	front->server_source = (struct source){ .fd = info->epoll_fd, .ready = server_ready };
-	return source_add(front, &front->server_source, EPOLLIN);
+	}
+	explicit_bzero(old[1], strlen(old[1]));
+	free(old[0]);
+	listen_fd = MHD_quiesce_daemon(before->daemon);
+	fd_done(&listen_fd);
+	return 0;
 }
 
 int server_wait_ms(const struct front *front, int most)
 {
 	MHD_UNSIGNED_LONG_LONG wait_ms;
 
-	if (MHD_get_timeout(front->server->daemon, &wait_ms) == MHD_YES && wait_ms < (unsigned int)most)
-		return (int)wait_ms;
+	for (const struct serving *serving = front->server->serving; serving; serving = serving->next)
+		if (MHD_get_timeout(serving->daemon, &wait_ms) == MHD_YES && wait_ms < (unsigned int)most)
+			most = (int)wait_ms;
 	return most;
+}
+
+/* False: it has a connection. */
+static bool is_over(const struct serving *serving)
+{
+	const union MHD_DaemonInfo *info =
+	    MHD_get_daemon_info(serving->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+
+	return info && info->num_connections == 0;
+}
+
+static void end_serving(struct front *front, struct serving *serving)
+{
+	source_remove(front, &serving->source);
+	MHD_stop_daemon(serving->daemon);
+	front_bury(front, serving);
 }
 
 void server_turn(struct front *front)
 {
-	MHD_run(front->server->daemon);
+	for (struct serving *serving = front->server->serving; serving; serving = serving->next)
+		MHD_run(serving->daemon);
+	for (struct serving **at = &front->server->serving->next; *at;) {
+		struct serving *serving = *at;
+
+		if (!is_over(serving)) {
+			at = &serving->next;
+			continue;
+		}
+		*at = serving->next;
+		end_serving(front, serving);
+	}
 	drop_slow(front->server);
 }

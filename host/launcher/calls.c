@@ -1284,6 +1284,13 @@ static int ready(struct context *context, struct call *call, struct warder_error
 	return 0;
 }
 
+static int certificate(struct context *context, struct call *call, struct warder_error *err)
+{
+	certificate_answered(context->launcher, context->request->value == 1);
+	call_free(call);
+	return 0;
+}
+
 static const struct row {
 	/* Answers, or queues a job that does. -1 with *err: nothing was done, and the call is still the caller's. */
 	int (*take)(struct context *context, struct call *call, struct warder_error *err);
@@ -1310,6 +1317,7 @@ static const struct row {
 	[LINK_POLICY] = { calls_policy, TENANT_READ, false, false },
 	[LINK_METRICS] = { show_metrics, TENANT_METRICS, false, false },
 	[LINK_CANCEL] = { cancel, 0, false, false },
+	[LINK_CERTIFICATE] = { certificate, 0, false, false },
 };
 
 static int refuse_key(struct call *call, struct warder_error *err)

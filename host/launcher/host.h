@@ -34,6 +34,17 @@ struct launcher_health {
 	struct call *waiting; /* for the probe that runs */
 };
 
+/* Of --tls-cert and --tls-key. Each content by its digest; "": none. */
+struct certificate {
+	char served[SHA256_HEX], refused[SHA256_HEX];
+	char offered[SHA256_HEX]; /* to the front, which has not answered */
+	int offered_fd;           /* owned: a memory file of it; -1: none is offered */
+	size_t offered_bytes;
+	bool looking; /* a job reads the files */
+	uint64_t looked_us;
+	char complaint[sizeof(((struct warder_error *)NULL)->text)]; /* that was logged last */
+};
+
 struct launcher {
 	const struct launcher_options *options;
 	struct settings settings;
@@ -52,10 +63,22 @@ struct launcher {
 	int sandboxes_fd;  /* directory of the records */
 	int tenants_fd;    /* inotify over the directory of tenants */
 	bool reloading, reload_again;
+	struct certificate certificate;
 	char url[128];
 	uint64_t started_ms;
 	char *capabilities; /* JSON, as they were probed at the start */
 };
+
+/* ---- certificate.c ---- */
+
+/* Read the files, for the front. -1 with *err. */
+int certificate_open(struct launcher *launcher, struct warder_error *err);
+/* Begin to read them again, if it is time. */
+void certificate_look(struct launcher *launcher);
+/* The front has answered an offer. */
+void certificate_answered(struct launcher *launcher, bool taken);
+/* Nobody will answer it. */
+void certificate_forget(struct launcher *launcher);
 
 /* ---- calls.c: what the front asks ---- */
 

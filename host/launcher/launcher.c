@@ -14,19 +14,16 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "host/launcher/activation.h"
 #include "host/launcher/host.h"
 #include "host/launcher/state.h"
 #include "runtime/library/library.h"
 #include "runtime/library/preparation.h"
-#include "runtime/session/records.h"
 
 #define BACKLOG            512
 #define RESTART_US         UINT64_C(200000) /* between the end of a front and the next */
@@ -158,77 +155,6 @@ static int listen_at(const struct launcher_options *options, int *ret_fd, char *
 	return 0;
 }
 
-/* ---- the certificate ---- */
-
-static int read_pem(const char *flag, const char *path, const char *label, char **ret, size_t *ret_len,
-		    struct warder_error *err)
-{
-	char *text = NULL;
-	size_t len = 0;
-
-	if (file_read_regular(path, LINK_CERTIFICATE_MAX / 2 - 1, &text, &len, err) < 0) {
-		snprintf(err->field, sizeof(err->field), "%s", flag);
-		return error_context(err, "%s", flag);
-	}
-	if (strlen(text) != len || !strstr(text, "-----BEGIN ") || !strstr(text, label)) {
-		free(text);
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag, "%s: %.200s has no \"%s\" in PEM",
-				 flag, path, label);
-	}
-	*ret = text;
-	*ret_len = len;
-	return 0;
-}
-
-/* Who can read the key can pretend to be this host. */
-static int check_private(const char *path, struct warder_error *err)
-{
-	struct stat st;
-
-	if (stat(path, &st) == 0 && (st.st_mode & S_IRWXO))
-		return error_set(err, WARDER_ERROR_REJECTED, "--tls-key",
-				 "--tls-key: every user can open %.200s; \"chmod o= \" takes that away",
-				 path);
-	return 0;
-}
-
-static int read_certificate(const struct launcher_options *options, struct front *front,
-			    struct warder_error *err)
-{
-	char *certificate = NULL, *key = NULL, *both = NULL;
-	size_t certificate_len = 0, key_len = 0;
-	int done;
-
-	if (!options->certificate && !options->private_key)
-		return 0;
-	if (!options->certificate || !options->private_key)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST,
-				 options->certificate ? "--tls-key" : "--tls-cert",
-				 "--tls-cert and --tls-key go together");
-	done = check_private(options->private_key, err);
-	if (done == 0)
-		done = read_pem("--tls-cert", options->certificate, "CERTIFICATE-----", &certificate,
-				&certificate_len, err);
-	if (done == 0)
-		done = read_pem("--tls-key", options->private_key, "PRIVATE KEY-----", &key, &key_len, err);
-	both = done == 0 ? malloc(certificate_len + 1 + key_len) : NULL;
-	if (both) {
-		memcpy(both, certificate, certificate_len + 1);
-		memcpy(both + certificate_len + 1, key, key_len);
-		front->welcome.certificate_bytes = certificate_len + 1 + key_len;
-		front->certificate_fd = record_make_file(both, certificate_len + 1 + key_len);
-		explicit_bzero(both, certificate_len + 1 + key_len);
-	}
-	if (done == 0 && front->certificate_fd < 0)
-		done = error_no_memory(err, NULL);
-	if (key)
-		explicit_bzero(key, key_len);
-	free(certificate);
-	free(key);
-	free(both);
-	return done;
-}
-
 /* The Host headers that are served: the address, "localhost" with its port, and those of the settings. */
 static int fill_hosts(struct launcher *launcher, struct warder_error *err)
 {
@@ -297,6 +223,7 @@ static void keep_front(struct launcher *launcher)
 
 	if (front->run && front_look(front, &end)) {
 		calls_cancel(launcher, front->generation);
+		certificate_forget(launcher);
 		if (end)
 			launcher->options->log(end);
 	}
@@ -330,6 +257,7 @@ static void turn(struct launcher *launcher)
 	if (fds[0].revents && !launcher->reloading)
 		take_requests(launcher);
 	keep_front(launcher);
+	certificate_look(launcher);
 }
 
 static int watch_tenants(struct launcher *launcher, struct warder_error *err)
@@ -361,7 +289,7 @@ static int open_all(struct launcher *launcher, struct warder_error *err)
 	    state_open(options->state, STATE_SANDBOXES, &launcher->sandboxes_fd, err) < 0 ||
 	    watch_tenants(launcher, err) < 0 ||
 	    tenants_load(options->state, on_bad_tenant, &launcher->tenants, err) < 0 ||
-	    read_certificate(options, &launcher->front, err) < 0)
+	    certificate_open(launcher, err) < 0)
 		return -1;
 	if (options->check) {
 		struct sockaddr_storage address;
@@ -421,6 +349,7 @@ static int start(struct launcher *launcher, struct warder_error *err)
 static void close_all(struct launcher *launcher)
 {
 	front_stop(&launcher->front);
+	certificate_forget(launcher);
 	calls_cancel(launcher, UINT64_MAX);
 	if (launcher->pool) {
 		jobs_drain(&launcher->jobs, launcher);
@@ -444,6 +373,7 @@ int launcher_run(const struct launcher_options *options, struct warder_error *er
 		.sandboxes_fd = -1,
 		.tenants_fd = -1,
 		.front = { .listen_fd = -1, .certificate_fd = -1, .fd = -1, .run_fd = -1 },
+		.certificate = { .offered_fd = -1 },
 		.started_ms = clock_wall_ms()
 	};
 	int done = open_all(&launcher, err);

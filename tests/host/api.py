@@ -501,6 +501,54 @@ def certificate(name):
     return paths
 
 
+def renewal():
+    """The files of --tls-cert and --tls-key change while the host runs."""
+    (chain, key), (chain2, key2), (chain3, key3) = certificate("first"), certificate("second"), certificate("third")
+    first, second = ssl.create_default_context(cafile=chain), ssl.create_default_context(cafile=chain2)
+    host = Host("renewal", ["--tls-cert", chain, "--tls-key", key], tls=first)
+    token = host.tenant("me")
+    box = sandbox(host, token)
+    path = "/v1/sandboxes/%s/executions" % box
+    log = lambda: open(host.errors.name).read()
+
+    def fits(context):
+        host.tls = context
+        try:
+            return host.ask("GET", "/health")[0] == 204
+        except OSError:
+            return False
+    kept = http.client.HTTPSConnection("localhost", host.port, context=first, timeout=30 * SLOW)
+    kept.request("GET", "/v1/host", headers={"X-API-Key": token})
+    kept.getresponse().read()
+    started = host.ask("POST", path, token, {"argv": ["sh", "-c", "echo begun; read x; echo $x"], "input": True})[1]["id"]
+    stream = host.connect()
+    stream.sendall(host.request("GET", path + "/%s/output" % started, token))
+    answer = http.client.HTTPResponse(stream)
+    answer.begin()
+    os.replace(chain2, chain)  # the key is still the old one
+    tell(until(lambda: "are not a certificate and its key" in log(), 20) and fits(first), "a certificate without its key is not taken", log())
+    os.replace(key2, key)
+    tell(until(lambda: fits(second), 20) and not fits(first), "with its key, new connections get it", log())
+    kept.request("GET", "/v1/host", headers={"X-API-Key": token})
+    tell(kept.getresponse().status == 200, "a connection from before goes on")
+    kept.close()
+    host.tls = second
+    host.ask("POST", path + "/%s/input" % started, token, {"text": "late\n", "close": True})
+    got = answer.read().decode()
+    tell("begun" in got and "late" in got and "event: end" in got, "and so does a stream", got)
+    stream.close()
+    with open(chain + ".new", "w") as file:
+        file.write("nothing")
+    os.replace(chain + ".new", chain)
+    tell(until(lambda: "has no \"CERTIFICATE" in log(), 20) and fits(second), "a file without a certificate is not taken", log())
+    os.replace(chain3, chain)
+    os.replace(key3, key)
+    tell(until(lambda: fits(ssl.create_default_context(cafile=chain)), 20), "the next one is", log())
+    host.tls = ssl.create_default_context(cafile=chain)
+    tell(host.ask("GET", path, token)[0] == 200, "and the sandbox is there")
+    host.end()
+
+
 def encryption():
     chain, key = certificate("good")
     context = ssl.create_default_context(cafile=chain)
@@ -585,4 +633,4 @@ def timeouts():
     host.end()
 
 
-run_parts((timeouts, files, contexts, code, policies, ceilings, paths, keys, terminals, encryption, document))
+run_parts((timeouts, files, contexts, code, policies, ceilings, paths, keys, terminals, encryption, renewal, document))

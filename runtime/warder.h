@@ -154,8 +154,8 @@ WARDER_API const char *warder_backend_name(size_t i);
 /* Describe a backend: isolation, availability, and its capabilities on this host, as one JSON object, which the
  * caller frees with free(). The languages listed are those that a program under `policy` would find. The object
  * `abilities` has a boolean for each of structuredOutput, processExecution, persistentWorkspace, interactiveSessions,
- * streaming, readOnlyMount and maxDiskBytes; warder(1) explains them. Only cgroup_parent and backends of the options
- * are used; options may be NULL. */
+ * stateful, longRunning, streaming, readOnlyMount and maxDiskBytes; warder(1) explains them. Only cgroup_parent and
+ * backends of the options are used; options may be NULL. */
 WARDER_API int warder_backend_json(const char *name, const struct warder_policy *policy,
 				   const struct warder_options *options, char **ret,
 				   struct warder_error *err);

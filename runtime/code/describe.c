@@ -146,6 +146,8 @@ const char *describe_ability_name(enum describe_ability ability)
 		[DESCRIBE_PROCESS_EXECUTION] = "processExecution",
 		[DESCRIBE_PERSISTENT_WORKSPACE] = "persistentWorkspace",
 		[DESCRIBE_INTERACTIVE_SESSIONS] = "interactiveSessions",
+		[DESCRIBE_STATEFUL] = "stateful",
+		[DESCRIBE_LONG_RUNNING] = "longRunning",
 		[DESCRIBE_STREAMING] = "streaming",
 		[DESCRIBE_READ_ONLY_MOUNT] = "readOnlyMount",
 		[DESCRIBE_MAX_DISK_BYTES] = "maxDiskBytes",
@@ -163,6 +165,8 @@ bool describe_has_ability(const struct backend *backend, const struct policy_cap
 	case DESCRIBE_PROCESS_EXECUTION:
 		return backend->runs == BACKEND_RUNS_ANYTHING;
 	case DESCRIBE_PERSISTENT_WORKSPACE:
+	case DESCRIBE_STATEFUL:     /* contexts are executions of sessions */
+	case DESCRIBE_LONG_RUNNING: /* so are detached runs */
 		return backend->sessions != NULL;
 	case DESCRIBE_INTERACTIVE_SESSIONS:
 		return backend->sessions && controls[POLICY_CONTROL_TERMINALS].enforced;

@@ -24,8 +24,8 @@ $ warder backend --json describe builtin | python3 -c 'import json, sys; d = jso
 
 = the abilities that a framework looks for; all are false of a backend that starts nothing
 $ for name in local builtin; do warder backend --json describe $name | python3 -c 'import json, sys; print(" ".join(name + "=" + str(has) for name, has in json.load(sys.stdin)["abilities"].items()))'; done
-| structuredOutput=True processExecution=True persistentWorkspace=True interactiveSessions=True streaming=True readOnlyMount=True maxDiskBytes=True
-| structuredOutput=False processExecution=False persistentWorkspace=False interactiveSessions=False streaming=False readOnlyMount=False maxDiskBytes=False
+| structuredOutput=True processExecution=True persistentWorkspace=True interactiveSessions=True stateful=True longRunning=True streaming=True readOnlyMount=True maxDiskBytes=True
+| structuredOutput=False processExecution=False persistentWorkspace=False interactiveSessions=False stateful=False longRunning=False streaming=False readOnlyMount=False maxDiskBytes=False
 
 = the same abilities in the matrix, and where backends are compared
 needs limits
@@ -35,10 +35,12 @@ $ warder doctor --matrix | sed -n '/^ability/,$p' | tr -s ' ' | cut -d ' ' -f 1,
 | processExecution yes no no
 | persistentWorkspace yes no no
 | interactiveSessions yes no no
+| stateful yes no no
+| longRunning yes no no
 | streaming yes no no
 | readOnlyMount yes no no
 | maxDiskBytes yes no no
-| structuredOutput processExecution persistentWorkspace interactiveSessions streaming readOnlyMount maxDiskBytes
+| structuredOutput processExecution persistentWorkspace interactiveSessions stateful longRunning streaming readOnlyMount maxDiskBytes
 | [True] [False]
 ? 0
 

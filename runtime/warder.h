@@ -474,6 +474,11 @@ struct warder_execution_command {
 	/* microseconds for which the result and the output are kept after the end; 0: 10 minutes */
 	uint64_t keep_us;
 	const char *id; /* 16 digits (0-9, a-f) that no other execution has; NULL: Warder picks them */
+	/* > 0: descriptor of a regular file, open for writing (O_APPEND if others write to it, too); not used after
+	 * warder_execution_start(). The keeper writes all output to it, both streams in the order in which it reads
+	 * them, also what leaves its memory. After a write that fails it writes no more, and the program goes on; the
+	 * member `log` of the result says how many bytes are in the file, how many are missing, and why. */
+	int log_fd;
 };
 
 /* Start a program in a session. Both ceilings hold: that of the session, and that of `command`. *ret belongs to the

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/line_log.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/report.h"
@@ -47,8 +48,9 @@ static int start(const struct report *report, struct warder_session *session, co
 	const struct remote_audit audit = { .fd = report->audit.fd, .path = request->audit, .head = head };
 	int status;
 	const bool copies = request->terminal && isatty(STDIN_FILENO);
+	owned_fd int log_fd = -1;
 	owned_fd int terminal_fd = copies ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : -1;
-	const struct warder_execution_command command = {
+	struct warder_execution_command command = {
 		.size = sizeof(command),
 		.policy = request->policy,
 		.ceiling = request->ceiling,
@@ -64,6 +66,13 @@ static int start(const struct report *report, struct warder_session *session, co
 
 	if (report->audit.fd >= 0 && !head)
 		return error_no_memory(err, NULL);
+	if (request->execution.log) {
+		if (line_log_open(request->execution.log, "--log", &log_fd, err) != 0) {
+			free(head);
+			return -1;
+		}
+		command.log_fd = log_fd;
+	}
 	status = execution_start_audited(session, &command, head ? &audit : NULL, ret, err);
 	free(head);
 	return status;

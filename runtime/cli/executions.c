@@ -47,12 +47,31 @@ void executions_tell_gap(enum warder_stream stream, uint64_t from, uint64_t to)
 		      (unsigned long long)(to - from), stream == WARDER_STDERR ? "error" : "output");
 }
 
+/* The file of --log, if it does not have all output. */
+static void tell_log(const char *text)
+{
+	struct json_value *document = NULL;
+	const struct json_value *log, *missing;
+	struct warder_error ignored = { 0 };
+
+	if (!text || json_parse(text, strlen(text), "result", &(struct json_limits){ .max_bytes = SIZE_MAX },
+				&document, &ignored) != 0)
+		return;
+	log = json_member(document, "log");
+	missing = log ? json_member(log, "missing") : NULL;
+	if (missing && missing->is_uint && missing->uint)
+		term_complain("the file of --log lacks %llu bytes: %s", (unsigned long long)missing->uint,
+			      json_member_text(log, "error", "unknown error"));
+	json_free(document);
+}
+
 int executions_tell_end(const struct warder_result *result)
 {
 	const struct jail_outcome *outcome = &result->outcome;
 
 	if (outcome->cause != JAIL_CAUSE_EXIT && outcome->cause != JAIL_CAUSE_SIGNAL)
 		term_complain("%s: %s", jail_cause_name(outcome->cause), outcome->detail);
+	tell_log(result->document);
 	return report_exit_status(outcome, 0);
 }
 

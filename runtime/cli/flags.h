@@ -113,6 +113,7 @@ struct request_changes {
 struct request_execution {
 	bool detach, input; /* --detach, -i */
 	bool follow, close;
+	const char *log;                         /* --log; or NULL */
 	const char *from, *signal, *detach_keys; /* or NULL */
 	unsigned lines;                          /* 0: all */
 	uint64_t yield_us;                       /* how long logs waits for more output; 0: not at all */

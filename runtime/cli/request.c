@@ -292,6 +292,7 @@ static int check_detach(const struct request *request, struct warder_error *err)
 	}, with[] = {
 		{ "--interactive", request->execution.input },
 		{ "--keep", request->execution.keep_us },
+		{ "--log", request->execution.log },
 	};
 
 	for (size_t i = 0; request->execution.detach && i < ARRAY_LENGTH(alone); i++)

@@ -245,6 +245,25 @@ static void write_progress(struct json_writer *w, const struct jail_progress *pr
 	json_end_object(w);
 }
 
+/* The file of an execution that gets both streams. */
+static void write_log(struct json_writer *w, const struct jail_outcome *outcome)
+{
+	uint64_t written = 0, missing = 0;
+	int failed = 0;
+
+	for (int stream = JAIL_STDOUT; stream <= JAIL_STDERR; stream++) {
+		written += outcome->spilled[stream];
+		missing += outcome->output[stream].total - outcome->spilled[stream];
+		failed = failed ? failed : outcome->spill_errno[stream];
+	}
+	json_key(w, "log");
+	json_begin_object(w);
+	json_key_uint(w, "bytes", written);
+	json_key_uint(w, "missing", missing);
+	json_key_string(w, "error", failed ? strerror(failed) : NULL);
+	json_end_object(w);
+}
+
 void result_write_known(struct json_writer *w, const char *key, uint64_t value)
 {
 	json_key(w, key);
@@ -566,6 +585,8 @@ char *warder_result_json(const struct warder_result *result)
 	write_artifacts(&w, result);
 	write_result_changes(&w, result);
 	write_progress(&w, outcome->progress);
+	if (result->logged)
+		write_log(&w, outcome);
 	if (result->code)
 		write_code(&w, result->code);
 	json_key_string(&w, "backend", result->backend);

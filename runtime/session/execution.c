@@ -278,10 +278,14 @@ static int prepare_and_launch(struct execution *execution, struct warder_error *
 		.passes_output = !streams,
 		.output_max = streams ? 0 : execution->output_max,
 	};
+	const struct warder_spill log = { .size = sizeof(log),
+					  .fds = execution->log_fds,
+					  .bytes_max = UINT64_MAX };
 	const struct warder_command command = {
 		.size = sizeof(command),
 		.argv = words->argv,
 		.environment = words->set,
+		.spill = execution->flags & RECORD_LOG ? &log : NULL,
 		.input_fd = terminal || execution->source_fd < 0 ? 0 : execution->source_fd,
 		.terminal_fd = terminal ? execution->source_fd : 0,
 		.on_output = execution_take_output,
@@ -405,6 +409,8 @@ static void finish(struct execution *execution, struct warder_result *result,
 {
 	fill_end(execution, result, failed, &execution->end);
 	execution->whole = result;
+	if (result)
+		result->logged = execution->flags & RECORD_LOG;
 	if (!execution->owned)
 		execution_document(execution);
 	if (execution->context)
@@ -446,14 +452,21 @@ void execution_disown(struct execution *execution)
 		execution_document(execution);
 }
 
+static void close_files(struct execution *execution)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(execution->streams); i++)
+		fd_done(&execution->streams[i]);
+	fd_done(&execution->log_fds[0]);
+	execution->log_fds[1] = -1;
+}
+
 static void let_go(struct execution *execution)
 {
 	warder_run_free(execution->run);
 	warder_template_free(execution->tmpl);
 	execution->run = NULL;
 	execution->tmpl = NULL;
-	for (size_t i = 0; i < ARRAY_LENGTH(execution->streams); i++)
-		fd_done(&execution->streams[i]);
+	close_files(execution);
 }
 
 /* The run has ended, or its supervision has failed. The descriptor is taken out before it is closed: a process that is being started may
@@ -717,8 +730,7 @@ static void execution_free(struct execution *execution)
 	all->spool_bytes -= execution->spool.size;
 	ring_done(&execution->spool);
 	warder_result_free(execution->whole);
-	for (size_t i = 0; i < ARRAY_LENGTH(execution->streams); i++)
-		fd_done(&execution->streams[i]);
+	close_files(execution);
 	fd_done(&execution->audit_fd);
 	free(execution->audit);
 	free(execution->result);
@@ -808,6 +820,17 @@ static int take_rules(struct execution *execution, struct warder_error *err)
 	return 0;
 }
 
+/* The next one. That it is a regular file, which takes bytes at once, is checked at the launch. */
+static int take_log(struct execution *execution, const int **fds, struct warder_error *err)
+{
+	if (!(execution->flags & RECORD_LOG))
+		return 0;
+	if (**fds < 0 || execution->flags & (RECORD_CONTEXT | RECORD_STREAMS))
+		return malformed(err);
+	execution->log_fds[0] = execution->log_fds[1] = fcntl(*(*fds)++, F_DUPFD_CLOEXEC, 3);
+	return execution->log_fds[0] < 0 ? no_descriptor(err) : 0;
+}
+
 static int fill(struct execution *execution, const char *id, const struct record_start *start, char *bytes,
 		const int *fds, struct warder_error *err)
 {
@@ -820,7 +843,7 @@ static int fill(struct execution *execution, const char *id, const struct record
 		return malformed(err);
 	if (take_rules(execution, err) < 0 ||
 	    session_check_narrower(execution->all->policy, &execution->words.policy, err) < 0 ||
-	    take_audit(execution, &fds, err) < 0)
+	    take_audit(execution, &fds, err) < 0 || take_log(execution, &fds, err) < 0)
 		return -1;
 	if (*id && executions_find(execution->all, id, &ignored))
 		return error_set(err, WARDER_ERROR_CONFLICT, "id", "there is an execution %s already", id);
@@ -843,6 +866,7 @@ static struct execution *execution_new(struct executions *all, uint32_t flags,
 	execution->flags = flags;
 	execution->start = *start;
 	execution->input_fd = execution->source_fd = execution->audit_fd = -1;
+	execution->log_fds[0] = execution->log_fds[1] = -1;
 	for (size_t i = 0; i < ARRAY_LENGTH(execution->streams); i++)
 		execution->streams[i] = -1;
 	execution->output_max = start->output_max;

@@ -58,6 +58,7 @@ struct execution {
 	int input_fd;            /* our end of its input: a pipe, or a terminal's master; or -1 */
 	int source_fd;           /* the program's end, until it has ended; or -1 */
 	int streams[3];          /* with RECORD_STREAMS: its caller's, until it has ended; each, or all, -1 */
+	int log_fds[2];          /* with RECORD_LOG: the file, for each stream, until it has ended; or -1 */
 	int audit_fd;            /* of an audit file whose line is not written yet; or -1 */
 	bool owned;              /* a client started it with RECORD_STREAMS, and waits for its end */
 	atomic_bool stopped;     /* by a STOP */

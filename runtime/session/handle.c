@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -89,6 +90,8 @@ static int check_id(const char *id, struct warder_error *err)
 
 static int check_command(const struct warder_execution_command *command, struct warder_error *err)
 {
+	struct stat st;
+
 	if (!command->argv || !command->argv[0])
 		return error_no_argument(err, "command->argv");
 	if (command->flags & ~(unsigned int)WARDER_SESSION_BACKGROUND)
@@ -98,6 +101,12 @@ static int check_command(const struct warder_execution_command *command, struct 
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "terminal_fd",
 				 "terminal_fd: %d is not a descriptor; 0 means that there is none",
 				 command->terminal_fd);
+	if (command->log_fd < 0 ||
+	    (command->log_fd > 0 && (fstat(command->log_fd, &st) != 0 || !S_ISREG(st.st_mode))))
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "log_fd",
+		    "log_fd: %d is not a descriptor of a regular file; 0 means that there is none",
+		    command->log_fd);
 	if (command->rows > SIZE_MOST || command->columns > SIZE_MOST ||
 	    (command->rows == 0) != (command->columns == 0))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "rows",
@@ -142,6 +151,7 @@ int execution_start_audited(struct warder_session *session, const struct warder_
 		.output_max = known.output_max,
 		.keep_us = known.keep_us,
 		.audit = audit,
+		.log_fd = known.log_fd,
 	};
 	return remote_start(session->spec.name, known.id, &asked, &remote, err) < 0 ? -1
 										    : make(remote, ret, err);

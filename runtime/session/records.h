@@ -75,7 +75,9 @@ enum record_flag {
 	RECORD_NO_RECEIPT = 2048, /* of START: the result needs no receipt */
 	RECORD_WHOLE =
 	    4096, /* of RESULT, by the client that started it: the file is that of result_write_file() */
-	RECORD_FLAGS = 8191,
+	RECORD_LOG =
+	    8192, /* of START: the descriptor before that of a terminal is a regular file, which gets all output */
+	RECORD_FLAGS = 16383,
 };
 
 struct record_head {

@@ -401,7 +401,7 @@ static int start_in(struct remote *remote, const struct remote_command *command,
 	uint32_t flags =
 	    (command->background ? RECORD_BACKGROUND : 0u) | (command->input ? RECORD_OPEN_INPUT : 0u) |
 	    (command->terminal ? RECORD_TERMINAL : 0u) | (command->context ? RECORD_CONTEXT : 0u) |
-	    (command->no_receipt ? RECORD_NO_RECEIPT : 0u);
+	    (command->no_receipt ? RECORD_NO_RECEIPT : 0u) | (command->log_fd > 0 ? RECORD_LOG : 0u);
 	struct record_start start = { .output_max = command->output_max,
 				      .keep_us = command->keep_us,
 				      .rows = command->rows,
@@ -414,6 +414,8 @@ static int start_in(struct remote *remote, const struct remote_command *command,
 		return -1;
 	if (command->audit)
 		fds[count++] = command->audit->fd;
+	if (command->log_fd > 0)
+		fds[count++] = command->log_fd;
 	if (command->terminal_fd >= 0)
 		fds[count++] = command->terminal_fd;
 	if (command->streams)

@@ -264,6 +264,7 @@ struct remote_command {
 	const char *session_id;               /* of the session that is meant; NULL: any of the name */
 	bool no_receipt;                      /* with streams: the result needs none */
 	const struct remote_audit *audit;     /* the keeper appends a line at the end; or NULL */
+	int log_fd;                           /* > 0: a regular file that gets all output; not with streams */
 };
 
 /* An audit file: open for appending (line_log.h), its path for messages, and the members of the line that are known, a JSON object. */

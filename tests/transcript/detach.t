@@ -204,3 +204,31 @@ $ sh s start; name=$(sh s status --json | grep -o '"name":"[^"]*' | head -n 1 | 
 | list: closed
 |~ ^hello: (PermissionError|refused|closed)$
 |~ ^list: (PermissionError|refused|closed)$
+
+= --log: a file gets all output, also what leaves the spool, and is appended to
++ printf 'before\n' > log; chmod 600 log
+$ . "$TOP/tests/transcript/detach.sh"; id=$(warder run --detach --log new --prefer limits -- sh -c 'echo out; sleep 0.1; echo err >&2; head -c 6000000 /dev/zero | tr "\0" x'); warder wait $id; echo $?; stat -c '%a %s' new; head -n 2 new; warder wait --json $id | grep -o '"log":{[^}]*}'; warder logs $id 2>&1 > /dev/null | grep -q missing && echo gap; end $id; id=$(warder run --detach --log log --prefer limits -- echo after); warder wait $id; end $id; cat log
+| 0
+| 600 6000008
+| out
+| err
+| "log":{"bytes":6000008,"missing":0,"error":null}
+| gap
+| before
+| after
+
+= a log that cannot be written whole is reported, and the program goes on; other files are refused
+$ . "$TOP/tests/transcript/detach.sh"; sh -c 'ulimit -f 200; exec warder session start small --prefer limits' && id=$(warder session exec small --detach --log log -- sh -c 'head -c 150000 /dev/zero; exit 3'); warder wait $id; echo $?; stat -c %s log; warder wait --json $id | grep -o '"log":{[^}]*}'; for file in /dev/null link dir/no; do ln -sf log link; warder session exec small --detach --log $file -- true; echo $?; done; warder session stop small; warder run --log log -- true; echo $?; warder ps | wc -l
+| 3
+| 102400
+| "log":{"bytes":102400,"missing":47600,"error":"File too large"}
+| 125
+| 125
+| 125
+| 125
+| 1
+! warder: the file of --log lacks 47600 bytes: File too large
+! warder: /dev/null is not written to: it is not a regular file
+! warder: link is not written to: it is a symbolic link; name the file itself
+! warder: cannot write to dir/no: No such file or directory
+! warder: --log needs --detach

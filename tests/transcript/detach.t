@@ -207,11 +207,11 @@ $ sh s start; name=$(sh s status --json | grep -o '"name":"[^"]*' | head -n 1 | 
 
 = --log: a file gets all output, also what leaves the spool, and is appended to
 + printf 'before\n' > log; chmod 600 log
-$ . "$TOP/tests/transcript/detach.sh"; id=$(warder run --detach --log new --prefer limits -- sh -c 'echo out; sleep 0.1; echo err >&2; head -c 6000000 /dev/zero | tr "\0" x'); warder wait $id; echo $?; stat -c '%a %s' new; head -n 2 new; warder wait --json $id | grep -o '"log":{[^}]*}'; warder logs $id 2>&1 > /dev/null | grep -q missing && echo gap; end $id; id=$(warder run --detach --log log --prefer limits -- echo after); warder wait $id; end $id; cat log
+$ . "$TOP/tests/transcript/detach.sh"; id=$(warder run --detach --log new --prefer limits -- sh -c 'echo out; echo err >&2; head -c 6000000 /dev/zero | tr "\0" x'); warder wait $id; echo $?; stat -c '%a %s' new; tr -d x < new | sort; warder wait --json $id | grep -o '"log":{[^}]*}'; warder logs $id 2>&1 > /dev/null | grep -q missing && echo gap; end $id; id=$(warder run --detach --log log --prefer limits -- echo after); warder wait $id; end $id; cat log
 | 0
 | 600 6000008
-| out
 | err
+| out
 | "log":{"bytes":6000008,"missing":0,"error":null}
 | gap
 | before

@@ -594,13 +594,36 @@ static size_t check_all(struct check *c, const struct policy *real)
 	return c->count;
 }
 
+int policy_check_no_ceiling(const struct policy *policy, struct warder_error *err)
+{
+	if (policy->network.mode != POLICY_NETWORK_LEARN)
+		return policy_inject_without_ceiling(policy, err);
+	error_set(err, WARDER_ERROR_REJECTED, NULL,
+		  "only a ceiling grants \"learn\" (--net learn), and there is none; write network.mode "
+		  "\"learn\" into "
+		  "/etc/warder/ceiling.json, or name a file that has it with --ceiling");
+	return policy_locate(err, "network.mode");
+}
+
+static size_t check_without(const struct policy *asked,
+			    void (*found)(void *context, const struct policy_violation *violation),
+			    void *context)
+{
+	struct policy_violation violation = { .field = POLICY_FIELD_NETWORK, .grant = POLICY_REFUSED };
+
+	if (policy_check_no_ceiling(asked, &violation.error) == 0)
+		return 0;
+	found(context, &violation);
+	return 1;
+}
+
 size_t policy_violations(const struct policy *ceiling, const struct policy *asked, const struct policy *real,
 			 void (*found)(void *context, const struct policy_violation *violation),
 			 void *context)
 {
 	struct check c = { .ceiling = ceiling, .asked = asked, .found = found, .context = context };
 
-	return check_all(&c, real);
+	return ceiling ? check_all(&c, real) : check_without(asked, found, context);
 }
 
 static void keep_first(void *context, const struct policy_violation *violation)
@@ -651,15 +674,4 @@ int policy_check_granted(const struct policy *granted, const struct policy *aske
 		snprintf(err->text, sizeof(err->text), "%.*s%s%s", (int)(at - text), text, who,
 			 at + sizeof(operator) - 1);
 	return -1;
-}
-
-int policy_check_no_ceiling(const struct policy *policy, struct warder_error *err)
-{
-	if (policy->network.mode != POLICY_NETWORK_LEARN)
-		return policy_inject_without_ceiling(policy, err);
-	error_set(err, WARDER_ERROR_REJECTED, NULL,
-		  "only a ceiling grants \"learn\" (--net learn), and there is none; write network.mode "
-		  "\"learn\" into "
-		  "/etc/warder/ceiling.json, or name a file that has it with --ceiling");
-	return policy_locate(err, "network.mode");
 }

@@ -69,8 +69,7 @@ enum policy_grant policy_grant_of(const struct policy *ceiling, const struct pol
 {
 	struct grading grading = { .field = field, .grant = POLICY_GRANTED };
 
-	if (ceiling)
-		policy_violations(ceiling, asked, real, grade, &grading);
+	policy_violations(ceiling, asked, real, grade, &grading);
 	return grading.grant;
 }
 
@@ -95,7 +94,7 @@ static void write_field(const struct policy *ceiling, const struct policy *asked
 	write_value(writer, "most", ceiling, field);
 	json_key(writer, "violations");
 	json_begin_array(writer);
-	if (ceiling && asked)
+	if (asked)
 		policy_violations(ceiling, asked, real, grade, &grading);
 	json_end_array(writer);
 	json_end_object(writer);
@@ -111,7 +110,7 @@ void policy_write_granted(const struct policy *ceiling, const struct policy *ask
 	json_begin_object(writer);
 	json_key(writer, "granted");
 	if (asked)
-		json_bool(writer, !ceiling || policy_violations(ceiling, asked, real, ignore, NULL) == 0);
+		json_bool(writer, policy_violations(ceiling, asked, real, ignore, NULL) == 0);
 	else
 		json_null(writer);
 	json_key(writer, "most");

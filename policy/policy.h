@@ -210,7 +210,7 @@ struct policy_violation {
 
 /* Call found() for everything that the policy `asked` has beyond the ceiling, in the order of enum policy_field; the first is
  * the error of policy_check_ceiling(). `real` is that policy with its paths as symbolic links lead, or NULL: a path that only it has
- * beyond the ceiling is found too. Returns how many there are; 0: it is within the ceiling. */
+ * beyond the ceiling is found too. ceiling NULL: there is none, and few things need one. Returns how many there are; 0: it is within the ceiling. */
 #define POLICY_BEHIND_LINK "behind a symbolic link" /* context of the errors that only `real` has */
 size_t policy_violations(const struct policy *ceiling, const struct policy *asked, const struct policy *real,
 			 void (*found)(void *context, const struct policy_violation *violation),
@@ -219,7 +219,7 @@ size_t policy_violations(const struct policy *ceiling, const struct policy *aske
 void policy_write_violation(const struct policy_violation *violation, struct json_writer *writer);
 void policy_write_violations(const struct policy *ceiling, const struct policy *asked,
 			     const struct policy *real, struct json_writer *writer);
-/* The widest of the field's violations, or POLICY_GRANTED; ceiling NULL: everything is granted. */
+/* The widest of the field's violations, or POLICY_GRANTED. */
 enum policy_grant policy_grant_of(const struct policy *ceiling, const struct policy *asked,
 				  const struct policy *real, enum policy_field field);
 /* Write what of the asked policy is granted as an object; see warder_policy_granted(). All may be NULL. */

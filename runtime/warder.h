@@ -104,8 +104,8 @@ WARDER_API char *warder_policy_json(const struct warder_policy *policy);
  * refuses one that asks for too much. *ret is a JSON object in UTF-8 with a final NUL, which the caller frees with
  * free():
  *   granted  true: the ceiling grants the whole policy; null without a policy
- *   most     the ceiling as a policy document; null if there is no ceiling. Then every field is "granted", although
- *            warder_prepare() refuses network.mode "learn" and rows with `inject` (REJECTED)
+ *   most     the ceiling as a policy document; null if there is no ceiling. Then every field is "granted", except
+ *            "network" with the mode "learn" or a row that has `inject`
  *   fields   an object {field, grant, asked, most, violations} for each field, in the order in which a refusal lists them
  * `grant` is "granted", "lowered" (refused as it stands, though a narrower value would be granted) or "refused" (the
  * ceiling grants no value of this field). `asked` and `most` are values with the units of a document ("256MiB",

@@ -161,7 +161,10 @@ static void print_ceiling(const struct request *request, const struct counts *co
 	if (request->ceiling)
 		printf("ceiling: %s\n", request->ceiling_path ? request->ceiling_path : CEILING_PATH);
 	else
-		printf("no ceiling: %s does not exist, so a policy may ask for anything\n", CEILING_PATH);
+		printf("no ceiling: %s does not exist, so a policy may ask for anything but network.mode "
+		       "\"learn\" and "
+		       "inject\n",
+		       CEILING_PATH);
 	for (enum policy_field field = 0; field < POLICY_FIELD_COUNT; field++)
 		print_field(request, field, counts->of_field[field] == 0);
 }
@@ -189,7 +192,7 @@ static int ceiling(struct request *request)
 	    (request->for_policy && policy_load(request->for_policy, false, &request->policy, &err) != 0) ||
 	    (request->json && print_granted(request, &err) != 0))
 		return command_refuse(request, &err, EXIT_REFUSED);
-	if (request->policy && request->ceiling)
+	if (request->policy)
 		violations_visit(request, count, &counts);
 	if (!request->json)
 		print_ceiling(request, &counts);

@@ -14,7 +14,8 @@ void violations_visit(const struct request *request,
 	struct warder_error ignored;
 	const bool followed = preparation_follow(policy, &real, &ignored) == 0;
 
-	policy_violations(&request->ceiling->policy, policy, followed ? &real : NULL, found, context);
+	policy_violations(request->ceiling ? &request->ceiling->policy : NULL, policy,
+			  followed ? &real : NULL, found, context);
 }
 
 /* An error may have got a context in front of the violation's text, and has another one in front of a link's. */

@@ -139,6 +139,14 @@ $ warder policy check a.json b.json c.json
 !~ ^warder: b.json:
 ? 125
 
+= without a ceiling, what only a ceiling grants is not granted
+$ echo '{"version": 1, "limits": {"wallTime": "5s"}, "network": {"mode": "learn"}}' > learn.json; warder policy ceiling --for learn.json | grep -v '^granted'; echo ${PIPESTATUS[0]}; warder policy ceiling --for learn.json --json | grep -o '"granted":[a-z]*'; warder policy ceiling --for strict | grep '^refused'; echo ${PIPESTATUS[0]}
+|~ ^no ceiling: /etc/warder/ceiling.json does not exist, so a policy may ask for anything but network.mode "learn" and inject$
+|~ ^refused  network.mode: only a ceiling grants "learn" .--net learn., and there is none
+| 125
+| "granted":false
+| 0
+
 = a preset is a policy, and shown it is one again
 $ for p in strict strict-python strict-js agent build workflow host-local; do warder policy show $p > p.json; warder policy show ./p.json | cmp - p.json || echo $p; warder policy check - < p.json > /dev/null || echo $p; done
 

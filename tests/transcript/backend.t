@@ -55,6 +55,11 @@ $ warder backend --backends on.json --for-model describe builtin; warder backend
 $ warder backend --policy n.json --for-model describe local | grep -o 'Reachable: [^)]*), [^)]*)[.]'
 | Reachable: pypi.org (ports 443, 80), 10.0.0.0/8 (port 5432).
 
+= for a model: the image that is the root
++ mkdir -p root/bin && tar -C root -cf root.tar . && warder image import root.tar demo > /dev/null
+$ warder backend describe local --for-model --view image:demo | grep -o 'The root is [^.]*[.]'
+| The root is the image demo.
+
 = unknown words are refused
 $ warder backend nonsense; warder backend describe; warder backend describe lokal; warder backend list local; warder backend declare local < /dev/null
 !~ ^warder: warder backend nonsense: known: "list", "describe", "declare", "trust"$

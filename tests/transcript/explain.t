@@ -65,6 +65,11 @@ needs user
 $ setpriv --reuid 12345 --regid 12345 --clear-groups warder explain strict | grep -c '^limits'
 |~ ^[1-9]
 
+= --set languages=NAME adds to the list, and an empty value empties it
+$ warder explain --set languages=python --set languages=javascript | grep '^languages' | tr -s ' ' | cut -d ' ' -f 1,2; warder explain --set languages=python --set languages= --set languages=go | grep '^languages' | tr -s ' ' | cut -d ' ' -f 1,2
+| languages python,javascript
+| languages go
+
 = several backends, side by side
 $ warder explain --backend local,process strict | grep -E '^( |network |processes.identity |isolation|process)' | grep -v '^ ' | tr -s ' '
 |~ ^network enforced off

@@ -203,6 +203,18 @@ $ printf '%s\n' '{"id": "1", "language": "bash", "code": "echo $A; pwd", "enviro
 | rejected - - invalidRequest environment.A=B
 | rejected - - invalidRequest workingDirectory
 
+= the request wins over the policy, and the policy over the language, in variables and the working directory
+needs python3
++ cat > requests <<'END'
++ {"language": "python", "code": "import os; print(os.environ[\"PYTHONUNBUFFERED\"], os.getcwd())"}
++ {"language": "python", "code": "import os; print(os.environ[\"PYTHONUNBUFFERED\"], os.getcwd())", "environment": {"PYTHONUNBUFFERED": "3"}, "workingDirectory": "/usr"}
++ END
+$ for flags in '' '--set environment.set.PYTHONUNBUFFERED=2 --cwd /tmp'; do warder tool --stream --request-env PYTHONUNBUFFERED $flags < requests 2>stats | python3 $TOP/tests/lib/results.py stdout.text; done
+| "1 /tmp/box\n"
+| "3 /usr\n"
+| "2 /tmp\n"
+| "3 /usr\n"
+
 = an empty language is found out, or is the one of the flag
 $ printf '%s\n' '{"language": "", "code": "import sys\nprint(sys.argv[1:])"}' '{"code": "echo hi"}' | warder tool --stream 2>stats | python3 $TOP/tests/lib/results.py status language error.kind; echo '{"code": "print(1)"}' | warder tool --default-language python | python3 $TOP/tests/lib/results.py status language
 | success python -

@@ -218,6 +218,7 @@ build_steps() {
 	local name
 	. tests/lib/tap.sh
 	for name in "$@"; do
+		# shellcheck disable=SC2046 # the targets are words
 		case $name in
 		gcc) check "gcc, warnings are errors" "$make" -s -j"$jobs" BUILD=build/gcc WERROR=-Werror all test-programs guest-programs fault-programs ;;
 		clang) check "clang, warnings are errors" "$make" -s -j"$jobs" BUILD=build/clang CC=clang OPT=-O1 WERROR=-Werror \

@@ -48,6 +48,7 @@ enum link_call {
 	LINK_METRICS,   /* a text for Prometheus */
 	LINK_CANCEL,    /* value: number of a request of this front whose client is gone; not answered */
 	LINK_CERTIFICATE, /* value 1: the front took the certificate that it was offered, 0: it cannot; not answered */
+	LINK_NETWORK, /* text: JSON, as in narrow.h: the rules of a sandbox that runs are those of its policy, narrowed so */
 	LINK_CALLS,
 };
 

@@ -196,32 +196,24 @@ static bool check_types(struct exchange *x, const struct json_value *document)
 	return true;
 }
 
-/* The network that the client wishes, for the launcher: it can only be less than that of the template. -1: the exchange was answered. */
-static int write_network(struct exchange *x, const struct json_value *document, struct json_writer *w)
+/* The network that the client wishes, for the launcher: it can only be less than that of the template. `network`: the object that has the lists, or
+ * NULL; `within`: what the client has before its members; internet: allow_internet_access. -1: the exchange was answered. */
+static int write_network(struct exchange *x, const struct json_value *network, const char *within,
+			 const struct json_value *internet, struct json_writer *w)
 {
 	static const char *const names[][2] = { { "allowOut", "allow" }, { "denyOut", "deny" } };
-	const struct json_value *network = json_member(document, "network");
-	const struct json_value *internet = json_member(document, "allow_internet_access");
 	char text[160];
 
-	if (network && network->type == JSON_NULL)
-		network = NULL;
-	if (network && network->type != JSON_OBJECT) {
-		exchange_fail(x, 400, "\"network\" must be an object");
-		return -1;
-	}
 	for (const struct json_value *one = network ? network->child : NULL; one; one = one->next) {
 		if (strcmp(one->key, "allowOut") == 0 || strcmp(one->key, "denyOut") == 0 ||
-		    asks_nothing(one))
+		    one == internet || asks_nothing(one))
 			continue;
-		snprintf(
-		    text, sizeof(text),
-		    "\"network.%.60s\" is not supported on this host; leave it out: allowOut and denyOut are",
-		    one->key);
+		snprintf(text, sizeof(text),
+			 "\"%s%.60s\" is not supported on this host; leave it out: allowOut and denyOut are",
+			 within, one->key);
 		exchange_fail(x, 400, text);
 		return -1;
 	}
-	json_key(w, "narrow");
 	json_begin_object(w);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		write_as(w, names[i][1], network ? json_member(network, names[i][0]) : NULL);
@@ -229,6 +221,37 @@ static int write_network(struct exchange *x, const struct json_value *document, 
 		json_key_bool(w, "none", true);
 	json_end_object(w);
 	return 0;
+}
+
+static int write_narrow(struct exchange *x, const struct json_value *document, struct json_writer *w)
+{
+	const struct json_value *network = json_member(document, "network");
+
+	if (network && network->type == JSON_NULL)
+		network = NULL;
+	if (network && network->type != JSON_OBJECT) {
+		exchange_fail(x, 400, "\"network\" must be an object");
+		return -1;
+	}
+	json_key(w, "narrow");
+	return write_network(x, network, "network.", json_member(document, "allow_internet_access"), w);
+}
+
+/* A list that the request leaves out is that of the template again. */
+static void replace_network(struct exchange *x)
+{
+	struct json_value *document;
+	struct json_writer w = { 0 };
+
+	if (exchange_object(x, &document) < 0)
+		return;
+	if (check_types(x, document)) {
+		if (write_network(x, document, "", json_member(document, "allow_internet_access"), &w) < 0)
+			json_writer_done(&w);
+		else
+			exchange_ask(x, LINK_NETWORK, 0, json_take(&w), emptied);
+	}
+	json_free(document);
 }
 
 static void create(struct exchange *x, uint64_t timeout_s)
@@ -250,7 +273,7 @@ static void create(struct exchange *x, uint64_t timeout_s)
 		json_key_uint(&w, "timeoutMs", timeout_s * 1000);
 		write_as(&w, "metadata", json_member(document, "metadata"));
 		write_as(&w, "env", json_member(document, "envVars"));
-		if (write_network(x, document, &w) < 0) {
+		if (write_narrow(x, document, &w) < 0) {
 			json_writer_done(&w);
 		} else {
 			json_end_object(&w);
@@ -463,5 +486,7 @@ const struct route routes_e2b[] = {
 	  "E2B: connect to a sandbox" },
 	{ "POST", "/sandboxes/{id}/pause", "sandboxes", 0, pause_sandbox, "E2B: pause a sandbox" },
 	{ "POST", "/sandboxes/{id}/resume", "sandboxes", 0, resume_sandbox, "E2B: resume a sandbox" },
+	{ "PUT", "/sandboxes/{id}/network", "sandboxes", 0, replace_network,
+	  "E2B: replace the network rules of a sandbox" },
 	{ 0 },
 };

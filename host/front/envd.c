@@ -532,7 +532,6 @@ const struct route routes_envd[] = {
 	  "E2B: end a context" },
 	{ "POST", "/sandboxes/{id}/fork", "sandboxes", 0, refuse, "E2B: refused" },
 	{ "POST", "/sandboxes/{id}/snapshots", "sandboxes", 0, refuse, "E2B: refused" },
-	{ "PUT", "/sandboxes/{id}/network", "sandboxes", 0, refuse, "E2B: refused" },
 	{ "GET", "/sandboxes/{id}/metrics", "sandboxes", 0, envd_metrics,
 	  "E2B: the resources that a sandbox uses" },
 	{ "GET", "/sandboxes/{id}/logs", "sandboxes", 0, envd_logs, "E2B: the log of a sandbox" },

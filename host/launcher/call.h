@@ -23,14 +23,17 @@ struct call {
 	int fd;     /* owned: what goes with the answer; or -1 */
 	/* of jobs that start something */
 	struct warder_policy *policy; /* owned */
-	struct json_value *document;  /* owned: the request */
-	char *record;                 /* owned */
-	char *old_record;             /* owned: before a change that may fail */
-	uint64_t paused_ms, ends_ms;  /* of a sandbox after the change */
-	const char *cause;            /* borrowed: of a program that has ended; or NULL */
-	bool began;                   /* a program without a sandbox */
-	uint64_t launch_us;           /* that its start took; 0: it did not start, or this is not measured */
-	char *request;                /* owned: its text, as the client sent it */
+	struct warder_policy
+	    *base;   /* owned: the policy before it was narrowed, if it lists destinations; or NULL */
+	char *rules; /* owned: JSON of the policy of a sandbox after the change */
+	struct json_value *document; /* owned: the request */
+	char *record;                /* owned */
+	char *old_record;            /* owned: before a change that may fail */
+	uint64_t paused_ms, ends_ms; /* of a sandbox after the change */
+	const char *cause;           /* borrowed: of a program that has ended; or NULL */
+	bool began;                  /* a program without a sandbox */
+	uint64_t launch_us;          /* that its start took; 0: it did not start, or this is not measured */
+	char *request;               /* owned: its text, as the client sent it */
 	size_t request_len;
 	struct signing *signing;          /* borrowed, like the pool */
 	struct warder_pool *pool;         /* borrowed: exists until all jobs are done */

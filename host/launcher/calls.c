@@ -42,6 +42,8 @@ static void call_free(struct call *call)
 	free(call->request);
 	fd_done(&call->fd);
 	warder_policy_free(call->policy);
+	warder_policy_free(call->base);
+	free(call->rules);
 	json_free(call->document);
 	free(call->record);
 	free(call->old_record);
@@ -252,11 +254,10 @@ static int set_variables(struct warder_policy *policy, const struct json_value *
 	return 0;
 }
 
-const struct warder_policy *call_ceiling(const struct context *context, const struct json_value *document,
-					 struct warder_error *err)
+static const struct warder_policy *ceiling_of(const struct context *context, const char *name,
+					      struct warder_error *err)
 {
 	const struct settings *settings = &context->launcher->settings;
-	const char *name = json_member_text(document, "template", "base");
 	const struct warder_policy *template = settings_template(settings, name);
 	char shown[100];
 
@@ -268,6 +269,12 @@ const struct warder_policy *call_ceiling(const struct context *context, const st
 	return context->tenant->ceiling ? context->tenant->ceiling
 	       : settings->ceiling      ? settings->ceiling
 					: template;
+}
+
+const struct warder_policy *call_ceiling(const struct context *context, const struct json_value *document,
+					 struct warder_error *err)
+{
+	return ceiling_of(context, json_member_text(document, "template", "base"), err);
 }
 
 /* Held against the ceiling. Without one, a template is allowed as it is. */
@@ -367,12 +374,21 @@ void calls_cancel(struct launcher *launcher, uint64_t generation)
 
 /* ---- create ---- */
 
+/* The jail is to have listeners for all that the sandbox may be given later. Credentials cannot be taken away from one that runs. */
+static bool starts_with_base(const struct call *call)
+{
+	return call->base && call->policy->policy.network.mode == POLICY_NETWORK_ALLOW &&
+	       !policy_injects(&call->base->policy) &&
+	       !session_same_rules(&call->base->policy, &call->policy->policy);
+}
+
 static void create_work(struct job *job)
 {
 	struct call *call = (struct call *)(void *)job;
+	const bool base = starts_with_base(call);
 	const struct warder_session_options options = {
 		.size = sizeof(options),
-		.policy = call->policy,
+		.policy = base ? call->base : call->policy,
 		.lifetime_us = (SANDBOX_LIFETIME_MS + 60000) * 1000,
 		.idle_us = SESSION_TIME_MAX_US,
 		.program = call->program,
@@ -384,8 +400,10 @@ static void create_work(struct job *job)
 	if (state_write(call->sandboxes_fd, call->sandbox, call->record, err) < 0)
 		return;
 	call->launch_us = clock_us();
+	/* Nobody can start a program before the connection is there. */
 	if (session_start(call->sandbox, &options, NULL, NULL, &session, err) == 0 &&
-	    remote_connect(call->sandbox, &call->fd, err) < 0)
+	    ((base && session_replace_rules(call->sandbox, &call->policy->policy, err) < 0) ||
+	     remote_connect(call->sandbox, &call->fd, err) < 0))
 		session_stop(call->sandbox, NULL, NULL, &ignored);
 	warder_session_free(session);
 	call->launch_us = call->fd < 0 ? 0 : clock_us() - call->launch_us;
@@ -482,7 +500,8 @@ static int fill_sandbox(const struct context *context, const struct call *call, 
 	snprintf(sandbox->template_name, sizeof(sandbox->template_name), "%s",
 		 json_member_text(call->document, "template", "base"));
 	sandbox->policy = warder_policy_json(call->policy);
-	return sandbox->policy ? 0 : error_no_memory(err, NULL);
+	sandbox->base = call->base ? warder_policy_json(call->base) : NULL;
+	return sandbox->policy && !sandbox->base == !call->base ? 0 : error_no_memory(err, NULL);
 }
 
 static int take_key(const struct json_value *document, const char **ret, struct warder_error *err)
@@ -541,6 +560,8 @@ static int create(struct context *context, struct call *call, struct warder_erro
 	if (found != 0)
 		return found < 0 ? -1 : 0;
 	if (call_choose_policy(context, call->document, &call->policy, err) < 0 ||
+	    (call->policy->policy.network.mode == POLICY_NETWORK_ALLOW &&
+	     copy_policy(call->policy, &call->base, err) < 0) ||
 	    narrow_network(&call->policy, json_member(call->document, "narrow"), err) < 0 ||
 	    admit(launcher, context->tenant, &call->policy->policy, true, call, err) < 0)
 		return -1;
@@ -1236,8 +1257,8 @@ static int check_changeable(const struct sandbox *sandbox, bool paused, struct w
 	if (sandbox->state != SANDBOX_RUNNING)
 		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run", sandbox->id);
 	if (sandbox->changing)
-		return error_set(err, WARDER_ERROR_CONFLICT, "id", "sandbox %s is being paused or resumed",
-				 sandbox->id);
+		return error_set(err, WARDER_ERROR_CONFLICT, "id",
+				 "sandbox %s is being paused, resumed or given other rules", sandbox->id);
 	if ((sandbox->paused_ms != 0) != paused)
 		return error_set(err, WARDER_ERROR_CONFLICT, "id", "sandbox %s is %s", sandbox->id,
 				 paused ? "not paused" : "paused already");
@@ -1266,6 +1287,89 @@ static int resume_sandbox(struct context *context, struct call *call, struct war
 		       change(context, call, 0, ends_ms, resume_work, err) < 0
 		   ? -1
 		   : 0;
+}
+
+/* ---- other rules for its network ---- */
+
+/* The record has the new rules before they hold, so that one that cannot be written leaves the sandbox as it was. */
+static void network_work(struct job *job)
+{
+	struct call *call = (struct call *)(void *)job;
+	struct warder_error *err = &call->answer.error;
+	struct warder_error ignored;
+
+	call->answer.status = 204;
+	if (state_write(call->sandboxes_fd, call->sandbox, call->record, err) == 0) {
+		if (session_replace_rules(call->sandbox, &call->policy->policy, err) == 0)
+			return;
+		state_write(call->sandboxes_fd, call->sandbox, call->old_record, &ignored);
+	}
+	call->answer.status = link_status(err->code);
+}
+
+static void network_finish(struct job *job, void *of)
+{
+	struct call *call = (struct call *)(void *)job;
+	struct launcher *launcher = of;
+	struct sandbox *sandbox = sandboxes_find(&launcher->sandboxes, call->sandbox);
+
+	/* It may have been ended meanwhile. */
+	if (sandbox) {
+		sandbox->changing = false;
+		if (call->answer.status == 204) {
+			free(sandbox->policy);
+			sandbox->policy = call->rules;
+			call->rules = NULL;
+		}
+	}
+	call_finish(job, launcher);
+}
+
+/* Whether the tenant's ceiling, as it is now, grants the rules. Without one, those of the sandbox's template were granted at its creation. */
+static int check_rules(const struct context *context, const struct policy *policy, struct warder_error *err)
+{
+	const char *name = context->sandbox->template_name;
+	const struct warder_policy *ceiling = ceiling_of(context, name, err);
+	struct policy asked;
+	int done;
+
+	if (!ceiling)
+		return -1;
+	if (ceiling == settings_template(&context->launcher->settings, name))
+		return 0;
+	done = session_with_rules(&ceiling->policy, policy, &asked, err);
+	if (done < 0)
+		return -1;
+	done = policy_check_ceiling(&ceiling->policy, &asked, err);
+	policy_done(&asked);
+	return done;
+}
+
+static int replace_network(struct context *context, struct call *call, struct warder_error *err)
+{
+	static const char *const members[] = { "allow", "deny", "none", NULL };
+	struct sandbox *sandbox = context->sandbox;
+	const char *base = sandbox->base ? sandbox->base : sandbox->policy;
+	struct sandbox other = *sandbox;
+
+	if (check_changeable(sandbox, sandbox->paused_ms != 0, err) < 0 ||
+	    call_parse(context, call, members, err) < 0 ||
+	    warder_policy_parse(base, strlen(base), "sandbox", &call->policy, err) != 0 ||
+	    narrow_running(&call->policy, call->document, err) < 0 ||
+	    check_rules(context, &call->policy->policy, err) < 0)
+		return -1;
+	call->rules = warder_policy_json(call->policy);
+	other.policy = call->rules;
+	call->record = call->rules ? sandbox_record(&other) : NULL;
+	call->old_record = sandbox_record(sandbox);
+	if (!call->record || !call->old_record)
+		return error_no_memory(err, NULL);
+	sandbox->changing = true;
+	call->job.changes = call->sandbox;
+	call->job.work = network_work;
+	call->job.finish = network_finish;
+	jobs_add(&context->launcher->jobs, &call->job);
+	return 0;
 }
 
 /* ---- the table ---- */
@@ -1318,6 +1422,7 @@ static const struct row {
 	[LINK_METRICS] = { show_metrics, TENANT_METRICS, false, false },
 	[LINK_CANCEL] = { cancel, 0, false, false },
 	[LINK_CERTIFICATE] = { certificate, 0, false, false },
+	[LINK_NETWORK] = { replace_network, TENANT_SANDBOXES, true, false },
 };
 
 static int refuse_key(struct call *call, struct warder_error *err)

@@ -254,17 +254,22 @@ static int check_list(const char *field, const struct json_value *list, struct w
 			       "%s must be an array of names, addresses and address blocks", field);
 }
 
+static bool takes_all(const struct json_value *wish)
+{
+	const struct json_value *none = wish ? json_member(wish, "none") : NULL;
+
+	return none && none->type == JSON_BOOL && none->boolean;
+}
+
 int narrow_network(struct warder_policy **policy, const struct json_value *wish, struct warder_error *err)
 {
 	const struct json_value *allow = wish ? json_member(wish, "allow") : NULL;
 	const struct json_value *deny = wish ? json_member(wish, "deny") : NULL;
-	const struct json_value *none = wish ? json_member(wish, "none") : NULL;
 	const enum policy_network_mode mode = (*policy)->policy.network.mode;
 
 	if (check_list("network.allowOut", allow, err) < 0 || check_list("network.denyOut", deny, err) < 0)
 		return -1;
-	if (none && none->type == JSON_BOOL && none->boolean && mode != POLICY_NETWORK_NONE &&
-	    mode != POLICY_NETWORK_LOOPBACK)
+	if (takes_all(wish) && mode != POLICY_NETWORK_NONE && mode != POLICY_NETWORK_LOOPBACK)
 		return warder_policy_set(*policy, "network.mode", "none", err);
 	if (mode == POLICY_NETWORK_ALLOW && ((allow && allow->child) || (deny && deny->child)))
 		return rebuild(policy, allow, deny, err);
@@ -276,5 +281,31 @@ int narrow_network(struct warder_policy **policy, const struct json_value *wish,
 		return refuse("network.denyOut", deny->child->type == JSON_STRING ? deny->child->string : "",
 			      "cannot be denied: the network of the template has no list of destinations",
 			      err);
+	return 0;
+}
+
+static int deny(struct warder_policy *policy, const struct policy_rule *rule, struct warder_error *err)
+{
+	char text[ENTRY_MAX];
+
+	/* An address of IPv6 has colons, too. */
+	snprintf(text, sizeof(text), rule->cidr && strchr(rule->cidr, ':') ? "[%s]" : "%s",
+		 rule->host ? rule->host : rule->cidr);
+	return warder_policy_set(policy, "network.deny", text, err);
+}
+
+int narrow_running(struct warder_policy **policy, const struct json_value *wish, struct warder_error *err)
+{
+	const struct policy_endpoints *allow = &(*policy)->policy.network.allow;
+
+	if (!takes_all(wish) || (*policy)->policy.network.mode != POLICY_NETWORK_ALLOW)
+		return narrow_network(policy, wish, err);
+	for (size_t i = 0; i < allow->count; i++)
+		for (size_t j = 0; j < policy_rule_count(&allow->items[i]); j++) {
+			const struct policy_rule rule = policy_rule_at(&allow->items[i], j);
+
+			if (deny(*policy, &rule, err) != 0)
+				return -1;
+		}
 	return 0;
 }

@@ -16,5 +16,7 @@
 
 /* Replace *policy by a narrower one. wish: or NULL. -1 with *err, which names the entry; *policy is as before. */
 int narrow_network(struct warder_policy **policy, const struct json_value *wish, struct warder_error *err);
+/* The same for a sandbox that runs, whose network.mode stays: `none` denies each destination that the policy allows. */
+int narrow_running(struct warder_policy **policy, const struct json_value *wish, struct warder_error *err);
 
 #endif

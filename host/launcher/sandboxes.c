@@ -47,6 +47,7 @@ static void sandbox_free(struct sandbox *sandbox)
 		return;
 	fd_done(&sandbox->keeper_fd);
 	free(sandbox->policy);
+	free(sandbox->base);
 	free(sandbox->metadata);
 	free(sandbox);
 }
@@ -189,6 +190,10 @@ char *sandbox_record(const struct sandbox *sandbox)
 	json_begin_object(&w);
 	json_key_uint(&w, "version", 1);
 	write_members(sandbox, true, &w);
+	if (sandbox->base) {
+		json_key(&w, "base");
+		json_number(&w, sandbox->base);
+	}
 	json_end_object(&w);
 	return json_take(&w);
 }
@@ -249,6 +254,8 @@ static int take_record(struct sandbox *sandbox, const struct json_value *record,
 		return is_no_record(sandbox->id, "metadata", err);
 	if (take_text(json_member(record, "policy"), &sandbox->policy) < 0)
 		return is_no_record(sandbox->id, "policy", err);
+	if (json_member(record, "base") && take_text(json_member(record, "base"), &sandbox->base) < 0)
+		return is_no_record(sandbox->id, "base", err);
 	link_digest(sandbox->access_token, sandbox->access_digest);
 	link_digest(sandbox->traffic_token, sandbox->traffic_digest);
 	return 0;

@@ -38,9 +38,11 @@ struct sandbox {
 	char idempotency_key[SANDBOX_KEY_MAX + 1]; /* of the request that created it; or "" */
 	char request_digest[SHA256_HEX];           /* of that request, if it had a key */
 	char *policy;                              /* JSON */
-	char *metadata;                            /* a JSON object */
-	char access_token[SANDBOX_TOKEN_BYTES];    /* for commands and files in it */
-	char traffic_token[SANDBOX_TOKEN_BYTES];   /* for its ports */
+	char *
+	    base; /* JSON: the policy before a request narrowed its network, if it lists destinations; or NULL */
+	char *metadata;                          /* a JSON object */
+	char access_token[SANDBOX_TOKEN_BYTES];  /* for commands and files in it */
+	char traffic_token[SANDBOX_TOKEN_BYTES]; /* for its ports */
 	char access_digest[SHA256_HEX], traffic_digest[SHA256_HEX];
 	int keeper_fd; /* a connection to its keeper, which ends with it; or -1 */
 };

@@ -987,6 +987,41 @@ def _(box):
     equal(own.kill(), 204)
 
 
+@check("the network rules of a live sandbox are replaced, within its template")
+def _(box):
+    def put(own, body, token=None):
+        status, _, data = box.host.call("PUT", "/sandboxes/%s/network" % own.id, body)
+        return status, json.loads(data)["message"] if data else ""
+
+    def names(own):
+        """Which of three names programs of the sandbox find."""
+        return own.run("for i in a.example.org b.example.org pypi.org; do getent hosts $i >/dev/null && echo $i; done; true")["stdout"].split()
+
+    def policy(own):
+        return json.loads(box.host.call("GET", "/v1/sandboxes/" + own.id)[2])["policy"]["network"]
+    own = Sandbox(box.host, templateID="net", network={"allowOut": ["a.example.org"]})
+    equal(names(own), [b"a.example.org"])
+    stream = own.start("until getent hosts b.example.org; do sleep 0.1; done; getent hosts a.example.org || echo gone")
+    equal(put(own, {"allowOut": ["b.example.org"]}), (204, ""))
+    equal(stream.collect()["stdout"].split()[-1], b"gone")
+    equal((names(own), [row["host"] for row in policy(own)["allow"]]), ([b"b.example.org"], ["b.example.org"]))
+    for body, part in (({"allowOut": ["evil.org"]}, "evil.org"), ({"rules": {"a.org": []}}, "rules"), ({"allowOut": "a"}, "network.allowOut"),
+                       ({"allow_internet_access": 1}, "allow_internet_access")):
+        status, message = put(own, body)
+        equal((body, status in (400, 403)), (body, True))
+        holds(message, part)
+    equal(names(own), [b"b.example.org"])
+    equal((put(own, {"denyOut": ["pypi.org"]})[0], names(own)), (204, [b"a.example.org", b"b.example.org"]))
+    equal((put(own, {"allow_internet_access": False})[0], names(own)), (204, []))
+    equal((put(own, {})[0], names(own)), (204, [b"a.example.org", b"b.example.org", b"pypi.org"]))
+    equal(own.kill(), 204)
+    equal(put(own, {})[0], 404)
+    own = Sandbox(box.host, templateID="net", allow_internet_access=False)
+    status, message = put(own, {"allowOut": ["a.example.org"]})
+    equal((status, own.kill()), (409, 204))
+    holds(message, "network.mode")
+
+
 @check("a template may be an image, even one without a libc")
 def _(box):
     with tempfile.TemporaryDirectory(prefix="warder-e2b-") as root:

@@ -20,7 +20,9 @@ static const char none[] = "{\"version\": 1, " LIMITS "}";
 static const char host[] = "{\"version\": 1, " LIMITS ", \"network\": {\"mode\": \"host\"}}";
 
 /* "host:ports cidr:ports - denied", or the error. */
-static void describe(const char *document, const char *wish_text, char *ret, size_t size)
+static void describe_by(int (*narrow)(struct warder_policy **policy, const struct json_value *wish,
+				      struct warder_error *err),
+			const char *document, const char *wish_text, char *ret, size_t size)
 {
 	struct warder_policy *policy = NULL;
 	struct json_value *wish = NULL;
@@ -31,7 +33,7 @@ static void describe(const char *document, const char *wish_text, char *ret, siz
 	cr_assert_eq(warder_policy_parse(document, strlen(document), "test", &policy, &err), 0, "%s",
 		     err.text);
 	cr_assert_eq(json_parse(wish_text, strlen(wish_text), "wish", NULL, &wish, &err), 0, "%s", err.text);
-	if (narrow_network(&policy, wish, &err) < 0) {
+	if (narrow(&policy, wish, &err) < 0) {
 		snprintf(ret, size, "%s: %u", err.field, (unsigned int)err.code);
 	} else {
 		const struct policy *is = &policy->policy;
@@ -48,6 +50,29 @@ static void describe(const char *document, const char *wish_text, char *ret, siz
 	}
 	json_free(wish);
 	warder_policy_free(policy);
+}
+
+static void describe(const char *document, const char *wish_text, char *ret, size_t size)
+{
+	describe_by(narrow_network, document, wish_text, ret, size);
+}
+
+/* The mode of a sandbox that runs stays. Without a list of destinations there is nothing to deny. */
+Test(narrow, takes_all_from_one_that_runs, .timeout = 20)
+{
+	char whole[1000], found[1000], wanted[1200];
+
+	describe(allow, "{}", whole, sizeof(whole));
+	describe_by(narrow_running, allow, "{\"none\": true}", found, sizeof(found));
+	snprintf(wanted, sizeof(wanted), "%s -pypi.org -*.example.org -203.0.113.0/24 -2001:db8::/32", whole);
+	cr_expect_str_eq(found, wanted, "%s", found);
+	describe_by(narrow_running, allow, "{\"none\": false, \"allow\": [\"pypi.org\"]}", found,
+		    sizeof(found));
+	snprintf(wanted, sizeof(wanted), "%d pypi.org:443,80 -bad.example.org", (int)POLICY_NETWORK_ALLOW);
+	cr_expect_str_eq(found, wanted, "%s", found);
+	describe_by(narrow_running, none, "{\"none\": true}", found, sizeof(found));
+	snprintf(wanted, sizeof(wanted), "%d", (int)POLICY_NETWORK_NONE);
+	cr_expect_str_eq(found, wanted, "%s", found);
 }
 
 Test(narrow, leaves_what_both_allow, .timeout = 20)

@@ -752,8 +752,9 @@ static bool admit_address(struct edge *edge, struct connection *c, const void *a
 	if (!own && rules_allow_address(&edge->rules, to->address, is_v6, c->port))
 		return true;
 	refuse(edge, c,
-	       rules_deny_address(&edge->rules, to->address, is_v6, c->port) ? EDGE_REASON_DENIED
-									     : EDGE_REASON_ADDRESS,
+	       own                                                             ? EDGE_REASON_OWN
+	       : rules_deny_address(&edge->rules, to->address, is_v6, c->port) ? EDGE_REASON_DENIED
+									       : EDGE_REASON_ADDRESS,
 	       NULL);
 	return false;
 }

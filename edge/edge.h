@@ -121,6 +121,8 @@ static inline size_t edge_config_size(uint32_t rule_count)
 #define EDGE_REASONS(X)                                                                                      \
 	X(NAME, "unlistedName", "network.allow does not list this name")                                     \
 	X(ADDRESS, "unlistedAddress", "network.allow does not list this address and port")                   \
+	X(OWN, "ownAddress",                                                                                 \
+	  "127.0.0.0/8 and ::1 are the jail's own, and no row of network.allow leads to the host's")         \
 	X(PORT, "unlistedPort", "network.allow lists this name with other ports")                            \
 	X(DENIED, "denied", "network.deny lists it")                                                         \
 	X(PROTOCOL, "protocol", "only TCP passes")                                                           \

@@ -282,8 +282,9 @@ static void set_network(struct policy_capabilities *ret, const struct jail_host 
 		 : there ? "warder-edge, by a local route of every IPv6 address in the jail"
 			 : "this kernel has no IPv6; leave out blocks of IPv6 addresses");
 	set_text(ret, POLICY_CONTROL_NETWORK_LEARN, !missing,
-		 missing ? missing
-			 : "as network.allow, with every name and public address on ports 22, 80 and 443");
+		 missing
+		     ? missing
+		     : "as network.allow, with every name and public IPv4 address on ports 22, 80 and 443");
 	set_text(ret, POLICY_CONTROL_NETWORK_PUBLISH, !missing,
 		 missing ? missing
 			 : "warder-edge takes connections on the host, and passes them on to 127.0.0.1");

@@ -53,7 +53,7 @@ const char *jail_refusal_text(unsigned int reason, bool learned)
 {
 	if (learned && reason == EDGE_REASON_ADDRESS)
 		return "network.allow does not list this address and port, and network.mode learn allows "
-		       "only public addresses, on the ports 22, 80 and 443";
+		       "only public addresses of IPv4, on the ports 22, 80 and 443";
 	if (learned && reason == EDGE_REASON_PORT)
 		return "network.mode learn allows names on the ports 22, 80 and 443";
 	return reasons[reason].text;

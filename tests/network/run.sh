@@ -150,10 +150,11 @@ try_v6() {
 	refused "an IPv6 address that is in no block" '[2001:db8::1]:80: network.allow does not list' "$@" --allow "$block:80" -- "${get[@]}" 'http://[2001:db8::1]/'
 	refused "an IPv4 address, beside a block of IPv6" "$world:80: network.allow does not list" "$@" --allow "$block:80" -- "${get[@]}" "http://$world/"
 	refused "a denied block of IPv6 inside an allowed one" "[$world_v6]:80: network.deny lists it" "$@" --allow "$block:80" --deny "${world_v6}/128" -- "${get[@]}" "http://[$world_v6]/"
-	for address in fd00::1 ::1 2606:4700:1::1 2606:4700:1::2 64:ff9b::7f00:1 2002:7f00:1::1 2001:db8::1; do
+	refused "::1, by a block of every IPv6 address" "[::1]:80: 127.0.0.0/8 and ::1 are the jail's own" "$@" --allow '[::/0]:80' -- "${get[@]}" -g 'http://[::1]/'
+	for address in fd00::1 2606:4700:1::1 2606:4700:1::2 64:ff9b::7f00:1 2002:7f00:1::1 2001:db8::1; do
 		refused "$address, by a block of every IPv6 address" "[$address]:80: network.allow does not list" "$@" --allow '[::/0]:80' -- "${get[@]}" -g "http://[$address]/"
 	done
-	refused "::ffff:127.0.0.1, by blocks of every address" '127.0.0.1:80: network.allow does not list' "$@" --allow '[::/0]:80' --allow 0.0.0.0/0:80 -- "${get[@]}" -g 'http://[::ffff:127.0.0.1]/'
+	refused "::ffff:127.0.0.1, by blocks of every address" "127.0.0.1:80: 127.0.0.0/8 and ::1 are the jail's own" "$@" --allow '[::/0]:80' --allow 0.0.0.0/0:80 -- "${get[@]}" -g 'http://[::ffff:127.0.0.1]/'
 }
 
 receipt_has_v6() {
@@ -285,11 +286,16 @@ why = {(x["destination"], x.get("port")): x["reason"] for x in n["refusals"]}
 assert why == {("pypi.test", 8080): "unlistedPort", ("rebind.test", 80): "privateAddress", ("own.test", 80): "privateAddress", ("meta.test", 80): "privateAddress",
     ("169.254.169.254", 80): "unlistedAddress", ("22.33.44.1", 80): "unlistedAddress", ("10.0.0.1", 80): "unlistedAddress"}, why
 text = {x["destination"]: x["text"] for x in n["refusals"]}
-assert text["pypi.test"].startswith("network.mode learn allows names") and text["10.0.0.1"].endswith("only public addresses, on the ports 22, 80 and 443"), text
+assert text["pypi.test"].startswith("network.mode learn allows names") and text["10.0.0.1"].endswith("only public addresses of IPv4, on the ports 22, 80 and 443"), text
 rows = {c["control"]: c for c in r["receipt"]["controls"]}
 assert rows["network.learn"]["status"] == "enforced" and rows["network"]["status"] == "unrestricted" and rows["network"]["requested"] == "learn"' -- sh -c '
 		curl -sS http://pypi.test/ http://pypi.test/; curl -sS http://pypi.test/; curl -sSk https://pypi.test/; curl -sS "http://$0/"; getent hosts evil.test
 		for u in pypi.test:8080 rebind.test own.test meta.test 169.254.169.254 22.33.44.1 10.0.0.1; do curl -s -m 3 "http://$u/"; done; true' "$world"
+	learned "learn: IPv6 addresses are refused, counted, and not learnt; a name that has no other is" '
+assert allow == [{"host": "six.test", "ports": [80]}], allow
+assert [(x["destination"], x["port"], x["reason"], x["count"]) for x in n["refusals"]] == [("2606:4700::10", 80, "unlistedAddress", 2)], n["refusals"]
+assert n["refusals"][0]["text"].endswith("only public addresses of IPv4, on the ports 22, 80 and 443"), n["refusals"]
+assert n["refused"] == 2, n' -- sh -c 'curl -sS http://six.test/; for i in 1 2; do curl -s -m 5 "http://[2606:4700::10]/"; done; true'
 	learned "learn: the replay, and what it did not need" '
 assert {u["destination"]: u["needed"] for u in n["learned"]["used"]} == {"pypi.test": True, "evil.test": False}
 assert n["learned"]["replay"] == {"exitCode": 7, "signal": None}, n["learned"]["replay"]
@@ -519,6 +525,11 @@ view_is_refused() {
 	[ "$?" -eq 125 ] && grep -F 'with network.allow the jail needs an /etc/nsswitch.conf of its own, but in the view /etc is no directory' "$scratch/err" || return
 	"$warder" run --net allow --allow pypi.test:80 --view directory:"$scratch/large" -- true 2>"$scratch/err"
 	[ "$?" -eq 125 ] && grep -F 'has more than 128 entries, so that they cannot be mounted one by one; with network.allow' "$scratch/err"
+}
+
+image_is_refused() {
+	WARDER_STORE="$scratch/store" "$warder" run --backend "$1" --view image:view:1 --net allow --allow pypi.test:80 -- true 2>"$scratch/err"
+	[ "$?" -eq 125 ] && grep -F 'only the backend local finds names in the view of an image; use it, or filesystem.view host' "$scratch/err"
 }
 
 session_in_view() {
@@ -788,6 +799,7 @@ check "a root of its own" make_view
 in_view directory:"$scratch/view"
 check "view directory: refused where it has no place for the files" view_is_refused
 if tar -C "$scratch/view" -c . | WARDER_STORE="$scratch/store" "$warder" image import - view:1 >"$scratch/out" 2>&1; then
+	images=yes
 	export WARDER_STORE="$scratch/store"
 	in_view image:view:1
 	check "view image: a session" session_in_view
@@ -821,6 +833,7 @@ for backend in crun runc podman docker; do
 	refused "TLS to another name at the same address" 'pypi.test:443: the first bytes name another host: evil.test' --backend "$backend" --allow pypi.test:443 -- "${get[@]}" --connect-to evil.test:443:pypi.test:443 https://evil.test/
 	refused "an address" "$world:80: network.allow does not list this address and port" --backend "$backend" --allow pypi.test:443 -- "${get[@]}" "http://$world/"
 	passes "a block of IPv6" '^hello \[2606:4700::10\]$' --backend "$backend" --allow "[$world_v6/128]:80" -- "${get[@]}" "http://[$world_v6]/"
+	[ -z "${images:-}" ] || check "${label}view image: refused, with the reason" image_is_refused "$backend"
 	check "${label}published: 4 clients, beside an allow-list" publishes 10000 4 --backend "$backend" --allow pypi.test:80
 	check "${label}published, without an allow-list" publishes 1000 2 --backend "$backend"
 	check "${label}an edge that is killed: no network, and the result says so" edge_fails KILL 'warder-edge died before' --backend "$backend"

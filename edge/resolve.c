@@ -30,6 +30,7 @@ struct resolver {
 	char *hosts; /* the file's text, or NULL */
 	struct kept kept[KEPT_MAX];
 	size_t next_kept;
+	struct question *asked; /* of different names */
 };
 
 struct question {
@@ -38,6 +39,8 @@ struct question {
 	int family;
 	void (*done)(void *context, const struct resolved *addresses, size_t count);
 	void *context;
+	struct question *next; /* of those that are asked; or of the same name */
+	struct question *same; /* which wait for this one's answer */
 };
 
 static void on_socket(void *data, ares_socket_t fd, int reads, int writes)
@@ -191,6 +194,23 @@ static const struct kept *find_kept(const struct resolver *resolver, const char 
 	return NULL;
 }
 
+/* Nothing is asked for the name any more: what is told may ask anew. */
+static void finish(struct question *question, const struct resolved *addresses, size_t count)
+{
+	struct question **at = &question->resolver->asked;
+	struct question *next;
+
+	while (*at != question)
+		at = &(*at)->next;
+	*at = question->next;
+	question->next = question->same;
+	for (; question; question = next) {
+		next = question->next;
+		question->done(question->context, addresses, count);
+		free(question);
+	}
+}
+
 static void on_answer(void *arg, int status, int timeouts, struct ares_addrinfo *result)
 {
 	struct resolved addresses[RESOLVED_MAX];
@@ -210,8 +230,7 @@ static void on_answer(void *arg, int status, int timeouts, struct ares_addrinfo 
 		ask(question);
 		return;
 	}
-	question->done(question->context, addresses, count);
-	free(question);
+	finish(question, addresses, count);
 }
 
 static void ask(struct question *question)
@@ -242,8 +261,17 @@ void resolve_start(struct resolver *resolver, const char *name,
 		done(context, addresses, count);
 		return;
 	}
-	*question = (struct question){ resolver, "", AF_INET, done, context };
+	*question =
+	    (struct question){ .resolver = resolver, .family = AF_INET, .done = done, .context = context };
 	snprintf(question->name, sizeof(question->name), "%s", name);
+	for (struct question *other = resolver->asked; other; other = other->next)
+		if (strcmp(other->name, name) == 0) {
+			question->next = other->same;
+			other->same = question;
+			return;
+		}
+	question->next = resolver->asked;
+	resolver->asked = question;
 	ask(question);
 }
 

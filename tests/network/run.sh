@@ -124,6 +124,10 @@ for i in range(4):
     s.recv(1)
     s.close()
 print()'
+	passes "40 connections to a name while the resolver has not answered, with one question" '^40$' --allow once.test:80 -- python3 -c 'import socket
+all = [socket.create_connection(("198.18.0.2", 80), 10) for i in range(40)]
+for s in all: s.sendall(b"GET / HTTP/1.0\r\nHost: once.test\r\n\r\n")
+print(sum(s.recv(1) == b"H" for s in all))'
 	refused "a third question to a silent resolver, after two connections that ended by a reset" 'silent.test:80: more connections at once than network.maxConnections' --allow silent.test:80 --set network.maxConnections=2 -- python3 -c 'import socket, struct, time
 for i in range(3):
     s = socket.create_connection(("silent.test", 80))
@@ -559,7 +563,7 @@ asyncio.run(main())'
 # $WARDER_NETWORK_CONNECTIONS in all (1000), 200 at the same time: each brings its bytes back, and the edge has counted them all.
 very_many() {
 	local all=${WARDER_NETWORK_CONNECTIONS:-1000}
-	"$warder" run --timeout 600s --cpu-time unlimited --memory 256MiB --json --net allow --allow echo.test:7 -- python3 -c '
+	"$warder" run --timeout "$((600 * ${WARDER_TEST_SLOW:-1}))s" --cpu-time unlimited --memory 256MiB --json --net allow --allow echo.test:7 -- python3 -c '
 import asyncio, sys
 todo = iter(range(int(sys.argv[1])))
 async def worker():
@@ -589,7 +593,7 @@ assert n["connections"] == all and n["refused"] == 0 and n["bytesReceived"] == n
 too_many() {
 	local all=${WARDER_NETWORK_CONNECTIONS:-1000} places run pid now kilobytes=0 status=0
 	places=$((all > 8000 ? 800 : all / 10))
-	"$warder" run --timeout 600s --cpu-time unlimited --memory 256MiB --json --net allow --allow echo.test:7 --max-connections "$places" -- python3 -c '
+	"$warder" run --timeout "$((600 * ${WARDER_TEST_SLOW:-1}))s" --cpu-time unlimited --memory 256MiB --json --net allow --allow echo.test:7 --max-connections "$places" -- python3 -c '
 import socket, sys, time
 all = int(sys.argv[1])
 def connect():

@@ -36,6 +36,8 @@ SPECIAL = sys.argv[4].split()  # where the names r0.rebind.test and so on lead
 NAMES.update({f"r{i}.rebind.test": [address] for i, address in enumerate(SPECIAL)})
 turns = itertools.count()
 NAMES["turn.test"] = lambda: [[ADDRESS, "127.0.0.1", "169.254.169.254", "10.0.0.1"][next(turns) % 4]]
+asked = itertools.count()
+NAMES["once.test"] = lambda: (time.sleep(1), [ADDRESS if next(asked) == 0 else "10.0.0.1"])[1]
 NAMES.update({f"n{i}.many.test": [ADDRESS] for i in range(1100)})
 SILENT = "silent.test"
 

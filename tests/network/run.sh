@@ -491,6 +491,50 @@ assert n["connections"] == 1 and n["refused"] == 0 and n["edgeDied"] is False' "
 	return "$status"
 }
 
+host_network() {
+	ip -o link
+	ip -o address
+	ip rule
+	ip route show table all
+	ip -6 route show table all
+	nft list ruleset
+	iptables-save
+} 2>/dev/null
+
+# While a jail with an allow-list connects, the network of the host is what it was, and the program has one interface and no proxy.
+host_is_as_before() {
+	local before run status=0
+	before=$(host_network)
+	"$warder" run --timeout 30s --net allow --allow pypi.test:80 -- sh -c 'env; cut -s -d: -f1 /proc/net/dev; curl -sS -m 8 http://pypi.test/; sleep 2' >"$scratch/out" 2>"$scratch/err" &
+	run=$!
+	for _ in $(seq 200); do
+		! grep -q '^hello pypi.test$' "$scratch/out" || break
+		sleep 0.05
+	done
+	diff <(echo "$before") <(host_network) || status=1
+	kill -0 "$run" && wait "$run" || status=1
+	cat "$scratch/out" "$scratch/err"
+	[ -n "$before" ] && grep -q '^hello pypi.test$' "$scratch/out" && [ "$(grep -cE '^ *lo$' "$scratch/out")" -eq 1 ] &&
+		! grep -iE 'proxy|^ *(veth|eth|tap|tun)' "$scratch/out" || status=1
+	return "$status"
+}
+
+# A name of the host's own file, which the jail does not see: its resolver is the edge.
+hosts_file() {
+	local status=0
+	{
+		cat /etc/hosts
+		echo "$world listed.test"
+	} >"$scratch/hosts"
+	mount --bind "$scratch/hosts" /etc/hosts || return 1
+	"$warder" run --timeout 20s --net allow --allow listed.test:80 -- sh -c 'cat /etc/resolv.conf /etc/hosts /etc/nsswitch.conf; curl -sS -m 8 http://listed.test/' >"$scratch/out" 2>"$scratch/err" || status=1
+	umount /etc/hosts
+	cat "$scratch/out" "$scratch/err"
+	grep -qx 'hello listed.test' "$scratch/out" && grep -qx 'nameserver 198.18.0.1' "$scratch/out" && grep -qx 'hosts: files dns' "$scratch/out" &&
+		! grep -qF "$world" "$scratch/out" || status=1
+	return "$status"
+}
+
 # A root with curl, whose /etc finds names in another way: a false address, a link that leads nowhere, no nsswitch.conf.
 make_view() {
 	local file
@@ -783,6 +827,8 @@ try_v6
 [ ! -e /proc/net/if_inet6 ] || check "the receipt has blocks of IPv6" receipt_has_v6
 check "ways around the checks of first bytes" python3 tests/network/first_bytes.py "$warder"
 check "a hostile program: nothing but what the rules allow leaves the host" python3 tests/network/stranger.py "$warder"
+check "the host's network is as before, and no variable names a proxy" host_is_as_before
+check "a name of the host's /etc/hosts, which the program does not see" hosts_file
 check "100 connections at once" many_at_once
 check "a jail does not reach the edge, names and sockets of another" jail_tries_other
 check "${WARDER_NETWORK_CONNECTIONS:-1000} connections, 200 at once" very_many

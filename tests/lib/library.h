@@ -16,6 +16,33 @@
 #include "base/array.h"
 #include "runtime/warder.h"
 
+static char library_place[] = "/tmp/warder-sessions-XXXXXX";
+
+/* An ordinary user's sessions lie below his runtime directory. */
+static inline void library_begin_sessions(void)
+{
+	if (geteuid() != 0)
+		cr_assert(mkdtemp(library_place) && setenv("XDG_RUNTIME_DIR", library_place, 1) == 0);
+}
+
+static inline int library_remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static inline void library_end_sessions(void)
+{
+	if (geteuid() != 0)
+		nftw(library_place, library_remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* A test that is skipped ends at once, without its last function. */
+#define library_skip(...)                                                                                    \
+	do {                                                                                                 \
+		library_end_sessions();                                                                      \
+		cr_skip_test(__VA_ARGS__);                                                                   \
+	} while (0)
+
 /* The preset strict; a host need not enforce the limits that not every user has. */
 static inline struct warder_policy *library_policy(void)
 {
@@ -39,7 +66,7 @@ static inline struct warder_template *library_prepare(const struct warder_policy
 
 	if (warder_prepare(policy, NULL, &tmpl, &err) != 0) {
 		cr_assert(err.code == WARDER_ERROR_UNSUPPORTED_POLICY, "%s", err.text);
-		cr_skip_test("%s", err.text);
+		library_skip("%s", err.text);
 	}
 	return tmpl;
 }
@@ -93,26 +120,6 @@ static inline const char *library_tool(char *path, size_t size)
 	return NULL;
 }
 
-static char library_place[] = "/tmp/warder-sessions-XXXXXX";
-
-/* An ordinary user's sessions lie below his runtime directory. */
-static inline void library_begin_sessions(void)
-{
-	if (geteuid() != 0)
-		cr_assert(mkdtemp(library_place) && setenv("XDG_RUNTIME_DIR", library_place, 1) == 0);
-}
-
-static inline int library_remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
-static inline void library_end_sessions(void)
-{
-	if (geteuid() != 0)
-		nftw(library_place, library_remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
 /* A session with the policy of library_policy(), and with terminals. */
 struct library_session {
 	struct warder_policy *policy;
@@ -130,7 +137,7 @@ static inline void library_session_begin(struct library_session *ret, const char
 
 	*ret = (struct library_session){ 0 };
 	if (!options.program)
-		cr_skip_test("there is no command line tool beside this program");
+		library_skip("there is no command line tool beside this program");
 	ret->policy = library_policy();
 	cr_assert_eq(warder_policy_set(ret->policy, "devices.terminals", "2", &err), 0, "%s", err.text);
 	warder_template_free(library_prepare(ret->policy));

@@ -51,7 +51,7 @@ static void talk_begin(struct conversation *talk)
 
 	memset(talk, 0, sizeof(*talk));
 	if (access("/usr/bin/python3", X_OK) != 0)
-		cr_skip_test("there is no Python on this machine");
+		library_skip("there is no Python on this machine");
 	library_session_begin(&talk->session, "contexts");
 	cr_assert_eq(warder_context_create(talk->session.session, "py", &options, &talk->context, &talk->err),
 		     0, "%s", talk->err.text);

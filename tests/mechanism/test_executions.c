@@ -201,7 +201,7 @@ static void stage_begin(struct stage *stage)
 
 	*stage = (struct stage){ 0 };
 	if (!options.program)
-		cr_skip_test("there is no command line tool beside this program");
+		library_skip("there is no command line tool beside this program");
 	stage->policy = library_policy();
 	cr_assert_eq(warder_policy_set(stage->policy, "devices.terminals", "2", &stage->err), 0);
 	warder_template_free(library_prepare(stage->policy));
@@ -542,7 +542,7 @@ Test(executions, pause_and_resume, .init = library_begin_sessions, .fini = libra
 		cr_expect_eq(stage.err.code, WARDER_ERROR_UNAVAILABLE, "%s", stage.err.text);
 		warder_execution_free(execution);
 		stage_end(&stage);
-		cr_skip_test("%s", stage.err.text);
+		library_skip("%s", stage.err.text);
 	}
 	usleep(100000); /* the keeper reads the output from before */
 	before = bytes_so_far(id, &stage.err);

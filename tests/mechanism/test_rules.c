@@ -37,7 +37,7 @@ static void begin(void)
 	pthread_t thread;
 
 	if (geteuid() != 0)
-		cr_skip_test("a network namespace of its own needs root");
+		library_skip("a network namespace of its own needs root");
 	cr_assert_eq(unshare(CLONE_NEWNET), 0);
 	cr_assert_eq(system("ip link set lo up && ip address add " SERVER "/32 dev lo"), 0);
 	for (int i = 0; i < 2; i++) {
@@ -150,7 +150,7 @@ Test(rules, of_a_session_whose_programs_run, .init = library_begin_sessions, .fi
 	char *json;
 
 	if (!options.program)
-		cr_skip_test("there is no command line tool beside this program");
+		library_skip("there is no command line tool beside this program");
 	begin();
 	policy = policy_with(first);
 	ceiling = policy_with(granted);

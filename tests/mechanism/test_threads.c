@@ -379,7 +379,7 @@ Test(threads, sessions, .init = library_begin_sessions, .fini = library_end_sess
 	struct shared shared = { .policy = policy, .name = name };
 
 	if (!library_tool(tool, sizeof(tool)))
-		cr_skip_test("there is no command line tool beside this program");
+		library_skip("there is no command line tool beside this program");
 	warder_template_free(library_prepare(policy));
 	snprintf(name, sizeof(name), "threads-%d", (int)getpid());
 	in_threads(&shared, use_sessions);
@@ -405,7 +405,7 @@ Test(threads, a_session_is_no_other_of_its_name, .init = library_begin_sessions,
 	int prepared;
 
 	if (!options.program)
-		cr_skip_test("there is no command line tool beside this program");
+		library_skip("there is no command line tool beside this program");
 	snprintf(name, sizeof(name), "threads-%d", (int)getpid());
 	cr_assert_eq(warder_session_start(name, &options, &first, &err), 0, "%s", err.text);
 	cr_expect_eq(warder_session_stop(name, &err), 0, "%s", err.text);

@@ -8,24 +8,26 @@
  *   struct warder_run *run;            warder_launch(template, &command, &run, &err)     many times
  *   struct warder_result *result;      warder_wait(run, &result, &err)
  *
- * Returns: a function with a parameter `err` returns 0, or -1 (a pointer: NULL) with *err filled, unless its comment
- * says otherwise; err must not be NULL. A `const char *` that is returned belongs to the object and lives as long
- * as the object. A `char *` that is returned belongs to the caller, who frees it with free(). Every _free accepts
- * NULL.
+ * Returns: a function with a parameter `err` returns 0 if it succeeds. If it fails, it returns -1, or NULL if it returns
+ * a pointer, and fills *err. The comment of a function names other values that it returns. err must not be NULL. A
+ * `const char *` that is returned belongs to the object and lives as long as the object. A `char *` that is returned
+ * belongs to the caller, who frees it with free(). Every _free accepts NULL.
+ * Errors: where a comment names a kind of error, such as CONFLICT, err->code is WARDER_ERROR_CONFLICT.
+ * Members: where the comment of a member has "NULL: ..." or "0: ...", the text says what this value means.
  * Threads: several threads may use one policy or template at the same time, but not while one of them changes the
  * policy. A run belongs to one thread at a time, except for warder_cancel(), warder_stop(), warder_resize(),
  * warder_run_input_ready() and warder_run_free().
- * Processes: the library installs no signal handler. Its only global state is a list, protected by a lock. The list
- * holds the jails that have no cgroup of their own, and therefore run in the cgroup of the calling process. A jail's
- * init is a child of the calling process, and raises SIGCHLD when it ends. An application that waits for any child
+ * Processes: the library installs no signal handler. Its global state is a list of what its templates have found out
+ * about cgroups, protected by a lock, and a few atomic counters of jails and cgroups. The first process of a jail, its
+ * init, is a child of the calling process, and raises SIGCHLD when it ends. An application that waits for any child
  * may reap this init. This does no harm.
- * Fork: templates and runs belong to the process that made them. In a forked child, launch and wait are refused,
- * and _free does nothing; such a child keeps the memory and the descriptors until it ends.
+ * Fork: templates and runs belong to the process that made them. In a forked child, launch and wait
+ * fail, and _free does nothing: the child keeps the memory and the descriptors until it ends.
  * Time: the wall time is enforced even if warder_wait() or warder_run_dispatch() is called late, or if on_output does
- * not return: in these cases the jail's init ends the run, at most two seconds after the wall time is over.
- * Wrong use: NULL where an object is required, a struct without its size, and a second wait (also in another
- * thread at the same time) are errors (INVALID_REQUEST, CONFLICT) and harm nothing. Do not use an object after its
- * _free.
+ * not return. In these cases the jail's init ends the run, at most two seconds after the wall time is over.
+ * Wrong use: NULL where an object is required, and a struct without its size, are errors (INVALID_REQUEST). So is a
+ * second wait, also in another thread at the same time (CONFLICT). These errors harm nothing. Do not use an object
+ * after its _free.
  */
 #ifndef WARDER_H
 #define WARDER_H
@@ -48,9 +50,9 @@ enum warder_error_kind {
 	WARDER_ERROR_COMPILE_FAILED,
 	WARDER_ERROR_TIMEOUT,
 	WARDER_ERROR_EXECUTION_FAILED, /* not executable; a set-up command failed; a build was cancelled */
-	WARDER_ERROR_REJECTED,  /* refused by the operator's ceiling or settings, or by a scan of code */
-	WARDER_ERROR_NOT_FOUND, /* no such program inside */
-	WARDER_ERROR_CONFLICT,
+	WARDER_ERROR_REJECTED,    /* refused by the operator's ceiling or settings, or by a scan of code */
+	WARDER_ERROR_NOT_FOUND,   /* no such program in the jail; no such session, execution or context */
+	WARDER_ERROR_CONFLICT,    /* not now: the object is in use, has ended, or differs from the request */
 	WARDER_ERROR_UNAVAILABLE, /* this host lacks a feature or a program, or is busy, or does not answer */
 	WARDER_ERROR_INTERNAL,
 };
@@ -71,10 +73,10 @@ WARDER_API const char *warder_error_kind_name(uint32_t code);
 /* ---- policy ---- */
 struct warder_policy;
 
-/* Make a policy from a preset ("strict", "agent", ...). *ret belongs to the caller: warder_policy_free(). -1:
- * INVALID_REQUEST; the text lists the names. */
+/* Make a policy from a preset ("strict", "agent", ...). The caller frees *ret with warder_policy_free(). If
+ * there is no such preset, the call fails (INVALID_REQUEST), and the text lists the names. */
 WARDER_API int warder_policy_preset(const char *name, struct warder_policy **ret, struct warder_error *err);
-/* Decode a policy document of `len` bytes. `origin` is its name in messages. *ret belongs to the caller:
+/* Decode a policy document of `len` bytes. `origin` is its name in messages. The caller frees *ret with
  * warder_policy_free(). */
 WARDER_API int warder_policy_parse(const char *json, size_t len, const char *origin,
 				   struct warder_policy **ret, struct warder_error *err);
@@ -83,13 +85,16 @@ WARDER_API int warder_policy_parse(const char *json, size_t len, const char *ori
  * document or on the command line: "256MiB", "none", "readWrite:/srv/job". */
 WARDER_API int warder_policy_set(struct warder_policy *policy, const char *path, const char *value,
 				 struct warder_error *err);
-/* Ask a source for variables that are missing. `provide` is called once with `context`, and returns "NAME=value"
- * rows, NULL-terminated. The rows belong to `provide`, and must be valid until this call returns. If `provide` fails,
- * it returns NULL with *err. A row sets a variable in the same way as "environment.set.NAME", under three conditions:
- * the policy grants the name (environment.names, or any name with environment.mode "host"), the policy does not set
- * the variable, and the environment of this process does not have it. If two rows have the same name, the later one
- * counts. 1: *err holds a warning, because the source failed, or because rows that are not granted or not valid were
- * left out; the policy can be used. -1: INVALID_REQUEST, INTERNAL (out of memory). */
+/* Fill missing variables from a function of the caller. Warder calls `provide` once, with `context`. The
+ * function returns rows "NAME=value", NULL-terminated. The rows belong to the function, and must be valid
+ * until this call returns. If the function fails, it returns NULL with *err filled. A row sets a variable in
+ * the same way as "environment.set.NAME", under three conditions: the policy grants the name
+ * (environment.names, or any name with environment.mode "host"), the policy does not set the variable, and
+ * the environment of this process does not have it. If two rows have the same name, the later one counts. The
+ * call returns
+ *   0   every row was taken, or left out because of the second or third condition
+ *   1   the policy can be used, and *err holds a warning: `provide` failed, or a row was not granted or not valid
+ *   -1  INVALID_REQUEST, or INTERNAL if memory is missing */
 WARDER_API int warder_policy_provide(struct warder_policy *policy,
 				     char *const *(*provide)(void *context, struct warder_error *err),
 				     void *context, struct warder_error *err);
@@ -97,22 +102,28 @@ WARDER_API int warder_policy_provide(struct warder_policy *policy,
  * fields. */
 WARDER_API int warder_policy_require(struct warder_policy *policy, const char *path, int required,
 				     struct warder_error *err);
-/* The policy as JSON in its canonical form. The caller frees it with free(). NULL: out of memory. */
+/* Return the policy as JSON in its canonical form, or NULL if memory is missing. The caller frees the text
+ * with free(). */
 WARDER_API char *warder_policy_json(const struct warder_policy *policy);
-/* Compare a policy with a ceiling: for each field, the value that is asked for, the most that is allowed, and
- * whether it is granted. `policy` and `ceiling` are borrowed and not changed: Warder never lowers a policy, it
- * refuses one that asks for too much. *ret is a JSON object in UTF-8 with a final NUL, which the caller frees with
- * free():
- *   granted  true: the ceiling grants the whole policy; null without a policy
- *   most     the ceiling as a policy document; null if there is no ceiling. Then every field is "granted", except
- *            "network" with the mode "learn" or a row that has `inject`
- *   fields   an object {field, grant, asked, most, violations} for each field, in the order in which a refusal lists them
- * `grant` is "granted", "lowered" (refused as it stands, though a narrower value would be granted) or "refused" (the
- * ceiling grants no value of this field). `asked` and `most` are values with the units of a document ("256MiB",
- * "30s", "0.5"), or null without a policy or a ceiling. `violations` is an array of {field, message}, one for each
- * value, or row of a list, that exceeds the ceiling. policy: NULL to ask for `most`; then `granted` and each
- * `asked` are null. ceiling: NULL if there is none; no file is read. -1: INVALID_REQUEST (ret is NULL), INTERNAL
- * (out of memory). */
+/* Compare a policy with a ceiling, field by field. Warder never lowers a policy: it refuses one that asks for
+ * too much, and this function shows which fields are too wide. It borrows `policy` and `ceiling` and does not
+ * change them. If `policy` is NULL, it only shows the ceiling. If `ceiling` is NULL, there is none, and
+ * Warder does not look for one in /etc/warder. Then every field is granted, except "network" with the mode
+ * "learn" or with a row that has `inject`: only a ceiling can grant these. *ret is a JSON object in UTF-8
+ * with a final NUL. The caller frees it with free(). Its members are
+ *   granted  true if the whole policy is granted, else false; null without a policy
+ *   most     the ceiling as a policy document; null without a ceiling
+ *   fields   an array with an object for each field, in the order in which a refusal lists the fields
+ * The object of a field has the members
+ *   field       the path of the field, such as "limits.memory"
+ *   grant       null without a policy; else one of these:
+ *                 "granted"  the ceiling grants the value
+ *                 "lowered"  the ceiling refuses the value, but would grant a narrower one
+ *                 "refused"  the ceiling grants no value of this field
+ *   asked       the value of the policy, with units as in a document ("256MiB", "30s", "0.5"); null without a policy
+ *   most        the most that the ceiling grants, written in the same way; null without a ceiling
+ *   violations  an array of {field, message}, one for each value, or row of a list, that exceeds the ceiling
+ * The call fails with INVALID_REQUEST if `ret` is NULL, and with INTERNAL if memory is missing. */
 WARDER_API int warder_policy_granted(const struct warder_policy *policy, const struct warder_policy *ceiling,
 				     char **ret, struct warder_error *err);
 /* Free a policy. Templates made from it stay valid. */
@@ -138,10 +149,12 @@ struct warder_options {
 	const char *backends;
 };
 
-/* Match the policy with this host, and prepare everything that can be prepared. `options` may be NULL. Neither the
- * policy nor the options are used after the call. *ret belongs to the caller: warder_template_free(). -1:
- * UNSUPPORTED_POLICY: the text names every required field that cannot be enforced here; REJECTED: the policy
- * exceeds the ceiling; INVALID_REQUEST. Nothing was started. */
+/* Match the policy with this host, and prepare everything that can be prepared. Nothing is started. `options`
+ * may be NULL. Warder uses neither the policy nor the options after the call. The caller frees *ret with
+ * warder_template_free(). The call fails with
+ *   UNSUPPORTED_POLICY  the host cannot enforce a required field; the text names every such field
+ *   REJECTED            the policy exceeds the ceiling
+ *   INVALID_REQUEST     the policy or the options are wrong */
 WARDER_API int warder_prepare(const struct warder_policy *policy, const struct warder_options *options,
 			      struct warder_template **ret, struct warder_error *err);
 /* Free a template. It cannot launch any more runs. The runs that it has launched go on; the memory of the template is
@@ -164,11 +177,14 @@ WARDER_API int warder_backend_json(const char *name, const struct warder_policy 
 WARDER_API int warder_backend_for_model(const char *name, const struct warder_policy *policy,
 					const struct warder_options *options, char **ret,
 					struct warder_error *err);
-/* Some providers of language models run code themselves, as a tool of the model. Add this tool to a request to such
- * a model. `request` is JSON of `len` bytes; options->backend is "builtin". `model` (may be NULL) is used if the
- * request names no model. The caller frees *ret, the new request, with free(). -1: REJECTED (the operator has not
- * enabled the backend, or the ceiling refuses), UNSUPPORTED_POLICY (the provider enforces no field, so every field
- * must be preferred), UNAVAILABLE (Warder knows no such tool of this model), INVALID_REQUEST. */
+/* Some providers of language models run code themselves, as a tool of the model. Add this tool to a request
+ * to such a model. `request` is JSON of `len` bytes; options->backend is "builtin". `model` (may be NULL) is
+ * used if the request names no model. *ret is the new request; the caller frees it with free(). The call
+ * fails with
+ *   REJECTED            the operator has not enabled the backend, or the ceiling refuses
+ *   UNSUPPORTED_POLICY  a field is required, and the provider enforces no field: every field must be preferred
+ *   UNAVAILABLE         Warder knows no such tool of this model
+ *   INVALID_REQUEST     the request or the options are wrong */
 WARDER_API int warder_backend_declare(const struct warder_policy *policy,
 				      const struct warder_options *options, const char *model,
 				      const char *request, size_t len, char **ret, struct warder_error *err);
@@ -279,42 +295,47 @@ struct warder_command {
 	long (*on_input)(void *context, char *bytes, size_t size);
 };
 
-/* Start the program. 0: every restriction was read back from the kernel, and the program runs; *ret belongs to the
- * caller: warder_run_free(). -1: nothing is left behind; NOT_FOUND: there is no such program inside;
- * EXECUTION_FAILED: it cannot be executed. */
+/* Start the program. 0 means that every restriction was read back from the kernel, and that the program runs.
+ * The caller frees *ret with warder_run_free(). If the call fails, it leaves nothing behind. NOT_FOUND means
+ * that there is no such program in the jail, and EXECUTION_FAILED that it cannot be executed. */
 WARDER_API int warder_launch(struct warder_template *tmpl, const struct warder_command *command,
 			     struct warder_run **ret, struct warder_error *err);
-/* Pass input and output on and supervise the run until the program ends. Then end every process that it left, and
- * return when all are gone. Once per run: a second call fails (CONFLICT). *ret belongs to the caller:
- * warder_result_free(). A failure of the program is a result, not an error. -1: there is no result. If something
- * could not be removed from the host, the text names it. */
+/* Pass input and output on, and supervise the run until the program ends. Then end every process that the
+ * program left, and return when all are gone. A failure of the program is a result, not an error. The caller
+ * frees *ret with warder_result_free(). If the call fails, there is no result; if something could not be
+ * removed from the host, the text names it. A second call for the same run fails (CONFLICT). */
 WARDER_API int warder_wait(struct warder_run *run, struct warder_result **ret, struct warder_error *err);
-/* As warder_wait(), for at most timeout_us microseconds. 1: the run has ended, with *ret. 0: the time is over, and
- * the run goes on; wait again. -1: as warder_wait(), or CONFLICT: another call waits for the run. */
+/* Like warder_wait(), but for at most timeout_us microseconds. The call returns
+ *   1   the run has ended, and *ret is its result
+ *   0   the time is over, and the run goes on; wait again
+ *   -1  as warder_wait(), or CONFLICT if another call waits for the run */
 WARDER_API int warder_wait_for(struct warder_run *run, uint64_t timeout_us, struct warder_result **ret,
 			       struct warder_error *err);
 
-/* End the run. From any thread or signal handler. NULL: no effect. */
+/* End the run. Any thread or signal handler may call this function. With NULL it has no effect. */
 WARDER_API void warder_cancel(struct warder_run *run);
-/* Send a signal to the program's process group. If the program has not ended after grace_us microseconds, or if this
- * is called a second time, the run is ended as by warder_cancel(), cause "cancelled". From any thread or signal
- * handler; it takes effect in warder_wait() or warder_run_dispatch(), and makes the run's descriptor readable. NULL:
- * no effect. */
+/* Send a signal to the program's process group. If the program has not ended after grace_us microseconds, or
+ * if this function is called a second time, Warder ends the run as warder_cancel() does, with the cause
+ * "cancelled". Any thread or signal handler may call this function. It makes the run's descriptor readable,
+ * and takes effect in warder_wait() or warder_run_dispatch(). With NULL it has no effect. */
 WARDER_API void warder_stop(struct warder_run *run, int signal, uint64_t grace_us);
-/* Say that on_input has bytes again, or wants to end the input: Warder then calls it again. From any thread or signal
- * handler; this makes the run's descriptor readable. NULL: no effect. */
+/* Announce that on_input has bytes again, or wants to end the input. Warder then calls it again. Any thread
+ * or signal handler may call this function. It makes the run's descriptor readable. With NULL it has no
+ * effect. */
 WARDER_API void warder_run_input_ready(struct warder_run *run);
 /* The port of the host for row `row` of network.publish (0 is the first row). Warder listens on it from the launch
  * to the end of the run. If the row has the host port 0, this is the port that Warder picked. Returns 0 if there is
  * no such row, and for an execution of a session. */
 WARDER_API unsigned int warder_run_published(const struct warder_run *run, size_t row);
-/* With terminal_fd: give the program's terminal the new size of terminal_fd, after SIGWINCH. From any thread or
- * signal handler; it takes effect in warder_wait() or warder_run_dispatch(). NULL: no effect. */
+/* Give the program's terminal the new size of terminal_fd. Call this after SIGWINCH. Any thread or signal
+ * handler may call this function. It takes effect in warder_wait() or warder_run_dispatch(). With NULL it has
+ * no effect. */
 WARDER_API void warder_resize(struct warder_run *run);
-/* End the run if it still runs, and free it. If another thread is in warder_wait(), or if on_output makes
- * this call, the run is cancelled, and freed when warder_wait() returns its result. With warder_run_dispatch(): a
- * run that has not ended is killed, and this call waits until all of its processes are gone. If on_output makes this
- * call during a dispatch, the call returns at once, and the dispatch waits. */
+/* End the run if it still runs, and free it. In two cases the run is freed later:
+ *   Another thread is in warder_wait(), or on_output makes this call during a wait: the run is cancelled, and
+ *   freed when warder_wait() returns its result.
+ *   on_output makes this call during a dispatch: the call returns at once, and the dispatch waits for the end.
+ * Otherwise, a run that has not ended is killed, and this call waits until all of its processes are gone. */
 WARDER_API void warder_run_free(struct warder_run *run);
 
 /* ---- event loops ---- */
@@ -330,15 +351,19 @@ WARDER_API void warder_run_free(struct warder_run *run);
  * are stored. warder_launch() takes some milliseconds.
  * Threads: different threads may drive different runs. One run belongs to one thread at a time.
  */
-/* The run's descriptor, for poll(2) and its relatives, level-triggered. It belongs to the run and stays the same
- * until warder_run_free() closes it: remove it from the event loop before that. Do not read from it. -1 with *err:
- * UNAVAILABLE (the process has no free descriptor; in an event loop each run needs two descriptors more),
- * CONFLICT (another call waits for the run, or the result was taken). */
+/* Return the run's descriptor, for poll(2) and its relatives, level-triggered. It belongs to the run, and
+ * stays the same until warder_run_free() closes it: remove it from the event loop before that. Do not read
+ * from it. The call returns -1 with
+ *   UNAVAILABLE  the process has no free descriptor; in an event loop, each run needs two more descriptors
+ *   CONFLICT     another call waits for the run, or the result was taken */
 WARDER_API int warder_run_fd(struct warder_run *run, struct warder_error *err);
-/* Handle all that is ready, at most 64 KiB of each stream, and do not wait. May be called at any time, also when
- * the descriptor is not readable. 1: the run has ended; *ret belongs to the caller: warder_result_free(). 0: the
- * run goes on, and *ret is not written. -1: as warder_wait_for(). If on_output calls warder_run_free(), the
- * dispatch kills the program, waits for its end, and returns 1 with *ret. */
+/* Handle all that is ready, at most 64 KiB of each stream, and do not wait. The call may be made at any time,
+ * also when the descriptor is not readable. It returns
+ *   1   the run has ended; the caller frees *ret with warder_result_free()
+ *   0   the run goes on, and *ret is not written
+ *   -1  as warder_wait_for()
+ * If on_output calls warder_run_free(), the dispatch kills the program, waits for its end, and returns 1 with
+ * *ret. */
 WARDER_API int warder_run_dispatch(struct warder_run *run, struct warder_result **ret,
 				   struct warder_error *err);
 
@@ -375,14 +400,16 @@ struct warder_session_options {
 	unsigned int capabilities; /* enum warder_session_capability, added; 0: all */
 };
 
-/* Start a session, or find the running one. If several callers start it at the same time, one of them makes it. 0:
- * the set-up has succeeded; *ret belongs to the caller: warder_session_free(). -1: CONFLICT if it runs with
- * another policy or set-up; EXECUTION_FAILED if a set-up command failed, and then nothing is left. */
+/* Start a session, or find the running one. If several callers start it at the same time, one of them makes
+ * it. 0 means that the set-up has succeeded. The caller frees *ret with warder_session_free(). The call fails
+ * with CONFLICT if the session runs with another policy or set-up, and with EXECUTION_FAILED if a set-up
+ * command failed; then nothing is left. */
 WARDER_API int warder_session_start(const char *name, const struct warder_session_options *options,
 				    struct warder_session **ret, struct warder_error *err);
-/* Find a running session. *ret belongs to the caller: warder_session_free(). -1: NOT_FOUND. */
+/* Find a running session. The caller frees *ret with warder_session_free(). If there is no such session, the
+ * call fails (NOT_FOUND). */
 WARDER_API int warder_session_open(const char *name, struct warder_session **ret, struct warder_error *err);
-/* 1: the session runs; 0: it does not; -1 with *err. */
+/* Return 1 if the session runs, and 0 if it does not. If the call fails, it returns -1 with *err. */
 WARDER_API int warder_session_is_running(const char *name, struct warder_error *err);
 
 enum warder_session_flags {
@@ -390,63 +417,69 @@ enum warder_session_flags {
 	    1, /* processes that a program leaves running stay until the session ends */
 };
 
-/* Make a template whose launches run in the session, any number of times, also at the same time. *ret belongs to
- * the caller: warder_template_free(); until then the session does not count as idle. policy: NULL for the
- * session's policy, or one with narrower limits, output, processes.spawn or system calls, or another environment or
- * working directory; everything else must be as in the session's policy. flags: enum warder_session_flags. */
+/* Make a template whose launches run in the session. It can be launched any number of times, also at the same
+ * time. `policy` is NULL for the session's policy. Another policy may have narrower limits, output,
+ * processes.spawn or system calls, and another environment or working directory; everything else must be as
+ * in the session's policy. `flags` takes enum warder_session_flags. The caller frees *ret with
+ * warder_template_free(); until then the session does not count as idle. */
 WARDER_API int warder_session_prepare(struct warder_session *session, const struct warder_policy *policy,
 				      unsigned int flags, struct warder_template **ret,
 				      struct warder_error *err);
-/* The state of the session when it was found, as a JSON object: name, id (unique), policy, setup, lifetimeUs,
- * idleTimeoutUs, capabilities, keeperPid, started, ageUs, remainingUs (of the lifetime), paused, executions, receipt.
- * The caller frees it with free(). NULL: out of memory. */
+/* Return the state of the session when it was found, as a JSON object. Its members are name, id (unique),
+ * policy, setup, lifetimeUs, idleTimeoutUs, capabilities, keeperPid, started, ageUs, remainingUs (of the
+ * lifetime), paused, executions and receipt. The caller frees the text with free(). If memory is missing, the
+ * call returns NULL. */
 WARDER_API char *warder_session_json(const struct warder_session *session);
-/* The running sessions as an array of such objects. A session that is still being set up has only name and
- * settingUp, and one whose keeper does not answer within 8 s has only name and error (a sentence for people). The
- * caller frees it with free(). NULL with *err. */
+/* List the running sessions as a JSON array of objects like that of warder_session_json(). A session that is
+ * still being set up has only name and settingUp. A session whose keeper does not answer within 8 s has only
+ * name and error (a sentence for people). The caller frees the text with free(). If the call fails, it
+ * returns NULL with *err. */
 WARDER_API char *warder_session_list(struct warder_error *err);
-/* End a session. When this returns, all of its processes are gone. -1: NOT_FOUND if it does not run. */
+/* End a session. When this call returns, all of the session's processes are gone. If the session does not
+ * run, the call fails (NOT_FOUND). */
 WARDER_API int warder_session_stop(const char *name, struct warder_error *err);
-/* End a session and start it again with the same options and set-up, but without the files that programs made in
- * it. *ret belongs to the caller: warder_session_free(). program: as in struct warder_session_options. -1: it could
- * not be started again. If Warder notices this before the old session has ended, the old one goes on. CONFLICT: the
- * session had ended, and another one with its name runs. */
+/* End a session and start it again with the same options and set-up, but without the files that programs made
+ * in it. `program` is as in struct warder_session_options. The caller frees *ret with warder_session_free().
+ * The call fails if the session could not be started again. If Warder notices this before the old session has
+ * ended, the old session goes on. CONFLICT means that the session had ended, and that another one with its
+ * name runs. */
 WARDER_API int warder_session_restart(const char *name, const char *program, struct warder_session **ret,
 				      struct warder_error *err);
-/* warder_session_pause() freezes all processes of a session; warder_session_resume() lets them continue. While a
- * session is paused, wall times and the idle time stand still, its lifetime goes on, and nothing can be started in
- * it. -1: NOT_FOUND, UNAVAILABLE (the host has no cgroup.freeze), CONFLICT. Pause gives CONFLICT if the session is
- * paused already, or contains a run of warder_launch(), whose wall time cannot stand still. Resume gives CONFLICT if
- * the session is not paused. */
+/* warder_session_pause() freezes all processes of a session; warder_session_resume() lets them continue.
+ * While a session is paused, wall times and the idle time stand still, its lifetime goes on, and nothing can
+ * be started in it. Both calls fail with NOT_FOUND if the session does not run, and with UNAVAILABLE if the
+ * host has no cgroup.freeze. Pause fails with CONFLICT if the session is paused already, or contains a run of
+ * warder_launch(), whose wall time cannot stand still. Resume fails with CONFLICT if the session is not
+ * paused. */
 WARDER_API int warder_session_pause(const char *name, struct warder_error *err);
 WARDER_API int warder_session_resume(const char *name, struct warder_error *err);
-/* Add `us` microseconds to the lifetime of a session. -1: NOT_FOUND; INVALID_REQUEST: the lifetime would be longer
- * than 30 days. */
+/* Add `us` microseconds to the lifetime of a session. The call fails with NOT_FOUND if the session does not
+ * run, and with INVALID_REQUEST if the lifetime would be longer than 30 days. */
 WARDER_API int warder_session_extend(const char *name, uint64_t us, struct warder_error *err);
 /* Free the handle. The session goes on. */
 WARDER_API void warder_session_free(struct warder_session *session);
 
 /* ---- executions that outlive their callers ---- */
 /*
- * An execution of warder_launch() ends with the process that launched it. An execution of warder_execution_start() is
- * launched and supervised by the keeper of its session: it goes on when its caller has ended. It has an id, by which
- * every process of the same user finds it. The keeper keeps the newest 4 MiB of its output (all executions of a session
- * share 64 MiB) and, after its end, the result. At most 128 executions run at a time in a session.
+ * An execution of warder_launch() ends with the process that launched it. An execution of warder_execution_start()
+ * goes on when its caller has ended, because the keeper of its session launches and supervises it. It has an id, by
+ * which every process of the same user finds it. The keeper keeps the newest 4 MiB of its output, and the result after
+ * its end. All executions of a session share 64 MiB for output. At most 128 executions run at a time in a session.
  *
  *   struct warder_session *session;      warder_session_start("build", &options, &session, &err)
  *   struct warder_execution *execution;  warder_execution_start(session, &command, &execution, &err)
  *                                        warder_execution_attach(execution, &attach, NULL, &err)
  *   struct warder_result *result;        warder_execution_wait_for(execution, UINT64_MAX, &result, &err)
  *
- * The program docs/example-execution.c is complete.
+ * docs/example-execution.c is a complete program.
  * Event loops: poll warder_execution_fd() for reading, and call warder_execution_dispatch() when it is readable.
  * Threads: a handle belongs to one thread at a time, except for warder_execution_input_ready(). Any number of handles,
  * in any processes, may refer to the same execution.
- * Time: a keeper answers at once. A call fails (UNAVAILABLE) if the keeper has not answered for 8 s. Waiting for
+ * Time: a keeper answers at once. If it has not answered for 8 s, the call fails (UNAVAILABLE). Waiting for
  * the program itself has no such limit. warder_execution_start() returns when the program has begun, and
  * warder_execution_write() when the program's pipe has taken the bytes.
- * The end of the keeper ends its executions: dispatch and wait then return a result with the cause "supervisor", and
- * every other call fails (UNAVAILABLE).
+ * End of the keeper: it ends the executions of the session. Dispatch and wait then return a result with the cause
+ * "supervisor", and every other call fails (UNAVAILABLE).
  */
 struct warder_execution;
 
@@ -475,31 +508,36 @@ struct warder_execution_command {
 	uint64_t keep_us;
 	const char *id; /* 16 digits (0-9, a-f) that no other execution has; NULL: Warder picks them */
 	/* > 0: descriptor of a regular file, open for writing (O_APPEND if others write to it, too); not used after
-	 * warder_execution_start(). The keeper writes all output to it, both streams in the order in which it reads
-	 * them, also what leaves its memory. After a write that fails it writes no more, and the program goes on; the
-	 * member `log` of the result says how many bytes are in the file, how many are missing, and why. */
+	 * warder_execution_start(). The keeper writes all output of the program to this file, also the output that
+	 * it no longer keeps in its memory. Both streams are written in the order in which the keeper reads them. If
+	 * a write fails, the keeper writes no more, and the program goes on. The member `log` of the result says how
+	 * many bytes are in the file, how many are missing, and why. */
 	int log_fd;
 };
 
-/* Start a program in a session. Both ceilings hold: that of the session, and that of `command`. *ret belongs to the
- * caller: warder_execution_free(). -1: as warder_launch(); UNAVAILABLE if 128 executions run; CONFLICT if the session is
- * paused or another execution has the id; NOT_FOUND also if the session has ended. */
+/* Start a program in a session. Two ceilings hold: that of the session, and that of `command`. The caller
+ * frees *ret with warder_execution_free(). The call fails like warder_launch(), and also with
+ *   UNAVAILABLE  128 executions run in the session, or its keeper does not answer
+ *   CONFLICT     the session is paused or is being copied, or another execution has the id
+ *   NOT_FOUND    the session has ended */
 WARDER_API int warder_execution_start(struct warder_session *session,
 				      const struct warder_execution_command *command,
 				      struct warder_execution **ret, struct warder_error *err);
-/* Find an execution of this user by its id, also one that has ended and is kept. *ret belongs to the caller:
- * warder_execution_free(). -1: NOT_FOUND. */
+/* Find an execution of this user by its id, also one that has ended but whose result the keeper still has.
+ * The caller frees *ret with warder_execution_free(). If there is no such execution, the call fails
+ * (NOT_FOUND). */
 WARDER_API int warder_execution_open(const char *id, struct warder_execution **ret, struct warder_error *err);
-/* The executions of this user in all sessions, as a JSON array of {id, session, state ("starting", "running",
- * "paused", "ended"), command, started, ageUs, terminal, input, stdoutBytes, stderrBytes, counters; once it has
- * ended, also cause, exitCode and signal}. The caller frees it with free(). NULL with *err. */
+/* List the executions of this user in all sessions, as a JSON array. Each element has the members id,
+ * session, state ("starting", "running", "paused" or "ended"), command, started, ageUs, terminal, input,
+ * stdoutBytes, stderrBytes and counters; once the execution has ended, also cause, exitCode and signal. The
+ * caller frees the text with free(). If the call fails, it returns NULL with *err. */
 WARDER_API char *warder_execution_list(struct warder_error *err);
-/* The id, and the name of the session. */
+/* Return the id of the execution, and the name of its session. */
 WARDER_API const char *warder_execution_id(const struct warder_execution *execution);
 WARDER_API const char *warder_execution_session(const struct warder_execution *execution);
 
-/* The callbacks of warder_execution_attach(), and where to begin. warder_execution_dispatch() and
- * warder_execution_wait_for() call the functions, which must not block and must not free the execution. */
+/* The callbacks of warder_execution_attach(), and the offsets at which to begin. warder_execution_dispatch() and
+ * warder_execution_wait_for() call the functions. These must not block, and must not free the execution. */
 struct warder_attach {
 	size_t size; /* sizeof(struct warder_attach) */
 	/* Bytes of standard output and error that the caller has already: 0 and 0 begin at the first byte. */
@@ -526,52 +564,61 @@ struct warder_attached {
 	int input;         /* 1: its input is open */
 };
 
-/* Follow an execution with callbacks, from any offset. *attach is copied. If the connection to the keeper breaks,
- * Warder connects again and goes on at the byte where it was. *ret is filled; ret may be NULL. -1: INVALID_REQUEST if
- * an offset is beyond the bytes that the program has written; CONFLICT if the handle is attached or waits already. */
+/* Follow an execution with callbacks, from any offset. Warder copies *attach. If the connection to the keeper
+ * breaks, Warder connects again and goes on at the byte where it was. If `ret` is not NULL, the call fills
+ * *ret. The call fails with
+ *   INVALID_REQUEST  an offset is beyond the bytes that the program has written
+ *   CONFLICT         the handle is attached or waits already */
 WARDER_API int warder_execution_attach(struct warder_execution *execution, const struct warder_attach *attach,
 				       struct warder_attached *ret, struct warder_error *err);
-/* A descriptor for poll(2) and its relatives, level-triggered, as of warder_run_fd(): readable when
- * warder_execution_dispatch() has something to do. It belongs to the handle and stays the same. -1 with *err. */
+/* Return a descriptor for poll(2) and its relatives, level-triggered, like that of warder_run_fd(). It is
+ * readable when warder_execution_dispatch() has something to do. It belongs to the handle, and stays the
+ * same. If the call fails, it returns -1 with *err. */
 WARDER_API int warder_execution_fd(struct warder_execution *execution, struct warder_error *err);
-/* Pass on all that is ready, and do not wait. 1: the execution has ended, and all of its output was passed on; *ret
- * belongs to the caller: warder_result_free(). 0: it goes on, and *ret is not written. -1 with *err: the execution
- * goes on. The result holds no output. warder_result_json() returns the document that the keeper made, or, if the
- * keeper has ended, only status and cause. */
+/* Pass on all that is ready, and do not wait. The call returns
+ *   1   the execution has ended, all of its output was passed on, and *ret has the result
+ *   0   the execution goes on, and *ret is not written
+ *   -1  the call failed, and the execution goes on
+ * The caller frees *ret with warder_result_free(). This result holds no output. warder_result_json() returns
+ * for it the document that the keeper made; if the keeper has ended, the document has only status and cause. */
 WARDER_API int warder_execution_dispatch(struct warder_execution *execution, struct warder_result **ret,
 					 struct warder_error *err);
-/* As warder_execution_dispatch(), but wait for at most timeout_us microseconds; UINT64_MAX: until the end. 0: the
- * time is over. It can be called again, also after the end, as long as the keeper keeps the result; each call that
- * returns 1 makes a new *ret. */
+/* Like warder_execution_dispatch(), but wait for the end of the execution, for at most timeout_us
+ * microseconds; UINT64_MAX means without a limit. If the time is over, the call returns 0. It may be
+ * repeated, also after the end, as long as the keeper keeps the result. Each call that returns 1 makes a new
+ * *ret. */
 WARDER_API int warder_execution_wait_for(struct warder_execution *execution, uint64_t timeout_us,
 					 struct warder_result **ret, struct warder_error *err);
-/* Say that on_input has bytes again, or wants to end the input: Warder then calls it again. From any thread or signal
- * handler. NULL: no effect. */
+/* Announce that on_input has bytes again, or wants to end the input. Warder then calls it again. Any thread
+ * or signal handler may call this function. With NULL it has no effect. */
 WARDER_API void warder_execution_input_ready(struct warder_execution *execution);
-/* Write to the program's input. The bytes of one call are never mixed with those of another writer. If `more` is 1,
- * the next call continues these bytes, and no other writer can write before it. The call returns when the program's
- * pipe has taken all bytes; it waits while the program does not read. -1: CONFLICT: the input is closed. */
+/* Write to the program's input. The bytes of one call are never mixed with those of another writer. If `more`
+ * is 1, the next call continues these bytes, and no other writer can write before it. The call waits while
+ * the program does not read, and returns when the program's pipe has taken all bytes. If the input is closed,
+ * it fails (CONFLICT). */
 WARDER_API int warder_execution_write(struct warder_execution *execution, const char *bytes, size_t len,
 				      int more, struct warder_error *err);
-/* Close the program's input; its terminal gets an end of file (Ctrl-D) instead. -1: CONFLICT: another caller is
- * writing, or the execution has ended. */
+/* Close the program's input. If the input is a terminal, it gets an end of file (Ctrl-D) instead. The call
+ * fails with CONFLICT if another caller is writing, or if the execution has ended. */
 WARDER_API int warder_execution_close_input(struct warder_execution *execution, struct warder_error *err);
-/* Send a signal to the program's process group. In a paused session it takes effect when the session goes on. -1:
- * INVALID_REQUEST: no such signal; CONFLICT: the execution has ended. */
+/* Send a signal to the program's process group. In a paused session, the signal takes effect when the session
+ * goes on. The call fails with INVALID_REQUEST if there is no such signal, and with CONFLICT if the execution
+ * has ended. */
 WARDER_API int warder_execution_signal(struct warder_execution *execution, int signal,
 				       struct warder_error *err);
-/* Give the program's terminal a size. -1: INVALID_REQUEST: it has no terminal; CONFLICT: it has ended. */
+/* Give the program's terminal a size. The call fails with INVALID_REQUEST if the program has no terminal, and
+ * with CONFLICT if the execution has ended. */
 WARDER_API int warder_execution_resize(struct warder_execution *execution, unsigned int rows,
 				       unsigned int columns, struct warder_error *err);
 
-/* Counters of an execution that runs. UINT64_MAX: the host does not count this. */
+/* Counters of an execution that runs. A counter is UINT64_MAX if the host does not count this. */
 struct warder_counters {
 	size_t size; /* sizeof(struct warder_counters), set by the caller */
 	uint64_t cpu_us, memory_bytes, memory_peak_bytes, processes;
 	uint64_t read_bytes, written_bytes; /* of block devices */
 };
 
-/* Read the present counters of an execution. -1: CONFLICT: it has ended. */
+/* Read the present counters of an execution. If it has ended, the call fails (CONFLICT). */
 WARDER_API int warder_execution_counters(struct warder_execution *execution, struct warder_counters *ret,
 					 struct warder_error *err);
 /* Free the handle. The execution goes on. */
@@ -580,8 +627,8 @@ WARDER_API void warder_execution_free(struct warder_execution *execution);
 /* ---- contexts: interpreters that keep their variables ---- */
 /*
  * A context is an interpreter in a session. It keeps its variables, imports and working directory from one piece of
- * code to the next. The keeper of the session runs it, so it goes on when its caller has ended. One piece runs at a
- * time.
+ * code to the next. The keeper of the session supervises it, so it goes on when its caller has ended. One piece runs
+ * at a time.
  *
  *   struct warder_context *context;       warder_context_create(session, "py", NULL, &context, &err)
  *   struct warder_piece piece = { .size = sizeof(piece), .code = "6 * 7" };
@@ -612,23 +659,24 @@ struct warder_context_options {
 	uint64_t output_max;
 };
 
-/* Start an interpreter in a session. options may be NULL. *ret belongs to the caller: warder_context_free(). -1: as
- * warder_execution_start(); CONFLICT also if the session has a context of this name. */
+/* Start an interpreter in a session. `options` may be NULL. The caller frees *ret with warder_context_free().
+ * The call fails like warder_execution_start(), and also with CONFLICT if the session has a context of this
+ * name. */
 WARDER_API int warder_context_create(struct warder_session *session, const char *name,
 				     const struct warder_context_options *options,
 				     struct warder_context **ret, struct warder_error *err);
-/* Find a context by the name of its session and its own name. *ret belongs to the caller: warder_context_free(). -1:
- * NOT_FOUND. */
+/* Find a context by the name of its session and its own name. The caller frees *ret with
+ * warder_context_free(). If there is no such context, the call fails (NOT_FOUND). */
 WARDER_API int warder_context_open(const char *session, const char *name, struct warder_context **ret,
 				   struct warder_error *err);
 WARDER_API const char *warder_context_name(const struct warder_context *context);
-/* The context as a JSON object: the members of warder_execution_list(), and context (its name), language, pieces
- * (the number begun) and at ("starting", "idle", "busy"; "" after its end). The caller frees it with free(). NULL
- * with *err. */
+/* Describe a context as a JSON object. It has the members of warder_execution_list(), and also context (its
+ * name), language, pieces (the number of pieces that have begun) and at ("starting", "idle" or "busy"; ""
+ * after the end). The caller frees the text with free(). If the call fails, it returns NULL with *err. */
 WARDER_API char *warder_context_json(const struct warder_context *context, struct warder_error *err);
 
 /* A piece of code, and how to run it. warder_context_dispatch() and warder_context_wait_for() call the
- * functions, which must not block and must not free the context. */
+ * functions. These must not block, and must not free the context. */
 struct warder_piece {
 	size_t size; /* sizeof(struct warder_piece) */
 	const char *code;
@@ -663,51 +711,59 @@ enum warder_piece_status {
 struct warder_piece_end {
 	size_t size; /* sizeof(struct warder_piece_end), set by the caller */
 	enum warder_piece_status status;
-	int interrupted;    /* 1: warder_context_interrupt() interrupted it; not its time limit */
+	int interrupted;    /* 1: warder_context_interrupt() interrupted it, and not its time limit */
 	unsigned int piece; /* its number in the context, from 1; 0: it did not begin */
 	uint64_t wall_us;
 	uint64_t bytes[2]; /* sizes of standard output and error, as written by the piece */
 };
 
-/* Run a piece of code after the pieces that wait already. The code is copied. -1: CONFLICT if a piece of this handle
- * has not ended, or if at_once is 1 and another piece runs; INVALID_REQUEST: too long; UNAVAILABLE: the keeper is
- * gone. */
+/* Hand a piece of code to the context. It runs when the pieces that wait already have ended. Warder copies
+ * the code. The call fails with
+ *   CONFLICT         a piece of this handle has not ended, or at_once is 1 and another piece runs
+ *   INVALID_REQUEST  the code is too long
+ *   UNAVAILABLE      the keeper is gone */
 WARDER_API int warder_context_begin(struct warder_context *context, const struct warder_piece *piece,
 				    struct warder_error *err);
-/* A descriptor for poll(2), level-triggered: readable when warder_context_dispatch() has something to do. It
- * belongs to the handle. It stays the same until a restart or the loss of the connection. -1 with *err. */
+/* Return a descriptor for poll(2), level-triggered. It is readable when warder_context_dispatch() has
+ * something to do. It belongs to the handle, and stays the same until a restart or the loss of the
+ * connection. If the call fails, it returns -1 with *err. */
 WARDER_API int warder_context_fd(struct warder_context *context, struct warder_error *err);
-/* Pass on all that is ready, and do not wait. 1: the piece has ended, and *ret_end is filled. *ret_json is the JSON
- * text that "warder context run --json" prints, but with stdoutBytes and stderrBytes in place of the streams, and
- * without the displayed values. The caller frees it with free(). ret_end and ret_json may be NULL. 0: the piece goes
- * on. -1 with *err: UNAVAILABLE: the connection is lost, and the end of this piece cannot be known; CONFLICT: no piece
- * of this handle runs; with any other error, the piece goes on. */
+/* Pass on all that is ready, and do not wait. The call returns
+ *   1   the piece has ended; *ret_end and *ret_json are filled
+ *   0   the piece goes on
+ *   -1  UNAVAILABLE: the connection is lost, and how this piece ends cannot be known
+ *       CONFLICT: no piece of this handle runs
+ *       any other error: the piece goes on
+ * Both ret_end and ret_json may be NULL. *ret_json is the JSON text that "warder context run --json" prints,
+ * but with stdoutBytes and stderrBytes in place of the streams, and without the displayed values. The caller
+ * frees it with free(). */
 WARDER_API int warder_context_dispatch(struct warder_context *context, struct warder_piece_end *ret_end,
 				       char **ret_json, struct warder_error *err);
-/* As warder_context_dispatch(), but wait for at most timeout_us microseconds; UINT64_MAX: until the end. 0: the time
- * is over. */
+/* Like warder_context_dispatch(), but wait for the end of the piece, for at most timeout_us microseconds;
+ * UINT64_MAX means without a limit. If the time is over, the call returns 0. */
 WARDER_API int warder_context_wait_for(struct warder_context *context, uint64_t timeout_us,
 				       struct warder_piece_end *ret_end, char **ret_json,
 				       struct warder_error *err);
-/* Give the line that the piece asks for, without its newline, at most 32 KiB. line NULL: there is no input. -1:
- * CONFLICT: no piece asks. */
+/* Give the line of input that the piece asks for, at most 32 KiB, without its newline. If `line` is NULL, the
+ * piece gets an end of input. If no piece asks, the call fails (CONFLICT). */
 WARDER_API int warder_context_answer(struct warder_context *context, const char *line, size_t len,
 				     struct warder_error *err);
-/* Interrupt the running piece with a signal, also if another handle began it. The variables of the context stay.
- * -1: CONFLICT: no piece runs. */
+/* Interrupt the running piece with a signal, also if another handle began it. The variables of the context
+ * stay. If no piece runs, the call fails (CONFLICT). */
 WARDER_API int warder_context_interrupt(struct warder_context *context, struct warder_error *err);
-/* End the interpreter and start another one of the same name and policy. -1: CONFLICT: a piece of this handle has
- * not ended. */
+/* End the interpreter and start another one with the same name and policy. If a piece of this handle has not
+ * ended, the call fails (CONFLICT). */
 WARDER_API int warder_context_restart(struct warder_context *context, struct warder_error *err);
-/* End the interpreter. Returns when it is gone. The handle must still be freed. */
+/* End the interpreter, and return when it is gone. The caller must still free the handle. */
 WARDER_API int warder_context_delete(struct warder_context *context, struct warder_error *err);
 enum warder_fork_flags {
 	WARDER_FORK_KEEP_SEED = 1, /* random numbers go on as those of the forking context */
 };
-/* Make a branch of a Python context: a second context with the name `branch` and the same state, by fork(2). Both are
- * in the same jail and trust domain. flags: enum warder_fork_flags. *ret belongs to the caller:
- * warder_context_free(). -1: INVALID_REQUEST: the context can never be forked (another language, processes.spawn
- * false); CONFLICT: it cannot be forked now (a piece runs, it has threads), or the name is in use. */
+/* Make a branch of a Python context: a second context with the name `branch` and the same state, by fork(2).
+ * Both are in the same jail, and neither is protected from the other. `flags` takes enum warder_fork_flags.
+ * The caller frees *ret with warder_context_free(). The call fails with
+ *   INVALID_REQUEST  this context can never be forked: it has another language, or processes.spawn is false
+ *   CONFLICT         it cannot be forked now: a piece runs, or it has threads, or the name is in use */
 WARDER_API int warder_context_fork(struct warder_context *context, const char *branch, unsigned int flags,
 				   struct warder_context **ret, struct warder_error *err);
 /* Free the handle. The context goes on. */
@@ -717,12 +773,13 @@ WARDER_API void warder_context_free(struct warder_context *context);
 /* The stored changes that a run made over a directory: list, commit or drop them. */
 struct warder_changes;
 
-/* Open a set of changes that a run stored. Until it is freed, other callers get CONFLICT. -1: NOT_FOUND, CONFLICT
- * (in use), ... */
+/* Open a set of changes that a run stored. Until it is freed, other callers get CONFLICT. The call fails with
+ * NOT_FOUND if there is no such set, with CONFLICT if the set is in use, or with another error. */
 WARDER_API int warder_changes_open(const char *directory, struct warder_changes **ret,
 				   struct warder_error *err);
-/* The set as JSON: {"directory": ..., "changes": [{path, change, type, mode, size, sha256, target, replaced,
- * ...}], "fault": null, or the reason why the set is incomplete}. The caller frees it with free(). */
+/* Return the set as JSON: {"directory": ..., "changes": [{path, change, type, mode, size, sha256, target,
+ * replaced, ...}], "fault": ...}. "fault" is null, or the reason why the set is incomplete. The caller frees
+ * the text with free(). */
 WARDER_API char *warder_changes_json(const struct warder_changes *changes);
 
 struct warder_selection {
@@ -734,9 +791,10 @@ struct warder_selection {
 	int force; /* 1: also commit paths that changed on the host since the run */
 };
 
-/* Make the selected changes (NULL: all) in the original directory. Each file is replaced as a whole or not at all.
- * If a selected path has changed since the run, nothing is done: CONFLICT; the text names the path. *ret_count (or
- * NULL): the number of changes made, also after a failure. The set stays as it is. */
+/* Make the selected changes in the original directory; if `selection` is NULL, make all. Each file is
+ * replaced as a whole or not at all. If a selected path has changed since the run, nothing is done: the call
+ * fails with CONFLICT, and the text names the path. *ret_count is the number of changes made, also after a
+ * failure; ret_count may be NULL. The set stays as it is. */
 WARDER_API int warder_changes_commit(struct warder_changes *changes, const struct warder_selection *selection,
 				     size_t *ret_count, struct warder_error *err);
 /* Remove the set from the disk. The object still has to be freed. */
@@ -791,20 +849,20 @@ struct warder_code {
  * Prepare a piece of code: detect its language, check it and build it. Each stage runs in a jail of its own with
  * the limits of the policy, but without its network, workspace, paths and environment; compilers may always start
  * processes. With options->single_use, one wall time holds for all stages and the run together; otherwise each
- * stage and each run has the whole wall time. 0: *ret belongs to the caller (warder_program_free()), also if the
- * code does not compile: see warder_program_failed(). -1: UNSUPPORTED_LANGUAGE, UNSUPPORTED_POLICY,
- * INVALID_REQUEST, ... `options` may be NULL.
+ * stage and each run has the whole wall time. `options` may be NULL. The call also succeeds if the code does not
+ * compile: see warder_program_failed(). The caller frees *ret with warder_program_free(). The call fails with
+ * UNSUPPORTED_LANGUAGE, UNSUPPORTED_POLICY, INVALID_REQUEST and others.
  */
 WARDER_API int warder_build(const struct warder_policy *policy, const struct warder_options *options,
 			    const struct warder_code *code, struct warder_program **ret,
 			    struct warder_error *err);
-/* 1: a stage of the build failed, so the program cannot run. */
+/* Return 1 if a stage of the build failed, so that the program cannot run; else 0. */
 WARDER_API int warder_program_failed(const struct warder_program *program);
 /* The canonical name of the language. */
 WARDER_API const char *warder_program_language(const struct warder_program *program);
-/* Take the result of the last stage of the build: output, diagnostics, status "success", "compileFailed",
- * "timeout", ... It belongs to the caller: warder_result_free(). NULL: no stage ran, because none was needed or
- * the cache had the program; or the result was already taken. */
+/* Take the result of the last stage of the build: output, diagnostics, and the status "success", "compileFailed",
+ * "timeout", ... The caller frees it with warder_result_free(). The call returns NULL if no stage ran, because none
+ * was needed or the cache had the program, and if the result was already taken. */
 WARDER_API struct warder_result *warder_program_result(struct warder_program *program);
 /* Free a program. Runs that it has started go on; the memory of the program is released with the last of them. */
 WARDER_API void warder_program_free(struct warder_program *program);
@@ -859,10 +917,14 @@ WARDER_API int warder_call(struct warder_program *program, const struct warder_c
 WARDER_API const char *warder_result_value(const struct warder_result *result);
 
 /* ---- verdicts ---- */
-/* Compare an output with the expected one. `how`: "exact"; "lines" (ignores blanks at the ends of lines, and empty
- * lines at the end); "tokens" (compares words, with any blanks between them); "float:1e-6" (as tokens, but numbers
- * may differ by this value, or by this value times the expected number); "none" (always equal). Takes linear time.
- * 1: equal; 0: different; -1 with *err: unknown `how`. */
+/* Compare an output with the expected one. `how` is one of
+ *   exact       byte by byte
+ *   lines       line by line; blanks at the ends of lines and empty lines at the end do not count
+ *   tokens      word by word, with any blanks between the words
+ *   float:1e-6  as tokens, but numbers may differ by this value, or by this value times the expected number
+ *   none        always equal
+ * The comparison takes linear time. It returns 1 if the outputs are equal and 0 if they differ. If `how` is
+ * unknown, it returns -1 with *err. */
 WARDER_API int warder_compare(const char *how, const char *expected, size_t expected_len, const char *got,
 			      size_t got_len, struct warder_error *err);
 /* The verdict about a run. `same` is the return value of warder_compare(). Returns "accepted", "wrongAnswer", "timeLimit",
@@ -871,26 +933,28 @@ WARDER_API const char *warder_result_verdict(const struct warder_result *result,
 
 /* ---- pool ---- */
 /*
- * A pool makes jails before their program is known, and keeps them ready: it parks them. In a parked jail, every
- * restriction is applied and read back, and its process waits just before the exec of the program. A launch from the
- * pool hands a parked jail out, and takes a fraction of the time of warder_launch(). A jail runs at most one program.
- * When a jail is handed out, Warder checks that it lives, and reads again all that can have changed: limits, cgroups,
- * identity, capabilities, no_new_privs and filter. In the receipt, "readAt" of each row says when it was read ("park"
- * or "handOut"), and "parkedUs" how long the jail was parked.
- * Wall time and CPU time begin at the hand-out. In the jail, CLOCK_MONOTONIC and CLOCK_BOOTTIME count from the
- * moment when the jail was parked, because the kernel sets their zero when the process is made. An empty standard
- * input is a closed pipe instead of /dev/null. A pool serves only the backend "local", and policies without
- * network.allow and network.publish; it refuses all others (UNSUPPORTED_POLICY). A thread of the pool parks and
- * removes jails. The pool belongs to the process that made it. All functions may be called from several threads at
- * the same time, except warder_pool_free().
+ * A pool makes jails before their program is known, and keeps them ready. Such a jail is parked: every restriction is
+ * applied and read back, and the jail's process waits just before the exec of the program. warder_pool_launch() hands
+ * a parked jail out: it starts the program there. This takes a fraction of the time of warder_launch(). A jail runs
+ * at most one program.
+ * Check: when a jail is handed out, Warder checks that it lives, and reads again all that can have changed: limits,
+ * cgroups, identity, capabilities, no_new_privs and filter. In the receipt, "readAt" of each row says when the row was
+ * read ("park" or "handOut"), and "parkedUs" how long the jail was parked.
+ * Time: wall time and CPU time begin at the hand-out. In the jail, CLOCK_MONOTONIC and CLOCK_BOOTTIME count from the
+ * moment when the jail was parked, because the kernel sets their zero when the process is made.
+ * Input: an empty standard input is a closed pipe instead of /dev/null.
+ * Limits: a pool serves only the backend "local", and policies without network.allow and network.publish. It refuses
+ * all others (UNSUPPORTED_POLICY).
+ * Threads: each pool has a thread that parks and removes jails. Several threads may call all functions at the same
+ * time, except warder_pool_free(). A pool belongs to the process that made it.
  */
 struct warder_pool;
 
 /* The reaction of warder_pool_launch() if no jail is ready. */
 enum warder_pool_empty {
 	WARDER_POOL_LAUNCH, /* make a new jail, as warder_launch() does */
-	WARDER_POOL_WAIT,   /* wait for wait_us at most; then -1, UNAVAILABLE */
-	WARDER_POOL_FAIL,   /* -1, UNAVAILABLE, at once */
+	WARDER_POOL_WAIT,   /* wait for at most wait_us, and then fail (UNAVAILABLE) */
+	WARDER_POOL_FAIL,   /* fail at once (UNAVAILABLE) */
 };
 
 struct warder_pool_options {
@@ -902,26 +966,26 @@ struct warder_pool_options {
 	uint64_t idle_us;      /* a key that is unused for so long loses its jails; 0: 60 s */
 	enum warder_pool_empty empty;
 	uint64_t wait_us; /* with WARDER_POOL_WAIT; 0: 10 s */
-	/* 1: a parked jail may get the network namespace of an ended jail of the same key, if it looks like a new
-	 * namespace: Warder compares files of /proc/net byte for byte. The program can see from the number of the
-	 * namespace that it is not new, and the receipt says so. This has an effect only with network mode "none"
-	 * and as root. 0: each jail gets a new namespace. */
+	/* 0: each jail gets a new network namespace. 1: a parked jail may get the namespace of an ended jail of the
+	 * same key, if this namespace looks like a new one: Warder compares files of /proc/net byte for byte. The
+	 * program can see from the number of the namespace that it is not new, and the receipt says so. The value 1
+	 * has an effect only as root and with the network mode "none". */
 	int parts;
 };
 
-/* The key of a parked jail. A jail is handed out only if tenant, ceiling, cgroup parent, backend, user
- * and policy are those for which it was parked. Four fields of the policy may differ, and take effect at the
- * hand-out: limits.wallTime, output.stdout, output.stderr and environment.set. */
+/* The key of a parked jail. The pool hands a jail out only if the launch has the same tenant, ceiling, cgroup parent,
+ * backend, user and policy as the key for which the jail was parked. Four fields of the policy may differ, and take
+ * effect at the hand-out: limits.wallTime, output.stdout, output.stderr and environment.set. */
 struct warder_pool_key {
 	size_t size; /* sizeof(struct warder_pool_key) */
 	const struct warder_policy *policy;
 	const struct warder_options *options; /* as for warder_prepare(), without single_use; NULL: none */
 	const char *tenant; /* any text; jails are never shared between two tenants. NULL: "" */
-	/* A program that the pool starts in each parked jail, and that waits there for its code; or NULL. When it
-	 * is ready, it must write to descriptor 3 the paths of the files that it has loaded, one on each line, and
-	 * then an empty line; the pool removes the jail if one of these files changes. Then it must read its code
-	 * from descriptor 4 until end of file, and run it once. The program gets the variables of this key's policy
-	 * when it starts; so its jail, unlike others, is handed out only for the same environment.set. */
+	/* A program that the pool starts in each parked jail, and that waits there for its code; or NULL. When the
+	 * program is ready, it must write to descriptor 3 the paths of the files that it has loaded, one on each
+	 * line, and then an empty line. The pool removes the jail if one of these files changes. Then the program
+	 * must read its code from descriptor 4 until end of file, and run it once. It gets the variables of this
+	 * key's policy when it starts. So its jail, unlike others, is handed out only for the same environment.set. */
 	char *const *program;
 	/* Instead of `program`: "python" or "node"; or NULL. The interpreter must be among the files that the
 	 * policy's filesystem.view shows. */
@@ -930,43 +994,56 @@ struct warder_pool_key {
 	    *imports; /* modules that `interpreter` loads in advance, NULL-terminated; or NULL */
 };
 
-/* Make a pool; it is empty. options: NULL for the defaults. *ret belongs to the caller: warder_pool_free(). -1:
- * INVALID_REQUEST, UNAVAILABLE (no thread). */
+/* Make an empty pool. If `options` is NULL, the defaults hold. The caller frees *ret with warder_pool_free().
+ * The call fails with INVALID_REQUEST if an option is wrong, and with UNAVAILABLE if the pool's thread cannot
+ * be started. */
 WARDER_API int warder_pool_new(const struct warder_pool_options *options, struct warder_pool **ret,
 			       struct warder_error *err);
-/* Park `count` jails for a key (at most jails_a_key), wait until they are ready, and keep as many ready from
- * then on. -1 with the reason if they cannot be parked. */
+/* Park `count` jails for a key, at most jails_a_key, and wait until they are ready. From then on, the pool
+ * keeps as many ready. The call fails with the reason if the jails cannot be parked, and with UNAVAILABLE if
+ * they are not ready after 30 s. */
 WARDER_API int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *key,
 				unsigned int count, struct warder_error *err);
-/* Hand a parked jail out. Continue with warder_wait() and warder_run_free(), as after warder_launch(); the jail is
- * removed after warder_run_free(). If no jail is ready, or none passes the check at the hand-out, `empty` of struct
- * warder_pool_options says what happens. From the first launch of a key on, the pool parks jails for it. A parked jail
- * cannot take a terminal_fd, or more than 96 KiB of arguments and environment (INVALID_REQUEST): use
- * warder_launch() for these. */
+/* Hand a parked jail out. Continue with warder_wait() and warder_run_free(), as after warder_launch(). The
+ * pool removes the jail after warder_run_free(). If no jail is ready, or none passes the check at the
+ * hand-out, the option `empty` decides what happens. From the first launch of a key on, the pool parks jails
+ * for it. A parked jail takes no terminal_fd, and at most 96 KiB of arguments and environment. A command with
+ * more fails (INVALID_REQUEST): use warder_launch() for it. */
 WARDER_API int warder_pool_launch(struct warder_pool *pool, const struct warder_pool_key *key,
 				  const struct warder_command *command, struct warder_run **ret,
 				  struct warder_error *err);
-/* Run a piece of code in a program that was started in a parked jail (key->program or key->interpreter). As
- * warder_pool_launch(), except: the command must have no argv, environment, progress or terminal_fd; and if output_fds
- * are one file, the order of writes to standard output and error is lost.
- * The pool removes a jail if a file that its program has mapped, or whose path it has written to descriptor 3, has
- * changed. If no jail is ready, WARDER_POOL_LAUNCH starts the program now. The program ends with its code, so the
- * next piece gets another jail. -1 also if the program does not start (EXECUTION_FAILED, NOT_FOUND). */
+/* Run a piece of code in a program that the pool has started in a parked jail (key->program or
+ * key->interpreter). The call works like warder_pool_launch(), with these differences:
+ *   argv is not used. environment, progress and terminal_fd are refused (INVALID_REQUEST).
+ *   If output_fds are one file, the order of writes to standard output and error is lost.
+ *   With WARDER_POOL_LAUNCH, an empty pool starts the program now. If it does not start, the call fails
+ *   (EXECUTION_FAILED, NOT_FOUND).
+ * The pool removes a jail if a file has changed that its program has mapped, or whose path the program has
+ * written to descriptor 3. The program ends with its code, so the next piece gets another jail. */
 WARDER_API int warder_pool_code(struct warder_pool *pool, const struct warder_pool_key *key, const char *code,
 				size_t len, const struct warder_command *command, struct warder_run **ret,
 				struct warder_error *err);
-/* End all parked jails, forget all keys, and wait until nothing is left of any jail: process, cgroup, descriptor.
- * The pool parks jails again after the next fill or launch. -1: CONFLICT if runs have not been freed; else the
- * first failure to remove a jail; the text names everything that is left on the host. */
+/* End all parked jails, forget all keys, and wait until nothing is left of any jail: no process, no cgroup,
+ * no descriptor. The pool parks jails again after the next fill or launch. The call fails with CONFLICT if
+ * runs of the pool have not been freed. Otherwise it fails with the first failure to remove a jail, and the
+ * text names everything that is left on the host. */
 WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *err);
-/* The statistics of the pool as a JSON object, which the caller frees with free(): keys, states (jails by state),
- * parked, handedOut, launched (no jail was ready), stale (removed because a file or a mount's source changed),
- * broken (removed because a second reading failed), evicted (removed to make room for another key, or because it
- * was not used for idle_us), removed (all that are gone), pressed (true while memory is short and the pool keeps
- * half as many jails), partsReused (jails that got a network namespace of an ended one), partsRefused (namespaces
- * that were not kept, by the file of /proc/net that differed). NULL: out of memory. */
+/* Return the statistics of the pool as a JSON object, or NULL if memory is missing. The caller frees the text
+ * with free(). The members are
+ *   keys          the number of keys
+ *   states        the number of jails in each state
+ *   parked        jails that were parked
+ *   handedOut     jails that were handed out
+ *   launched      launches for which no jail was ready, so that a new one was made
+ *   stale         jails removed because a file or the source of a mount had changed
+ *   broken        jails removed because the second reading failed
+ *   evicted       jails removed to make room for another key, or because the key was unused for idle_us
+ *   removed       all jails that are gone
+ *   pressed       true while memory is short and the pool keeps half as many jails
+ *   partsReused   jails that got the network namespace of an ended one
+ *   partsRefused  an object: the number of namespaces that were not kept, by the file of /proc/net that differed */
 WARDER_API char *warder_pool_stats(struct warder_pool *pool);
-/* Drain and free a pool. Free all of its runs before. NULL: no effect. */
+/* Drain and free a pool. Free all of its runs before. With NULL, it has no effect. */
 WARDER_API void warder_pool_free(struct warder_pool *pool);
 
 /* ---- result ---- */
@@ -981,30 +1058,32 @@ WARDER_API const char *warder_result_cause(const struct warder_result *result);
 /* The backend ("local", ...), and its isolation ("namespaceJail", "containerEphemeral", "none", ...). */
 WARDER_API const char *warder_result_backend(const struct warder_result *result);
 WARDER_API const char *warder_result_isolation(const struct warder_result *result);
-/* With the backend "auto": the backends that were passed over, and why ("crun: ...; local: ..."). NULL: the first
- * one was used, or the backend was not "auto". */
+/* With the backend "auto", return the backends that were passed over, and why ("crun: ...; local: ..."). NULL
+ * means that the first one was used, or that the backend was not "auto". */
 WARDER_API const char *warder_result_passed_over(const struct warder_result *result);
-/* The exit code. -1: the program did not exit by itself. */
+/* The exit code; -1 if the program did not exit by itself. */
 WARDER_API int warder_result_exit_code(const struct warder_result *result);
-/* The signal that ended the program. 0: none. */
+/* The signal that ended the program; 0 if no signal did. */
 WARDER_API int warder_result_signal(const struct warder_result *result);
-/* The bytes of a stream that the result keeps: *ret_len bytes and a final NUL. Empty with on_output and
- * output_fds. *ret_total: the number of bytes that the program wrote. */
+/* The bytes of a stream that the result keeps: *ret_len bytes and a final NUL. With on_output or output_fds,
+ * the result keeps none. *ret_total is the number of bytes that the program wrote. */
 WARDER_API const char *warder_result_output(const struct warder_result *result, enum warder_stream stream,
 					    size_t *ret_len, uint64_t *ret_total);
 /* The number of bytes of a stream that were written to the file of warder_spill, from the first byte on.
- * *ret_errno (or NULL): 0, or the error of a failed write, after which nothing more was written. */
+ * *ret_errno is 0, or the error of a failed write, after which nothing more was written; ret_errno may be
+ * NULL. */
 WARDER_API uint64_t warder_result_spilled(const struct warder_result *result, enum warder_stream stream,
 					  int *ret_errno);
-/* The n-th file that is held open, from 0: a descriptor for reading from the beginning, which is closed with the
- * result. *ret_path is relative to the working directory; *ret_size is in bytes. -1: there are fewer files. */
+/* The n-th file that is held open, from 0. The call returns a descriptor for reading from the beginning,
+ * which is closed with the result; or -1 if there are fewer files. *ret_path is relative to the working
+ * directory; *ret_size is in bytes. */
 WARDER_API int warder_result_held(const struct warder_result *result, size_t n, const char **ret_path,
 				  uint64_t *ret_size);
 /* Microseconds from the start of the program to its own end. Processes that it left running are ended later. */
 WARDER_API uint64_t warder_result_wall_us(const struct warder_result *result);
 /* CPU time of the program and its children, in microseconds. */
 WARDER_API uint64_t warder_result_cpu_us(const struct warder_result *result);
-/* The peak of memory, in bytes. UINT64_MAX: the kernel does not report it. */
+/* The peak of memory, in bytes; UINT64_MAX if the kernel does not report it. */
 WARDER_API uint64_t warder_result_memory_peak(const struct warder_result *result);
 /* The whole result with its receipt as one JSON object. The caller frees it with free(). */
 WARDER_API char *warder_result_json(const struct warder_result *result);

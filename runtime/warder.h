@@ -305,7 +305,7 @@ WARDER_API int warder_launch(struct warder_template *tmpl, const struct warder_c
  * frees *ret with warder_result_free(). If the call fails, there is no result; if something could not be
  * removed from the host, the text names it. A second call for the same run fails (CONFLICT). */
 WARDER_API int warder_wait(struct warder_run *run, struct warder_result **ret, struct warder_error *err);
-/* Like warder_wait(), but for at most timeout_us microseconds. The call returns
+/* Like warder_wait(), but wait for at most timeout_us microseconds. The call returns
  *   1   the run has ended, and *ret is its result
  *   0   the time is over, and the run goes on; wait again
  *   -1  as warder_wait(), or CONFLICT if another call waits for the run */

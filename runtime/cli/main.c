@@ -110,7 +110,7 @@ static const struct command commands[] = {
 	  "       warder session exec NAME [FLAG...] -- PROGRAM...         run a program in it\n"
 	  "       warder session list [--json]                             list the sessions\n"
 	  "       warder session status NAME [--json]                      show one session\n"
-	  "       warder session stop NAME | --all                         end one, or all of the user\n"
+	  "       warder session stop NAME | --all                         end one session, or all of yours\n"
 	  "       warder session restart NAME [--json]                     start it again, without its "
 	  "files\n"
 	  "       warder session pause NAME | resume NAME                  freeze its processes, or let them "
@@ -137,8 +137,12 @@ static const struct command commands[] = {
 	  "exec work -- cat /tmp/a && warder session stop work",
 	  session_command },
 	{ "context", FLAG_CONTEXT_ANY,
-	  "context create SESSION NAME [FLAG...] | run SESSION NAME [FLAG...] FILE|- | run SESSION NAME -c "
-	  "CODE | list [SESSION] | interrupt|restart|describe|delete SESSION NAME | fork SESSION NAME BRANCH",
+	  "context create SESSION NAME [FLAG...]         start an interpreter\n"
+	  "       warder context run SESSION NAME [FLAG...] FILE|-     run a piece of code in it\n"
+	  "       warder context run SESSION NAME [FLAG...] -c CODE    run this piece of code in it\n"
+	  "       warder context list [SESSION]                        list the contexts\n"
+	  "       warder context interrupt|restart|describe|delete SESSION NAME\n"
+	  "       warder context fork SESSION NAME BRANCH              make a second one with the same state",
 	  "keep an interpreter in a session, with its variables, between pieces of code",
 	  "run gives the context a piece of code. One piece runs at a time; others wait. If the "
 	  "context NAME\n"
@@ -147,9 +151,9 @@ static const struct command commands[] = {
 	  "interrupts\n"
 	  "the piece, and the context stays. Languages: python javascript typescript r bash.\n"
 	  "fork makes a second Python context with the same state, in the same jail.\n"
-	  "Exit status of run: 0; 1 the piece ended with an error; 124 out of time; 130 interrupted; 137 the "
-	  "context\n"
-	  "was killed; 125 if Warder refused or failed.\n",
+	  "Exit status of run: 0; 1 if the piece ended with an error; 124 if its time was over; 130 if it "
+	  "was\n"
+	  "interrupted; 137 if the context was killed; 125 if Warder refused or failed.\n",
 	  "warder session start work && warder context create work py && warder context run work py -c 'x = "
 	  "6' && "
 	  "warder context run work py -c 'x * 7'; warder session stop work",
@@ -193,20 +197,17 @@ static const struct command commands[] = {
 	  "[--check] "
 	  "[--tls-cert FILE --tls-key FILE] [--insecure-http] | serve --stop-all [--state DIR]",
 	  "keep jails ready for this user's commands, or serve sandboxes over HTTP",
-	  "--local: a service in the foreground. It starts jails for the commands run, code, judge and tool "
-	  "of\n"
-	  "this user, which then take a fraction of the time. A command starts its jail itself, as without "
+	  "--local: run a service in the foreground. It starts jails for the commands run, code, judge and\n"
+	  "tool of this user, which then take a fraction of the time. In two cases a command does without "
 	  "the\n"
-	  "service, if its namespaces, cgroups, resource limits or priorities differ from those of the "
-	  "service, or\n"
-	  "if the program needs variables of the caller, a network other than none and loopback, a terminal "
-	  "or an\n"
-	  "image.\n"
+	  "service and starts its jail itself: if its namespaces, cgroups, resource limits or priorities\n"
+	  "differ from those of the service; and if the program needs variables of the caller, a network\n"
+	  "other than none and loopback, a terminal or an image.\n"
 	  "--listen: clients with a token of \"warder tenant add\" create sandboxes, run programs in them "
 	  "and end\n"
 	  "them; see warder-serve(1). The sandboxes go on when serve ends, and the next serve takes them "
 	  "over.\n"
-	  "--stop-all: ends these sandboxes, 100 at a time, after serve has ended.\n"
+	  "--stop-all: end these sandboxes, 100 at a time, after serve has ended.\n"
 	  "Exit status: 0 if serve ends by itself or by a signal, 125 if Warder refused or failed.\n",
 	  "warder serve --local --idle-timeout 1s", serve_command },
 	{ "tenant", FLAG_TENANT,

@@ -935,11 +935,12 @@ const struct command workspace_commands[] = {
 	  "Provisions a workspace as the manifest says, starts a session in it under the manifest's policy "
 	  "(default:\n"
 	  "the preset agent) and setup commands, runs the program, ends the session, stores a snapshot with\n"
-	  "--snapshot, and removes the workspace. The manifest's timeout (default: 10m) ends the session. "
-	  "The end\n"
-	  "is made whatever fails before; a workspace that should be stored and was not stays.\n"
+	  "--snapshot, and removes the workspace. The manifest's timeout (default: 10m) ends the session.\n"
+	  "Whatever fails, Warder ends the session and removes the workspace. If the snapshot cannot be\n"
+	  "stored, the workspace stays.\n"
 	  "--json prints workspace, snapshot, error, cleanupErrors and the result.\n"
-	  "Exit status: as of \"warder run\"; 125 also if the program succeeded and a later stage failed.\n",
+	  "Exit status: the same as \"warder run\"; 125 also if the program succeeded and a later stage "
+	  "failed.\n",
 	  "echo '{\"entries\": [{\"type\": \"file\", \"path\": \"a\", \"content\": \"hello\"}]}' | warder "
 	  "workspace drive - -- cat a",
 	  drive_command },
@@ -957,12 +958,11 @@ const struct command workspace_commands[] = {
 	{ "workspace", "stage", "--store --json --to --link --read-only --pin", "ID FROM", 2, 2,
 	  "put an input into the workspace, and record it",
 	  "FROM: host:///PATH, workspace://PATH, artifact://NAME[@VERSION], skill://NAME/PATH, or\n"
-	  "git+file:///PATH[#BRANCH] or git+https://HOST[:PORT]/PATH[#BRANCH]. The program git makes the "
-	  "clone\n"
-	  "of the last two, in a jail that reaches at most this HOST and PORT. No program can change an "
-	  "input that is staged with "
-	  "--read-only "
-	  "or\n"
+	  "git+file:///PATH[#BRANCH] or git+https://HOST[:PORT]/PATH[#BRANCH]. For the last two, the "
+	  "program\n"
+	  "git clones the repository, in a jail that reaches at most this HOST and PORT. No program can "
+	  "change an\n"
+	  "input that is staged with --read-only or\n"
 	  "--link. Such an input cannot be staged while a program runs in the workspace.\n",
 	  "warder workspace create job-7 && warder workspace stage job-7 host:///etc/hostname --read-only",
 	  stage, true },
@@ -971,13 +971,11 @@ const struct command workspace_commands[] = {
 	  "ID PATTERN...", 2, OPTIONS_MAX,
 	  "collect matching files: as a list, in JSON, into a directory or as artifacts",
 	  "Two stars match any number of directories; a pattern may begin with $WORKSPACE_DIR, $SKILLS_DIR,\n"
-	  "$WORK_DIR or $OUTPUT_DIR. At most 100 files, 4 MiB of each and 64 MiB of all, unless flags say "
-	  "otherwise;\n"
-	  "Warder names the files that are cut off or left out. With --json, and neither --to nor --save, "
-	  "the\n"
-	  "content of the files is printed, too. Exit status: 0; 1 if a limit cut off or left out a file; "
-	  "125 if refused or "
-	  "failed.\n",
+	  "$WORK_DIR or $OUTPUT_DIR. Unless flags say otherwise, Warder takes at most 100 files, 4 MiB of "
+	  "each\n"
+	  "and 64 MiB of all, and names the files that it cuts off or leaves out. With --json, and neither\n"
+	  "--to nor --save, the content of the files is printed, too.\n"
+	  "Exit status: 0; 1 if a limit cut off or left out a file; 125 if Warder refused or failed.\n",
 	  "warder workspace create job-7 && warder workspace collect job-7 '$OUTPUT_DIR/**'", collect, true },
 	{ "workspace", "patch", "--store --json --strip --check", "ID [FILE]", 1, 2,
 	  "apply the output of \"git diff\", as a whole or not at all",

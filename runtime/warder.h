@@ -47,8 +47,8 @@ enum warder_error_kind {
 	WARDER_ERROR_UNSUPPORTED_POLICY, /* this host cannot enforce a required field; err->text names each such field */
 	WARDER_ERROR_UNSUPPORTED_LANGUAGE,
 	WARDER_ERROR_INVALID_REQUEST,
-	WARDER_ERROR_COMPILE_FAILED,
-	WARDER_ERROR_TIMEOUT,
+	WARDER_ERROR_COMPILE_FAILED,   /* the code does not compile, so there is nothing to run */
+	WARDER_ERROR_TIMEOUT,          /* another process builds the same code, and did not finish in time */
 	WARDER_ERROR_EXECUTION_FAILED, /* not executable; a set-up command failed; a build was cancelled */
 	WARDER_ERROR_REJECTED,    /* refused by the operator's ceiling or settings, or by a scan of code */
 	WARDER_ERROR_NOT_FOUND,   /* no such program in the jail; no such session, execution or context */

@@ -87,11 +87,13 @@ WARDER_API int warder_policy_set(struct warder_policy *policy, const char *path,
 				 struct warder_error *err);
 /* Fill missing variables from a function of the caller. Warder calls `provide` once, with `context`. The
  * function returns rows "NAME=value", NULL-terminated. The rows belong to the function, and must be valid
- * until this call returns. If the function fails, it returns NULL with *err filled. A row sets a variable in
- * the same way as "environment.set.NAME", under three conditions: the policy grants the name
- * (environment.names, or any name with environment.mode "host"), the policy does not set the variable, and
- * the environment of this process does not have it. If two rows have the same name, the later one counts. The
- * call returns
+ * until this call returns. If the function fails, it returns NULL with *err filled. If two rows have the same
+ * name, the later one counts. A row sets a variable in the same way as "environment.set.NAME", under three
+ * conditions:
+ *   the policy grants the name (environment.names, or any name with environment.mode "host"),
+ *   the policy does not set the variable, and
+ *   the environment of this process does not have the variable.
+ * The call returns
  *   0   every row was taken, or left out because of the second or third condition
  *   1   the policy can be used, and *err holds a warning: `provide` failed, or a row was not granted or not valid
  *   -1  INVALID_REQUEST, or INTERNAL if memory is missing */
@@ -340,15 +342,17 @@ WARDER_API void warder_run_free(struct warder_run *run);
 
 /* ---- event loops ---- */
 /*
- * One thread can drive many runs: poll the descriptor of each run for reading (poll, epoll, libuv, ...), and call
- * warder_run_dispatch() when it is readable, until it returns 1 or -1. The programs docs/example-epoll.c and
- * docs/example-uv.c are complete. Executions of sessions and runs from warder_call() work in the same way.
+ * One thread can drive many runs. Poll the descriptor of each run for reading (poll, epoll, libuv, ...). When it is
+ * readable, call warder_run_dispatch(), until this returns 1 or -1. docs/example-epoll.c and docs/example-uv.c are
+ * complete programs. Executions of sessions and runs from warder_call() work in the same way.
  * Between two dispatches, Warder does not take the program's output, and does not enforce the limit of CPU time.
- * A dispatch does not wait, unless its on_output frees the run. The descriptor also becomes readable when the grace
- * of warder_stop() is over, when a program that is being killed has ended, when a container has ended, when a slow
- * reader of output_fds takes more, and when the cgroup can be removed. A dispatch takes long only if a callback
- * does, if a slow disk takes output for warder_spill, or at the end of the run, when files are collected or changes
- * are stored. warder_launch() takes some milliseconds.
+ * A dispatch does not wait, unless its on_output frees the run. The descriptor also becomes readable when
+ *   the grace of warder_stop() is over,
+ *   a program that is being killed has ended, or a container has ended,
+ *   a slow reader of output_fds takes more, or
+ *   the cgroup can be removed.
+ * A dispatch takes long only if a callback does, or if a slow disk takes output for warder_spill. It also takes long
+ * at the end of the run, if files are collected or changes are stored. warder_launch() takes some milliseconds.
  * Threads: different threads may drive different runs. One run belongs to one thread at a time.
  */
 /* Return the run's descriptor, for poll(2) and its relatives, level-triggered. It belongs to the run, and

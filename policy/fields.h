@@ -141,8 +141,8 @@ struct policy_variable {
 	MEMBER("network", OBJECT)                                                                            \
 	MEMBER("network.mode", CHOICE(network.mode, policy_network_modes, 0))                                \
 	FLAG("network.mode", "--net", "MODE", AS_VALUE,                                                      \
-	     "none, loopback, host, allow (the destinations of --allow) or learn (public destinations on "   \
-	     "ports 22, 80 and 443; Warder lists those that were used)")                                     \
+	     "none, loopback, host, allow (the destinations of --allow) or learn (every public name and "    \
+	     "IPv4 address on ports 22, 80 and 443; Warder lists those that were used)")                     \
 	MEMBER("network.allow", ENDPOINTS(network.allow))                                                    \
 	FLAG("network.allow", "--allow", "HOST[:PORT]", CHANGE(change_allow),                                \
 	     "allow a destination, on ports 443 and 80 if none is given", REPEATABLE)                        \

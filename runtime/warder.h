@@ -280,8 +280,8 @@ struct warder_command {
 	 * jail. */
 	int terminal_fd;
 	/* 1: the result has no receipt (the list of all restrictions, with the values read back from the kernel),
-	 * so a launch is a little cheaper. Every restriction is read back and compared all the same, and a
-	 * difference ends the launch. */
+	 * so a launch is a little cheaper. Every restriction that the kernel shows is read back and compared all the
+	 * same, and a difference ends the launch. */
 	int no_receipt;
 	/* 1: the program may report its progress on descriptor 5 (the path in $WARDER_PROGRESS), one JSON value a
 	 * line. Lines of more than 4 KiB, more than ten lines a second, and lines that are not JSON are dropped and
@@ -297,7 +297,7 @@ struct warder_command {
 	long (*on_input)(void *context, char *bytes, size_t size);
 };
 
-/* Start the program. 0 means that every restriction was read back from the kernel, and that the program runs.
+/* Start the program. 0 means that the program runs, and that every restriction that the kernel shows was read back.
  * The caller frees *ret with warder_run_free(). If the call fails, it leaves nothing behind. NOT_FOUND means
  * that there is no such program in the jail, and EXECUTION_FAILED that it cannot be executed. */
 WARDER_API int warder_launch(struct warder_template *tmpl, const struct warder_command *command,

@@ -84,7 +84,7 @@ static const char *words_of(const struct command *command)
 	case FLAG_CONTEXT_ANY:
 		return "create list run interrupt restart fork describe delete";
 	case FLAG_BACKEND:
-		return "list describe declare";
+		return "list describe declare trust";
 	case FLAG_COMPLETION:
 		return "bash zsh fish";
 	}

@@ -294,7 +294,9 @@ static const struct command commands[] = {
 	  "echo '{\"messages\": [[{\"mimeType\": \"text/csv\", \"content\": \"a,b\"}]]}' | warder data",
 	  data_command },
 	{ "checkpoint", 0,
-	  "checkpoint put|get|latest|list|history|rollback|compare|delete|threads|delete-thread|limits [...]",
+	  "checkpoint "
+	  "put|get|latest|list|history|rollback|compare|delete|threads|delete-thread|limits|verify|rescue "
+	  "[...]",
 	  "save and restore the state of an agent's conversations (threads)", NULL, NULL, NULL },
 	{ "image", 0, "image import|pull|ensure|build|list|inspect|verify|remove|gc [...]",
 	  "store root file systems by name", NULL, NULL, NULL },
@@ -304,7 +306,9 @@ static const struct command commands[] = {
 	  "history|create|list|remove|to-a2a|from-a2a [...]",
 	  "publish events, and wait for events of other programs", NULL, NULL, NULL },
 	{ "workspace", 0,
-	  "workspace create|run|list|put|write|read|stage|collect|patch|show|snapshot|resume|remove [...]",
+	  "workspace "
+	  "create|run|list|put|write|read|stage|provision|drive|collect|patch|show|snapshot|resume|remove "
+	  "[...]",
 	  "keep directories of inputs and outputs between runs", NULL, NULL, NULL },
 	{ "snapshot", 0, "snapshot list|verify|remove|prune [...]",
 	  "list, verify and remove saved states of workspaces", NULL, NULL, NULL },

@@ -103,6 +103,8 @@ DEPS_VM    := qemu-system-x86 qemu-system-common e2fsprogs kmod lz4 zstd
 # musl's compiler wrapper hides the kernel's headers; they are the same for every libc.
 TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idirafter /usr/include/$(shell $(TOOL_CC) -dumpmachine 2>/dev/null))
 
+# A compiler writes the dependencies of a source that it then refuses. As a target, they would say "done" to the next make.
+.DELETE_ON_ERROR:
 .PHONY: all lib tool test-programs asan-programs asan-tool asan-containers tsan-programs guest-programs fault-programs fuzz-programs syntax
 .PHONY: help demo man check check-deep check-root check-vm soak asan tsan fuzz coverage assurance bench waterfall lint analyze docker fmt fmt-check install uninstall deps clean
 all: tool lib                       ## the command line tool and the library, below build/

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "host/launcher/state.h"
 #include "runtime/session/session.h"
 
 static int draw(char *ret, size_t len, const char *prefix, const char *digits, struct warder_error *err)
@@ -264,13 +265,14 @@ static int take_record(struct sandbox *sandbox, const struct json_value *record,
 int sandboxes_adopt(struct sandboxes *sandboxes, const char *id, const char *record, struct sandbox **ret,
 		    struct warder_error *err)
 {
+	const struct json_limits limits = { .max_bytes = STATE_BYTES_MAX };
 	struct json_value *document = NULL;
 	struct sandbox *sandbox;
 	int taken;
 
 	if (strlen(id) != SANDBOX_ID_LENGTH)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "id", "%.64s is no id of a sandbox", id);
-	if (json_parse(record, strlen(record), id, NULL, &document, err) < 0)
+	if (json_parse(record, strlen(record), id, &limits, &document, err) < 0)
 		return -1;
 	sandbox = calloc(1, sizeof(*sandbox));
 	if (!sandbox) {

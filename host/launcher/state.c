@@ -19,7 +19,6 @@
 #define SUFFIX      ".json"
 #define PATIENCE_US UINT64_C(3000000)
 #define PAUSE_MS    50
-#define BYTES_MAX   ((size_t)2 << 20)
 
 static int default_path(char path[PATH_MAX], struct warder_error *err)
 {
@@ -133,15 +132,19 @@ int state_read(int part_fd, const char *name, char **ret, struct warder_error *e
 		return error_set_errno(err,
 				       errno == ENOENT ? WARDER_ERROR_NOT_FOUND : WARDER_ERROR_UNAVAILABLE,
 				       file, errno, "cannot read %s", file);
-	return file_read_open(fd, file, BYTES_MAX, ret, &len, err);
+	return file_read_open(fd, file, STATE_BYTES_MAX, ret, &len, err);
 }
 
 int state_write(int part_fd, const char *name, const char *text, struct warder_error *err)
 {
+	const size_t len = strlen(text);
 	char file[NAME_MAX + 1];
 
 	file_of(name, file);
-	return file_replace(part_fd, file, text, strlen(text), err);
+	if (len > STATE_BYTES_MAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
+				 "%s: %zu bytes, and the host keeps at most %zu", file, len, STATE_BYTES_MAX);
+	return file_replace(part_fd, file, text, len, err);
 }
 
 int state_remove(int part_fd, const char *name, struct warder_error *err)

@@ -8,11 +8,15 @@
 #ifndef WARDER_HOST_LAUNCHER_STATE_H
 #define WARDER_HOST_LAUNCHER_STATE_H
 
+#include <stddef.h>
+
 #include "base/error.h"
 
 #define STATE_TENANTS   "tenants"
 #define STATE_SANDBOXES "sandboxes"
 #define STATE_KEYS      "keys"
+
+#define STATE_BYTES_MAX ((size_t)2 << 20) /* of a file */
 
 /* Take the lock of the state directory, as one launcher at a time may; sandboxes_fd holds it. What a launcher that was killed had just
  * started holds the lock for a moment. -1 with *err (CONFLICT: a launcher runs). */
@@ -23,7 +27,7 @@ int state_lock(int sandboxes_fd, struct warder_error *err);
 int state_open(const char *path, const char *part, int *ret_fd, struct warder_error *err);
 /* Read "NAME.json" of a part. *ret is heap and ends with a NUL. -1 with *err (NOT_FOUND). */
 int state_read(int part_fd, const char *name, char **ret, struct warder_error *err);
-/* Replace it. -1 with *err. */
+/* Replace it. -1 with *err (INVALID_REQUEST: longer than a file that state_read() takes). */
 int state_write(int part_fd, const char *name, const char *text, struct warder_error *err);
 /* Remove it. 1: it was not there. -1 with *err. */
 int state_remove(int part_fd, const char *name, struct warder_error *err);

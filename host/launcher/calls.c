@@ -1673,6 +1673,48 @@ int calls_sweep(struct launcher *launcher)
 
 /* ---- after a restart ---- */
 
+/* The policy that its keeper has. -1 with *err. */
+static int policy_of_session(const char *id, struct warder_policy **ret, struct warder_error *err)
+{
+	const struct json_limits limits = { .max_bytes = SIZE_MAX };
+	struct warder_session *session = NULL;
+	struct json_value *document = NULL;
+	char *text;
+	int done;
+
+	if (warder_session_open(id, &session, err) < 0)
+		return -1;
+	text = warder_session_json(session);
+	warder_session_free(session);
+	done =
+	    text ? json_parse(text, strlen(text), id, &limits, &document, err) : error_no_memory(err, NULL);
+	free(text);
+	if (done == 0 && !json_member(document, "policy"))
+		done = error_set(err, WARDER_ERROR_INTERNAL, "id", "the session of sandbox %s has no policy",
+				 id);
+	if (done == 0)
+		done = parse_policy(json_member(document, "policy"), ret, err);
+	json_free(document);
+	return done;
+}
+
+/* Its record has the rules that its tenant knows. A launcher that died before they held has left the ones from before: those of the base, if the
+ * sandbox was just started. */
+static int renew_rules(const struct sandbox *sandbox, struct warder_error *err)
+{
+	struct warder_policy *wanted = NULL, *found = NULL;
+	int done = warder_policy_parse(sandbox->policy, strlen(sandbox->policy), "sandbox", &wanted, err);
+
+	if (done == 0)
+		done = policy_of_session(sandbox->id, &found, err);
+	if (done == 0 && found->policy.network.mode == POLICY_NETWORK_ALLOW &&
+	    !session_same_rules(&wanted->policy, &found->policy))
+		done = session_replace_rules(sandbox->id, &wanted->policy, err);
+	warder_policy_free(wanted);
+	warder_policy_free(found);
+	return done;
+}
+
 static int adopt_one(void *context, const char *name)
 {
 	struct launcher *launcher = context;
@@ -1689,8 +1731,12 @@ static int adopt_one(void *context, const char *name)
 		return 0;
 	}
 	/* One that is not there any more, or whose start was interrupted, ends like one whose time is over: so nothing of it stays. */
-	if (remote_connect(sandbox->id, &sandbox->keeper_fd, &err) < 0)
+	if (remote_connect(sandbox->id, &sandbox->keeper_fd, &err) < 0) {
 		sandbox->ends_ms = 0;
+	} else if (sandbox->base && renew_rules(sandbox, &err) < 0) {
+		launcher->options->log(err.text);
+		sandbox->ends_ms = 0;
+	}
 	return 0;
 }
 

@@ -1150,13 +1150,21 @@ static int find_end(const struct sandbox *sandbox, uint64_t value_s, uint64_t *r
 	return 0;
 }
 
+static int is_changing(const struct sandbox *sandbox, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_CONFLICT, "id",
+			 "sandbox %s is being paused, resumed or given other rules", sandbox->id);
+}
+
 static int set_timeout(struct context *context, struct call *call, struct warder_error *err)
 {
 	struct sandbox *sandbox = context->sandbox;
 
 	if (sandbox->state != SANDBOX_RUNNING)
 		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run", sandbox->id);
-	if (sandbox->paused_ms || sandbox->changing)
+	if (sandbox->changing)
+		return is_changing(sandbox, err);
+	if (sandbox->paused_ms)
 		return error_set(err, WARDER_ERROR_CONFLICT, "id",
 				 "sandbox %s is paused; resume it with the new time", sandbox->id);
 	if (find_end(sandbox, context->request->value, &sandbox->ends_ms, err) < 0)
@@ -1257,8 +1265,7 @@ static int check_changeable(const struct sandbox *sandbox, bool paused, struct w
 	if (sandbox->state != SANDBOX_RUNNING)
 		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run", sandbox->id);
 	if (sandbox->changing)
-		return error_set(err, WARDER_ERROR_CONFLICT, "id",
-				 "sandbox %s is being paused, resumed or given other rules", sandbox->id);
+		return is_changing(sandbox, err);
 	if ((sandbox->paused_ms != 0) != paused)
 		return error_set(err, WARDER_ERROR_CONFLICT, "id", "sandbox %s is %s", sandbox->id,
 				 paused ? "not paused" : "paused already");

@@ -135,6 +135,7 @@ static void pass(struct question *question, struct link_answer *answer, const ch
 		exchange_error(question->x, answer->status, &answer->error);
 }
 
+/* text NULL: it cannot be read for now. Without an answer, the launcher offers it again. */
 static void take_offer(struct front *front, char *text, size_t len)
 {
 	char *end = text ? memchr(text, '\0', len) : NULL;
@@ -143,7 +144,9 @@ static void take_offer(struct front *front, char *text, size_t len)
 		.magic = LINK_MAGIC, .size = sizeof(request), .call = LINK_CERTIFICATE, .value = taken
 	};
 
-	if (text && !taken) {
+	if (!text)
+		return;
+	if (!taken) {
 		explicit_bzero(text, len);
 		free(text);
 	}

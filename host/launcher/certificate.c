@@ -165,6 +165,9 @@ static void look_finish(struct job *job, void *of)
 	struct launcher *launcher = of;
 
 	launcher->certificate.looking = false;
+	/* What is wrong later, after files that were well, is said again. */
+	if (look->good && strcmp(look->digest, launcher->certificate.served) == 0)
+		launcher->certificate.complaint[0] = '\0';
 	if (look->good)
 		offer(launcher, look);
 	else

@@ -94,8 +94,8 @@ static bool is_original(const struct changes_item *change, const struct stat *st
 		return S_ISDIR(st->st_mode) && (st->st_mode & 07777) == (change->was.mode & 07777);
 	return st->st_ino == change->was.inode && st->st_mode == change->was.mode &&
 	       (uint64_t)st->st_size == change->was.size &&
-	       (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec == change->was.modified_ns &&
-	       (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec == change->was.changed_ns;
+	       clock_nanoseconds(&st->st_mtim) == change->was.modified_ns &&
+	       clock_nanoseconds(&st->st_ctim) == change->was.changed_ns;
 }
 
 /* Whether an earlier selected change of the set removes the same path, or a path above it. */

@@ -251,6 +251,20 @@ static int stat_path(const struct committing *c, const char *path, struct stat *
 	return parent_fd < 0 ? -1 : fstatat(parent_fd, name, ret, AT_SYMLINK_NOFOLLOW);
 }
 
+/* Whether a directory is as it was when the run had ended, or has its time from an earlier commit of other paths. */
+static bool has_known_time(const struct committing *c, const struct changes_time *time)
+{
+	struct stat st;
+	int64_t ns;
+
+	if (!time->existed)
+		return true;
+	if (stat_path(c, time->path, &st) != 0)
+		return false;
+	ns = clock_nanoseconds(&st.st_mtim);
+	return ns == time->was_ns || ns == time->modified_ns;
+}
+
 /* Before anything is done: a directory that has changed on the host since the run keeps the time that the commit gives it. */
 static int look_at_times(struct committing *c)
 {
@@ -259,14 +273,9 @@ static int look_at_times(struct committing *c)
 	c->times = calloc(changes->time_count + 1, sizeof(*c->times));
 	if (!c->times)
 		return error_no_memory(c->err, field);
-	for (size_t i = 0; i < changes->time_count; i++) {
-		const struct changes_time *time = &changes->times[i];
-		struct stat st;
-
-		if (!time->existed ||
-		    (stat_path(c, time->path, &st) == 0 && clock_nanoseconds(&st.st_mtim) == time->was_ns))
+	for (size_t i = 0; i < changes->time_count; i++)
+		if (has_known_time(c, &changes->times[i]))
 			c->times[i] = TIME_MAY_BE_SET;
-	}
 	return 0;
 }
 
@@ -566,7 +575,9 @@ static int carry_out(const struct committing *c, size_t *ret_done)
 			note_times(c, change->path);
 		*ret_done += made == 0;
 	}
-	return set_times(c) != 0 ? -1 : restrict_directories(c);
+	/* A time that cannot be set is no reason to leave a directory open. */
+	made = set_times(c);
+	return restrict_directories(c) != 0 ? -1 : made;
 }
 
 int changes_commit(const struct changes *changes, const struct changes_selection *selection, int directory_fd,

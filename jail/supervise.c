@@ -179,6 +179,16 @@ static int keep(struct supervision *sup, int stream, const char *bytes, size_t l
 	return 0;
 }
 
+/* Both streams may have one file. Then nothing more of either goes there, so that no bytes are missing between others. */
+static void end_spill(struct supervision *sup, int stream, int error)
+{
+	const int *fds = sup->run->command.spill_fds;
+
+	for (int other = JAIL_STDOUT; other <= JAIL_STDERR; other++)
+		if (fds[other] == fds[stream])
+			sup->outcome->spill_errno[other] = error;
+}
+
 /* What does not fit into the file is left out, and the run goes on: how much the file has is told. */
 static void spill(struct supervision *sup, int stream, const char *bytes, size_t len)
 {
@@ -196,7 +206,7 @@ static void spill(struct supervision *sup, int stream, const char *bytes, size_t
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
-			outcome->spill_errno[stream] = n < 0 ? errno : ENOSPC;
+			end_spill(sup, stream, n < 0 ? errno : ENOSPC);
 			return;
 		}
 		outcome->spilled[stream] += (uint64_t)n;

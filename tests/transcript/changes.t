@@ -317,3 +317,13 @@ $ sh jail --workspace w:overlay --changes set -- sh -c 'mkdir -p a/b; echo x > a
 | . 2001-02-03 04:05:06.000000000 +0000
 | a 2001-02-03 04:05:06.000000000 +0000
 | a/b 2001-02-03 04:05:06.000000000 +0000
+
+= the paths of a set, committed one after another: their directory keeps its time of the set
++ mkdir w; sleep 0.1
++ cat > jail <<'END'
++ exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
++ END
+$ sh jail --workspace w:overlay --changes set -- sh -c 'echo x > a; echo y > b; touch -d 2001-02-03T04:05:06Z .'; warder changes commit set a; warder changes commit set b; TZ=UTC stat -c '%n %y' w
+|~ ^1 change made
+|~ ^1 change made
+| w 2001-02-03 04:05:06.000000000 +0000

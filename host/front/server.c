@@ -86,6 +86,7 @@ struct server {
 	struct serving *serving; /* the first one accepts connections */
 	struct exchange_http *exchanges;
 	struct peer *peers;
+	size_t peer_count; /* of all certificates */
 	struct address addresses[ADDRESSES];
 	uint64_t swept_us;
 	size_t waiting; /* bytes of the streams of all exchanges */
@@ -687,6 +688,7 @@ static void on_connection(void *of, struct MHD_Connection *connection, void **co
 		*(peer->previous ? &peer->previous->next : &server->peers) = peer->next;
 		if (peer->next)
 			peer->next->previous = peer->previous;
+		server->peer_count--;
 		free(peer);
 		*context = NULL;
 		return;
@@ -701,6 +703,16 @@ static void on_connection(void *of, struct MHD_Connection *connection, void **co
 	if (peer->next)
 		peer->next->previous = peer;
 	server->peers = peer;
+	server->peer_count++;
+}
+
+/* The library counts the connections of one certificate, and lets further ones wait. Those of an earlier certificate count, too: beside them, further
+ * ones are closed. */
+static enum MHD_Result has_place(void *of, const struct sockaddr *address, socklen_t len)
+{
+	const struct server *server = of;
+
+	return server->peer_count < server->front->welcome.limits.connections ? MHD_YES : MHD_NO;
 }
 
 /* The client has closed its side, and everything that it sent has been read. The library does not notice that if the end came with the last
@@ -1010,7 +1022,7 @@ static struct MHD_Daemon *start_daemon(struct server *server, int listen_fd)
 
 	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE |
 				    (front->certificate ? MHD_USE_TLS : 0u),
-				0, NULL, NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, listen_fd,
+				0, has_place, server, on_request, server, MHD_OPTION_LISTEN_SOCKET, listen_fd,
 				MHD_OPTION_CONNECTION_LIMIT, (unsigned int)limits->connections,
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)limits->header_bytes + OWN_BYTES,
 				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)IDLE_S,

@@ -46,7 +46,7 @@ static enum row_fate judge(const struct policy *policy, char *const *caller, con
 	return has_variable(caller, name, length) ? ROW_THERE : ROW_MISSING;
 }
 
-/* No message has a value, which may be a secret. */
+/* No message has a value, which may be a secret; nor what is no name, which may be the end of a value with several lines. */
 static void tell_invalid(const char *row, size_t number, struct warder_error *err)
 {
 	const int length = (int)strcspn(row, "=");
@@ -62,11 +62,9 @@ static void tell_invalid(const char *row, size_t number, struct warder_error *er
 			  "variable is left out",
 			  name, strlen(row), POLICY_VARIABLE_BYTES - 1);
 	else
-		error_set(
-		    err, WARDER_ERROR_INVALID_REQUEST, "environment",
-		    "\"%.60s\" is not a valid variable name, so the variable is left out; write letters, "
-		    "digits and _",
-		    name);
+		error_set(err, WARDER_ERROR_INVALID_REQUEST, "environment",
+			  "a row does not begin with a valid variable name, so it is left out; write "
+			  "letters, digits and _");
 }
 
 /* 1 with *err: a row is left out. The first invalid one is named, or else those that are not granted. */

@@ -21,7 +21,7 @@ $ warder run --prefer limits -e A --env-from nosuch -- sh -c 'echo "[$A]"'; ward
 | []
 ! warder: --env-from nosuch: cannot read nosuch: No such file or directory
 ! warder: --env-from vars: line 2 is not NAME=VALUE, so it is left out
-! warder: --env-from vars: "1B" is not a valid variable name, so the variable is left out; write letters, digits and _
+! warder: --env-from vars: a row does not begin with a valid variable name, so it is left out; write letters, digits and _
 ! warder: --env-from nul: the file holds a NUL byte
 
 = with the whole environment of the caller, every name is granted

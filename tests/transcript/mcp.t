@@ -272,7 +272,8 @@ $ . "$TOP/tests/transcript/mcp.sh"; { init; call 1 run_command '{"command":"slee
 
 = a program that breaks the policy gives a result that names cause, field and remedy
 needs limits python3
-$ . "$TOP/tests/transcript/mcp.sh"; { init; call 1 run_command '{"command":"exec sleep 60"}'; step 2 run_command '{"command":"python3 -c \"x = bytearray(1 << 30)\""}'; step 3 run_command '{"command":"head -c 80M /dev/zero > /tmp/big"}'; } | warder mcp --timeout 2s --memory 100MiB --set limits.fileSize=unlimited | tee log | texts | grep ' True '
+$ . "$TOP/tests/transcript/mcp.sh"; { init; call 1 run_command '{"command":"exec sleep 60"}'; } | warder mcp --timeout 2s | texts | grep ' True '
+> { init; step 2 run_command '{"command":"python3 -c \"x = bytearray(1 << 30)\""}'; step 3 run_command '{"command":"head -c 80M /dev/zero > /tmp/big"}'; } | warder mcp --timeout 60s --memory 100MiB --set limits.fileSize=unlimited | tee log | texts | grep ' True '
 | 1 True {"error":"execution_error","message":"killed after the wall time of 2s","cause":"wallTime","field":"limits.wallTime","remedy":"do less in one call, or split the work into several calls; the limit itself cannot be raised"}
 |~ ^2 True \{"error":"execution_error","message":".*","cause":"memory","field":"limits.memory","remedy":"use less memory: read and handle the data in pieces"\}$
 |~ ^3 True \{"error":"execution_error","message":".*","cause":"disk","field":"filesystem.tmp","remedy":"remove files that are not needed any more, and write less"\}$

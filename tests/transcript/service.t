@@ -105,7 +105,7 @@ $ . "$TOP/tests/transcript/service.sh"; by -- true
 
 = the commands work alone, in silence, where something would differ, or only they can do it
 needs limits
-$ . "$TOP/tests/transcript/service.sh"; serve; by --no-service -- true; by -- true; nice -n 3 bash -c '. "$TOP/tests/transcript/service.sh"; by -- true'; (ulimit -n 200; by -- true); by --net loopback -- true; by --env PATH -- true; by --progress -- true; taskset -c 0 bash -c '. "$TOP/tests/transcript/service.sh"; by -- true'
+$ . "$TOP/tests/transcript/service.sh"; serve; by --no-service -- true; by -- true; nice -n 3 bash -c '. "$TOP/tests/transcript/service.sh"; by -- true'; (ulimit -n 200; by -- true); by --net loopback -- true; by --env PATH -- true; by --progress -- true
 | "service":"no: --no-service"
 | "service":"yes"
 | "service":"no: the service has another nice value than the caller"
@@ -113,7 +113,12 @@ $ . "$TOP/tests/transcript/service.sh"; serve; by --no-service -- true; by -- tr
 | "service":"yes"
 | "service":"no: the policy lets variables of the caller in"
 | "service":"no: --progress"
+
+= a caller that may use other processors works alone
+needs limits processors
+$ . "$TOP/tests/transcript/service.sh"; serve; taskset -c 0 bash -c '. "$TOP/tests/transcript/service.sh"; by -- true'; by -- true
 | "service":"no: the service has another set of processors than the caller"
+| "service":"yes"
 
 = a caller with other secure bits works alone
 needs user setpriv

@@ -97,19 +97,24 @@ struct status {
 	size_t count;
 };
 
-/* 0; -1 with errno. */
-static int read_status(int dir_fd, const char *path, struct status *ret)
+static void find_lines(struct status *status)
 {
-	const char *at = ret->text;
+	const char *at = status->text;
 
-	ret->count = 0;
-	if (read_text(dir_fd, path, ret->text, sizeof(ret->text)) < 0)
-		return -1;
-	while (at && *at && ret->count < STATUS_LINES) {
-		ret->lines[ret->count++] = at;
+	status->count = 0;
+	while (at && *at && status->count < STATUS_LINES) {
+		status->lines[status->count++] = at;
 		at = strchr(at, '\n');
 		at = at ? at + 1 : NULL;
 	}
+}
+
+/* 0; -1 with errno. */
+static int read_status(int dir_fd, const char *path, struct status *ret)
+{
+	if (read_text(dir_fd, path, ret->text, sizeof(ret->text)) < 0)
+		return -1;
+	find_lines(ret);
 	return 0;
 }
 

@@ -44,16 +44,20 @@ static void check_status(const char *text)
 {
 	static const char *const masks[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
 	struct jail_run *run = new_run();
+	struct status status;
 	struct warder_error err;
 
-	if (check_privileges(run, text, &err) == 0) {
+	snprintf(status.text, sizeof(status.text), "%s", text);
+	find_lines(&status);
+	text = status.text;
+	if (check_privileges(run, &status, &err) == 0) {
 		for (size_t i = 0; i < ARRAY_LENGTH(masks); i++)
 			must(has_line(text, masks[i], '0'));
 		must(has_line(text, "NoNewPrivs", '1'));
 	} else {
 		must(err.code != WARDER_ERROR_NONE && err.text[0]);
 	}
-	if (check_filter(run, text, &err) == 0)
+	if (check_filter(run, &status, &err) == 0)
 		must(has_line(text, "Seccomp", '2'));
 	free(run);
 }

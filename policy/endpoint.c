@@ -42,7 +42,7 @@ int policy_add_endpoint(struct policy_endpoints *list, const char *host, const c
 {
 	struct policy_endpoint endpoint = { .port_count = port_count };
 	struct policy_cidr block;
-	char canonical[POLICY_MAX_HOST + 1], known[160];
+	char canonical[POLICY_MAX_HOST + 1] = "", known[160];
 	const char *fault = "is too long; a name has at most 253 bytes";
 
 	if (host) {

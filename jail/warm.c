@@ -153,7 +153,7 @@ static int not_ready(const struct jail_run *run, const char *why, struct warder_
 			 run->command.argv[0], why, len > 0 ? "; it wrote: " : "", len > 0 ? said : "");
 }
 
-/* Up to the empty line. */
+/* Up to the empty line: a text whose lines all have their ends. */
 static int read_list(struct jail_run *run, char *text, struct warder_error *err)
 {
 	struct pollfd fd = { .fd = run->output_pipe[JAIL_RESULT][RUN_READ], .events = POLLIN };
@@ -173,6 +173,8 @@ static int read_list(struct jail_run *run, char *text, struct warder_error *err)
 			continue;
 		if (n <= 0)
 			return not_ready(run, "ended before it was ready", err);
+		if (memchr(text + len, '\0', (size_t)n))
+			return not_ready(run, "wrote a NUL byte before it was ready", err);
 		len += (size_t)n;
 		text[len] = '\0';
 		if (text[0] == '\n' || (len > 1 && memcmp(text + len - 2, "\n\n", 2) == 0))

@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -29,6 +28,9 @@
 #define PROCESSES_MAX 600
 #define MEMORY_MAX    (1024 * MIB)
 #define FILES_MAX     40000
+
+/* What the attempts write. */
+static char chunk[MIB];
 
 static int too_much(const char *what, uint64_t limit)
 {
@@ -144,11 +146,10 @@ static int touch_memory(const struct attempt *self, const struct marks *marks)
 
 static int fill_memfd(const struct attempt *self, const struct marks *marks)
 {
-	char *chunk = calloc(1, MIB);
 	uint64_t wanted;
 	int fd;
 
-	if (memory_to_take(marks, &wanted) != 0 || !chunk)
+	if (memory_to_take(marks, &wanted) != 0)
 		return UNTRIED;
 	/* Several, each smaller than the largest file that the policy allows. */
 	while (wanted) {
@@ -223,7 +224,6 @@ static int fill_buffers(const struct attempt *self, const struct marks *marks)
 {
 	const bool is_pipe = strcmp(self->path, "pipe") == 0;
 	uint64_t wanted, held = 0;
-	static char chunk[65536];
 
 	if (memory_to_take(marks, &wanted) != 0)
 		return UNTRIED;
@@ -236,7 +236,7 @@ static int fill_buffers(const struct attempt *self, const struct marks *marks)
 			note("%llu MiB held", (unsigned long long)(held / MIB));
 			return errno;
 		}
-		while ((n = write(ends[1], chunk, sizeof(chunk))) > 0)
+		while ((n = write(ends[1], chunk, 65536)) > 0)
 			held += (uint64_t)n;
 	}
 	return REACHED;
@@ -247,7 +247,6 @@ static int fill_buffers(const struct attempt *self, const struct marks *marks)
 /* Write below a directory until the disk is full: REACHED once more than the policy's size lies there. */
 static int fill_directory(const struct attempt *self, const struct marks *marks)
 {
-	char *chunk = calloc(1, MIB);
 	uint64_t left = marks->tmp + 8 * MIB;
 	int answer = REACHED;
 	char path[128];
@@ -273,7 +272,6 @@ static int fill_directory(const struct attempt *self, const struct marks *marks)
 		snprintf(path, sizeof(path), "%s/warder-attempt-%d", self->path, --count);
 		unlink(path);
 	}
-	free(chunk);
 	return answer;
 }
 
@@ -361,20 +359,20 @@ static int fill_attributes(const struct attempt *self, const struct marks *marks
 {
 	const uint64_t most = marks->tmp + 8 * MIB;
 	const size_t size = 60000;
-	char *value = calloc(1, size);
-	int fd = open("/tmp/warder-attempt", MAKE_FILE, 0600);
 	int answer = REACHED;
 	uint64_t held = 0;
+	int fd;
 
-	if (!value || fd < 0)
-		return UNTRIED;
 	if (!marks->tmp || marks->tmp > MEMORY_MAX / 2)
 		return too_much("/tmp", marks->tmp);
+	fd = open("/tmp/warder-attempt", MAKE_FILE, 0600);
+	if (fd < 0)
+		return UNTRIED;
 	for (unsigned i = 0; held < most && answer == REACHED; i++, held += size) {
 		char name[32];
 
 		snprintf(name, sizeof(name), "user.warder%u", i);
-		if (fsetxattr(fd, name, value, size, 0) != 0)
+		if (fsetxattr(fd, name, chunk, size, 0) != 0)
 			answer = held || errno != EOPNOTSUPP ? errno : UNTRIED;
 	}
 	note("%llu MiB held", (unsigned long long)(held / MIB));
@@ -450,11 +448,8 @@ static int lock_memory(const struct attempt *self, const struct marks *marks)
 
 static int flood_output(const struct attempt *self, const struct marks *marks)
 {
-	char *chunk = malloc(MIB);
 	const int stream = self->path[0] - '0';
 
-	if (!chunk)
-		return UNTRIED;
 	memset(chunk, 'x', MIB);
 	for (int i = 0; i < 4; i++)
 		if (write(stream, chunk, MIB) < 0)

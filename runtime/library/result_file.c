@@ -168,12 +168,8 @@ static bool take_item(int fd, struct rootfs_item *ret)
 	return take(fd, ret->bytes, item.size);
 }
 
-/* `collected` has the number of items, and none of them yet. */
-static bool take_items(int fd, struct rootfs_collection *collected)
+static bool take_items(int fd, size_t count, struct rootfs_collection *collected)
 {
-	const size_t count = collected->count;
-
-	collected->count = 0;
 	if (count > ITEMS_MAX || (count && !(collected->items = calloc(count, sizeof(*collected->items)))))
 		return false;
 	while (collected->count < count)
@@ -194,11 +190,13 @@ static void drop_pointers(struct jail_outcome *outcome)
 
 static bool take_data(int fd, struct jail_outcome *outcome)
 {
+	const size_t items = outcome->collected.count;
 	size_t stream = 0;
 
+	outcome->collected.count = 0; /* of those that are here by now */
 	while (stream <= JAIL_RESULT && take_output(fd, &outcome->output[stream]))
 		stream++;
-	if (stream > JAIL_RESULT && take_items(fd, &outcome->collected))
+	if (stream > JAIL_RESULT && take_items(fd, items, &outcome->collected))
 		return true;
 	while (stream > 0)
 		free(outcome->output[--stream].bytes);

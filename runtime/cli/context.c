@@ -648,15 +648,16 @@ static int run_the_word(const struct word *word, const struct request *outer, ch
 	memcpy(own, argv, before * sizeof(*own));
 	for (size_t i = 0; i < count; i++)
 		own[kept++] = outer->rest[3 + i];
-	if (request_parse(word->flags, own, &request, &err) != 0)
+	if (request_parse(word->flags, own, &request, &err) != 0) {
 		status = command_refuse(&request, &err, EXIT_REFUSED);
-	else if (word->named && !name)
-		status = error_set(&err, WARDER_ERROR_INVALID_REQUEST, session ? "context" : "session",
-				   "%s is missing: warder context %s SESSION NAME",
-				   session ? "the name of the context" : "the session", word->name),
+	} else if (word->named && !name) {
+		error_set(&err, WARDER_ERROR_INVALID_REQUEST, session ? "context" : "session",
+			  "%s is missing: warder context %s SESSION NAME",
+			  session ? "the name of the context" : "the session", word->name);
 		status = command_refuse(&request, &err, EXIT_REFUSED);
-	else
+	} else {
 		status = word->run(&request, session, name, own);
+	}
 	request_done(&request);
 	free(own);
 	return status;

@@ -498,7 +498,7 @@ int warder_execution_attach(struct warder_execution *execution, const struct war
 {
 	struct warder_attach known;
 	struct warder_attached state = { 0 };
-	struct remote_attached attached;
+	struct remote_attached attached = { 0 };
 
 	if (!execution || !attach)
 		return error_no_argument(err, execution ? "attach" : "execution");

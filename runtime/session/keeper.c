@@ -627,7 +627,7 @@ static size_t fill_poll(const struct keeper *keeper, struct pollfd *fds)
 /* False: the connection is done with. */
 static bool serve(struct keeper *keeper, struct connection *connection, short revents)
 {
-	struct client *client = connection->client;
+	struct client *client;
 
 	if ((revents & POLLIN) && !answer(keeper, connection))
 		return false;

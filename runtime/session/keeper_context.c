@@ -761,7 +761,7 @@ int keeper_context_answer(struct execution *execution, const char *line, size_t 
 	if (running(context) && context->pieces->asked) {
 		frame.head = (struct frame_head){ FRAME_MAGIC, FRAME_INPUT, running(context),
 						  line ? 0 : FRAME_AT_END };
-		if (len)
+		if (line)
 			memcpy(frame.body, line, len);
 		sent = send(context->fd, &frame, sizeof(frame.head) + len, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
 		context->pieces->asked -= sent;

@@ -1728,10 +1728,10 @@ static int adopt_one(void *context, const char *name)
 	struct sandbox *sandbox = NULL;
 	struct warder_error err = { 0 };
 	char *record = NULL;
-	int got = state_read(launcher->sandboxes_fd, name, &record, &err);
+	const int got = state_read(launcher->sandboxes_fd, name, &record, &err) == 0
+			    ? sandboxes_adopt(&launcher->sandboxes, name, record, &sandbox, &err)
+			    : -1;
 
-	if (got == 0)
-		got = sandboxes_adopt(&launcher->sandboxes, name, record, &sandbox, &err);
 	free(record);
 	if (got < 0) {
 		launcher->options->log(err.text);

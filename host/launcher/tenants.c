@@ -215,9 +215,8 @@ static int load_one(void *context, const char *name)
 	if (tenants->count == TENANTS_MAX)
 		return error_set(loading->err, WARDER_ERROR_UNAVAILABLE, "--state",
 				 "there are more than %d tenants", TENANTS_MAX);
-	got = state_read(loading->dir_fd, name, &text, &why);
-	if (got == 0)
-		got = tenant_parse(name, text, &tenant, &why);
+	got = state_read(loading->dir_fd, name, &text, &why) == 0 ? tenant_parse(name, text, &tenant, &why)
+								  : -1;
 	free(text);
 	if (got < 0) {
 		/* NOT_FOUND: it was revoked just now. */

@@ -28,7 +28,8 @@ judge() {
 				excused[cell[3] " " cell[2]] = 1
 			next
 		}
-		match($0, /^[a-z_\/]+\.[chS]:[0-9]+:[0-9]+: (warning|error): /) {
+		match($0, /^(\.\/)?[a-z0-9_\/]+\.[chS]:[0-9]+:[0-9]+: (warning|error): /) {
+			sub(/^\.\//, "") # a header, found by -I.
 			file = $0
 			sub(/:.*/, "", file)
 			name = $NF

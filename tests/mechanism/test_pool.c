@@ -722,6 +722,7 @@ Test(pool, random_kills_leave_nothing, .timeout = 120)
 		struct warder_run *run = NULL;
 		int pids[8];
 		pid_t killer;
+		char *json;
 
 		fill(1);
 		/* That of the round before is reaped. */
@@ -741,7 +742,9 @@ Test(pool, random_kills_leave_nothing, .timeout = 120)
 			refused++;
 		} else {
 			cr_expect(warder_wait(run, &result, &err) == 0, "%s", err.text);
-			cr_expect_str_eq(warder_result_cause(result), "host");
+			json = warder_result_json(result);
+			cr_expect(strcmp(warder_result_cause(result), "host") == 0, "%s", json);
+			free(json);
 			ended++;
 		}
 		waitpid(killer, NULL, 0);

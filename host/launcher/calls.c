@@ -464,11 +464,11 @@ static int take_metadata(const struct json_value *document, struct sandbox *sand
 {
 	const struct json_value *value = json_member(document, "metadata");
 	struct json_writer w = { 0 };
+	bool is_good = !value || value->type == JSON_NULL || value->type == JSON_OBJECT;
 
 	for (const struct json_value *one = value ? value->child : NULL; one; one = one->next)
-		if (one->type != JSON_STRING)
-			value = one;
-	if (value && value->type != JSON_OBJECT && value->type != JSON_NULL)
+		is_good &= one->type == JSON_STRING;
+	if (!is_good)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "metadata",
 				 "\"metadata\" must be an object of texts");
 	if (!value || value->type == JSON_NULL)

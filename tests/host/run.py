@@ -247,6 +247,8 @@ def e2b(host, token):
     tell(host.ask("POST", path + "/connect", {"timeout": 30}, token)[1]["trafficAccessToken"] == made["trafficAccessToken"], "E2B: connect")
     tell([one["sandboxID"] for one in host.ask("GET", "/v2/sandboxes", None, token)[1]] == [made["sandboxID"]], "E2B: list")
     tell(host.ask("DELETE", path, None, token)[0] == 204 and host.ask("DELETE", path, None, token)[0] == 404, "E2B: kill, and kill again")
+    tell([host.ask("POST", "/v2/sandboxes", dict(body, metadata=wrong), token)[0] for wrong in ({"a": {"b": [1]}}, {"a": None}, {"a": 1, "b": "c"}, ["a"])] == [400] * 4,
+         "E2B: metadata that is no object of texts is refused")
     tell(host.ask("POST", "/v2/sandboxes", dict(body, volumeMounts=[{"name": "x"}]), token)[0] == 400, "E2B: what is not there is refused")
 
 

@@ -31,6 +31,11 @@ begin_ssh() {
 	mkdir -p /run/sshd
 	nsenter -t "$beyond" -n /usr/sbin/sshd -D -f "$scratch/sshd_config" 2>"$scratch/sshd.log" &
 	children+=("$!")
+	local i
+	for ((i = 0; i < 200; i++)); do
+		[ -z "$(nsenter -t "$beyond" -n ss -Hltn 'sport = :22')" ] || break
+		sleep 0.05
+	done
 }
 
 begin() {

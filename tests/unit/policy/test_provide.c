@@ -66,7 +66,7 @@ Test(policy_provide, only_missing_names_that_are_granted_are_filled, .timeout = 
 		  { NULL },
 		  { "1A=secret" },
 		  "SET=policy",
-		  "does not begin with a valid variable name",
+		  "a row does not begin with a valid variable name",
 		  1 },
 	};
 

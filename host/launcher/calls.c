@@ -1223,7 +1223,11 @@ static void change_finish(struct job *job, void *of)
 	/* It may have been ended meanwhile. */
 	if (sandbox) {
 		sandbox->changing = false;
-		if (call->answer.status == 204) {
+		if (call->answer.status == 204 && call->rules) {
+			free(sandbox->policy);
+			sandbox->policy = call->rules;
+			call->rules = NULL;
+		} else if (call->answer.status == 204) {
 			sandbox->paused_ms = call->paused_ms;
 			sandbox->ends_ms = call->ends_ms;
 		}
@@ -1314,24 +1318,6 @@ static void network_work(struct job *job)
 	call->answer.status = link_status(err->code);
 }
 
-static void network_finish(struct job *job, void *of)
-{
-	struct call *call = (struct call *)(void *)job;
-	struct launcher *launcher = of;
-	struct sandbox *sandbox = sandboxes_find(&launcher->sandboxes, call->sandbox);
-
-	/* It may have been ended meanwhile. */
-	if (sandbox) {
-		sandbox->changing = false;
-		if (call->answer.status == 204) {
-			free(sandbox->policy);
-			sandbox->policy = call->rules;
-			call->rules = NULL;
-		}
-	}
-	call_finish(job, launcher);
-}
-
 /* Whether the tenant's ceiling, as it is now, grants the rules. Without one, those of the sandbox's template were granted at its creation. */
 static int check_rules(const struct context *context, const struct policy *policy, struct warder_error *err)
 {
@@ -1374,7 +1360,7 @@ static int replace_network(struct context *context, struct call *call, struct wa
 	sandbox->changing = true;
 	call->job.changes = call->sandbox;
 	call->job.work = network_work;
-	call->job.finish = network_finish;
+	call->job.finish = change_finish;
 	jobs_add(&context->launcher->jobs, &call->job);
 	return 0;
 }

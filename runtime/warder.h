@@ -73,8 +73,8 @@ WARDER_API const char *warder_error_kind_name(uint32_t code);
 /* ---- policy ---- */
 struct warder_policy;
 
-/* Make a policy from a preset ("strict", "agent", ...). The caller frees *ret with warder_policy_free(). If
- * there is no such preset, the call fails (INVALID_REQUEST), and the text lists the names. */
+/* Make a policy from a preset ("strict", "agent", ...). The caller frees *ret with warder_policy_free(). For
+ * an unknown name the call fails (INVALID_REQUEST), and the text lists the presets. */
 WARDER_API int warder_policy_preset(const char *name, struct warder_policy **ret, struct warder_error *err);
 /* Decode a policy document of `len` bytes. `origin` is its name in messages. The caller frees *ret with
  * warder_policy_free(). */
@@ -299,13 +299,13 @@ struct warder_command {
 
 /* Start the program. 0 means that the program runs, and that every restriction that the kernel shows was read back.
  * The caller frees *ret with warder_run_free(). If the call fails, it leaves nothing behind. NOT_FOUND means
- * that there is no such program in the jail, and EXECUTION_FAILED that it cannot be executed. */
+ * that the jail does not have the program, and EXECUTION_FAILED that it cannot be executed. */
 WARDER_API int warder_launch(struct warder_template *tmpl, const struct warder_command *command,
 			     struct warder_run **ret, struct warder_error *err);
 /* Pass input and output on, and supervise the run until the program ends. Then end every process that the
  * program left, and return when all are gone. A failure of the program is a result, not an error. The caller
- * frees *ret with warder_result_free(). If the call fails, there is no result; if something could not be
- * removed from the host, the text names it. A second call for the same run fails (CONFLICT). */
+ * frees *ret with warder_result_free(). If the call fails, *ret is not set. The text then names everything
+ * that could not be removed from the host. A second call for the same run fails (CONFLICT). */
 WARDER_API int warder_wait(struct warder_run *run, struct warder_result **ret, struct warder_error *err);
 /* Like warder_wait(), but wait for at most timeout_us microseconds. The call returns
  *   1   the run has ended, and *ret is its result
@@ -410,8 +410,8 @@ struct warder_session_options {
  * command failed; then nothing is left. */
 WARDER_API int warder_session_start(const char *name, const struct warder_session_options *options,
 				    struct warder_session **ret, struct warder_error *err);
-/* Find a running session. The caller frees *ret with warder_session_free(). If there is no such session, the
- * call fails (NOT_FOUND). */
+/* Find a running session. The caller frees *ret with warder_session_free(). If no session has the
+ * name, the call fails (NOT_FOUND). */
 WARDER_API int warder_session_open(const char *name, struct warder_session **ret, struct warder_error *err);
 /* Return 1 if the session runs, and 0 if it does not. If the call fails, it returns -1 with *err. */
 WARDER_API int warder_session_is_running(const char *name, struct warder_error *err);
@@ -528,7 +528,7 @@ WARDER_API int warder_execution_start(struct warder_session *session,
 				      const struct warder_execution_command *command,
 				      struct warder_execution **ret, struct warder_error *err);
 /* Find an execution of this user by its id, also one that has ended but whose result the keeper still has.
- * The caller frees *ret with warder_execution_free(). If there is no such execution, the call fails
+ * The caller frees *ret with warder_execution_free(). If no execution has the id, the call fails
  * (NOT_FOUND). */
 WARDER_API int warder_execution_open(const char *id, struct warder_execution **ret, struct warder_error *err);
 /* List the executions of this user in all sessions, as a JSON array. Each element has the members id,
@@ -606,8 +606,8 @@ WARDER_API int warder_execution_write(struct warder_execution *execution, const 
  * fails with CONFLICT if another caller is writing, or if the execution has ended. */
 WARDER_API int warder_execution_close_input(struct warder_execution *execution, struct warder_error *err);
 /* Send a signal to the program's process group. In a paused session, the signal takes effect when the session
- * goes on. The call fails with INVALID_REQUEST if there is no such signal, and with CONFLICT if the execution
- * has ended. */
+ * goes on. The call fails with INVALID_REQUEST if the number is not a signal's, and with CONFLICT if the
+ * execution has ended. */
 WARDER_API int warder_execution_signal(struct warder_execution *execution, int signal,
 				       struct warder_error *err);
 /* Give the program's terminal a size. The call fails with INVALID_REQUEST if the program has no terminal, and
@@ -670,7 +670,7 @@ WARDER_API int warder_context_create(struct warder_session *session, const char 
 				     const struct warder_context_options *options,
 				     struct warder_context **ret, struct warder_error *err);
 /* Find a context by the name of its session and its own name. The caller frees *ret with
- * warder_context_free(). If there is no such context, the call fails (NOT_FOUND). */
+ * warder_context_free(). If the session has no such context, the call fails (NOT_FOUND). */
 WARDER_API int warder_context_open(const char *session, const char *name, struct warder_context **ret,
 				   struct warder_error *err);
 WARDER_API const char *warder_context_name(const struct warder_context *context);
@@ -778,7 +778,7 @@ WARDER_API void warder_context_free(struct warder_context *context);
 struct warder_changes;
 
 /* Open a set of changes that a run stored. Until it is freed, other callers get CONFLICT. The call fails with
- * NOT_FOUND if there is no such set, with CONFLICT if the set is in use, or with another error. */
+ * NOT_FOUND if the directory has no set, with CONFLICT if the set is in use, or with another error. */
 WARDER_API int warder_changes_open(const char *directory, struct warder_changes **ret,
 				   struct warder_error *err);
 /* Return the set as JSON: {"directory": ..., "changes": [{path, change, type, mode, size, sha256, target,

@@ -46,7 +46,7 @@ int session_directory_open(bool make, int *ret_dir_fd, struct warder_error *err)
 void session_directory_tidy(void);
 /* Take the lock of a name. 0 with its descriptor; 1: somebody has it; -1 with *err. */
 int session_lock(int dir_fd, const char *name, int *ret_fd, struct warder_error *err);
-/* The text that the keeper has written into the file of its lock: what it asks of whoever stops the session. Heap; NULL: nothing. */
+/* The keeper's wish for the stop of the session, from the file of its lock. The caller frees the text. NULL: the keeper has no wish. */
 char *session_read_note(const char *name);
 /* Remove both files. To be called with the lock held. */
 void session_unlink(int dir_fd, const char *name);
@@ -113,7 +113,7 @@ struct session_reply {
 
 /* *request has type, id ("": any, which none can join) and what the type has besides. file_fd: the memory file, or -1. */
 int session_send_request(int fd, struct session_request *request, int file_fd, struct warder_error *err);
-/* 1 with *ret and the memory file that came with it, which is the caller's, or -1; 0: the peer is gone; -1: what came is no request. */
+/* Take a request. 1: *ret has it; the caller closes the memory file that came with it, if any (else -1). 0: the peer is gone. -1: the message is not a request. */
 int session_receive_request(int fd, struct session_request *ret, int *ret_file_fd);
 /* text: JSON, or NULL; joint: or NULL. -1: it was not sent. */
 int session_send_reply(int fd, const struct warder_error *failure, const char *text,

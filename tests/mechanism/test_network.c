@@ -8,6 +8,7 @@
 
 #include "jail/run.h"
 #include "tests/lib/jailed.h"
+#include "tests/lib/namespace.h"
 
 #define SERVER "11.22.33.10"
 
@@ -42,16 +43,7 @@ static pid_t begin(void)
 
 	if (geteuid() != 0)
 		cr_skip_test("a network namespace of its own needs root");
-	cr_assert_eq(unshare(CLONE_NEWNET), 0);
-	cr_assert_eq(system("ip link set lo up && ip address add " SERVER "/32 dev lo"), 0);
-	for (int i = 0; i < 2; i++) {
-		struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)(7 + i)) };
-
-		inet_pton(AF_INET, SERVER, &at.sin_addr);
-		listeners[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		cr_assert(bind(listeners[i], (struct sockaddr *)&at, sizeof(at)) == 0 &&
-			  listen(listeners[i], 8) == 0);
-	}
+	namespace_listen(SERVER, listeners);
 	pid = fork();
 	if (pid == 0) {
 		setpgid(0, 0);

@@ -10,6 +10,7 @@
 
 #include "runtime/session/session.h"
 #include "tests/lib/library.h"
+#include "tests/lib/namespace.h"
 
 #define SERVER "11.22.33.10"
 
@@ -38,16 +39,7 @@ static void begin(void)
 
 	if (geteuid() != 0)
 		library_skip("a network namespace of its own needs root");
-	cr_assert_eq(unshare(CLONE_NEWNET), 0);
-	cr_assert_eq(system("ip link set lo up && ip address add " SERVER "/32 dev lo"), 0);
-	for (int i = 0; i < 2; i++) {
-		struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)(7 + i)) };
-
-		inet_pton(AF_INET, SERVER, &at.sin_addr);
-		listeners[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		cr_assert(bind(listeners[i], (struct sockaddr *)&at, sizeof(at)) == 0 &&
-			  listen(listeners[i], 8) == 0);
-	}
+	namespace_listen(SERVER, listeners);
 	cr_assert_eq(pthread_create(&thread, NULL, greet, NULL), 0);
 	pthread_detach(thread);
 }

@@ -33,6 +33,7 @@ struct unsent {
 struct client {
 	struct clients *clients;
 	uint64_t number;
+	uint16_t version; /* that it speaks: RECORD_VERSION, or the one before */
 	bool greeted;
 	bool owner;              /* RECORD_OWNER: it does not count as a client */
 	struct execution *owned; /* that it started with RECORD_STREAMS; or NULL */
@@ -54,6 +55,7 @@ struct client *client_new(struct clients *clients, uint64_t number)
 		return NULL;
 	client->clients = clients;
 	client->number = number;
+	client->version = RECORD_VERSION;
 	client->unsent.fd = -1;
 	clients->count++;
 	return client;
@@ -104,8 +106,10 @@ void client_free(struct client *client)
 /* 0: sent; 1: later; -1: it is gone. */
 static int put(struct client *client, int fd, const int *fds, size_t fd_count)
 {
-	const int sent = record_send(fd, &client->clients->out, fds, fd_count, MSG_DONTWAIT);
+	int sent;
 
+	client->clients->out.head.version = client->version;
+	sent = record_send(fd, &client->clients->out, fds, fd_count, MSG_DONTWAIT);
 	if (sent == 0)
 		client->blocked_us = 0;
 	else if (sent > 0 && !client->blocked_us)
@@ -435,6 +439,7 @@ static int greet(struct client *client, bool stranger, struct warder_error *err)
 				 "the client speaks version %u, and this session's keeper %u and %u: use the "
 				 "version of Warder that started the session, or start it again",
 				 head->version, RECORD_VERSION_OLD, RECORD_VERSION);
+	client->version = head->version;
 	if (head->flags & RECORD_OWNER) {
 		client->owner = true;
 		client->clients->count--;

@@ -284,7 +284,8 @@ static int check_meant(const struct keeper *keeper, const struct session_request
 	/* The program would have a receipt of rules that do not hold. */
 	if (request->type == SESSION_JOIN && request->rules != keeper->spec.rules)
 		return error_set(err, WARDER_ERROR_CONFLICT, "name",
-				 "the network rules of session %.64s were replaced; open it again",
+				 "the network rules of session %.64s were replaced; open it again, with the "
+				 "version of Warder that started it",
 				 keeper->spec.name);
 	return 0;
 }

@@ -22,6 +22,8 @@
 
 struct remote {
 	int fd;
+	uint16_t
+	    version; /* of the records: RECORD_VERSION, or the one before, if the keeper speaks no other */
 	char session[SESSION_NAME_MAX + 1];
 	char id[REMOTE_ID_LENGTH + 1];
 	bool (*gives_up)(
@@ -131,11 +133,18 @@ static int take_answer(struct remote *remote, int wait_ms, int *ret_fd, struct w
 	return -1;
 }
 
+/* Fill the head of remote->out. */
+static void begin(struct remote *remote, enum record_type type, uint32_t flags, size_t len)
+{
+	record_begin(&remote->out, type, flags, remote->id, len);
+	remote->out.head.version = remote->version;
+}
+
 /* Send remote->out, whose body is filled, and take the answer. */
 static int ask(struct remote *remote, enum record_type type, uint32_t flags, size_t len, const int *fds,
 	       size_t fd_count, int *ret_fd, struct warder_error *err)
 {
-	record_begin(&remote->out, type, flags, remote->id, len);
+	begin(remote, type, flags, len);
 	if (record_send(remote->fd, &remote->out, fds, fd_count, 0) != 0) {
 		/* What it said before it closed the connection is the reason. */
 		if (is_readable(remote, 0) && take_answer(remote, 0, NULL, err) < 0)
@@ -164,6 +173,20 @@ static bool is_same_program(int fd)
 	       fd_same_object(&ours, &theirs);
 }
 
+/* A keeper of the version before refuses the hello, and names its version in the answer. Then a second connection speaks that version. As
+ * session_connect(). */
+static int greet(struct remote *remote, int dir_fd, uint32_t flags, struct warder_error *err)
+{
+	int got = ask(remote, RECORD_HELLO, flags, 0, NULL, 0, NULL, err);
+
+	if (got == 0 || remote->lost || flags & RECORD_OWNER || remote->in.head.version != RECORD_VERSION_OLD)
+		return got;
+	fd_done(&remote->fd);
+	remote->version = RECORD_VERSION_OLD;
+	got = session_connect(dir_fd, remote->session, &remote->fd, err);
+	return got != 0 ? got : ask(remote, RECORD_HELLO, flags, 0, NULL, 0, NULL, err);
+}
+
 /* flags: of the hello. 0; 1: no such session, or it is being set up, or it ends; 2, with RECORD_OWNER: its keeper is another program; -1 with
  * *err. */
 static int connect_as(const char *session, uint32_t flags, struct remote **ret, struct warder_error *err)
@@ -178,13 +201,14 @@ static int connect_as(const char *session, uint32_t flags, struct remote **ret, 
 	if (!remote)
 		return error_no_memory(err, NULL);
 	remote->fd = -1;
+	remote->version = RECORD_VERSION;
 	snprintf(remote->session, sizeof(remote->session), "%s", session);
 	got = session_connect(dir_fd, session, &remote->fd, err);
 	if (got == 0 && flags & RECORD_OWNER && !is_same_program(remote->fd))
 		got = 2;
 	if (got == 0) {
 		memset(err, 0, sizeof(*err));
-		got = ask(remote, RECORD_HELLO, flags, 0, NULL, 0, NULL, err);
+		got = greet(remote, dir_fd, flags, err);
 		/* It ended meanwhile. */
 		if (got < 0 && flags & RECORD_OWNER && remote->lost)
 			got = 1;
@@ -267,6 +291,7 @@ int remote_reconnect(struct remote *remote, struct warder_error *err)
 		return got;
 	fd_done(&remote->fd);
 	remote->fd = fd_take(&again->fd);
+	remote->version = again->version;
 	remote_free(again);
 	got = check_there(remote, err);
 	/* Another session has the name by now. */
@@ -396,6 +421,18 @@ static uint32_t add_streams(const struct remote_streams *streams, int fds[RECORD
 	return flags;
 }
 
+/* What only a keeper of this version does. */
+static int check_version(const struct remote *remote, const struct remote_command *command,
+			 struct warder_error *err)
+{
+	if (remote->version == RECORD_VERSION || (!command->audit && command->log_fd <= 0))
+		return 0;
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, command->audit ? "--audit" : "--log",
+			 "%s: the keeper of session %.64s is of an older version of Warder and cannot do "
+			 "that; start the session again",
+			 command->audit ? "--audit" : "--log", remote->session);
+}
+
 static int start_in(struct remote *remote, const struct remote_command *command, struct warder_error *err)
 {
 	uint32_t flags =
@@ -406,10 +443,13 @@ static int start_in(struct remote *remote, const struct remote_command *command,
 				      .keep_us = command->keep_us,
 				      .rows = command->rows,
 				      .columns = command->columns };
-	owned_fd int words_fd = remote_make_words(command, &start, err);
-	int fds[RECORD_FDS_MAX] = { words_fd };
+	owned_fd int words_fd = -1;
+	int fds[RECORD_FDS_MAX];
 	size_t count = 1;
 
+	if (check_version(remote, command, err) < 0)
+		return -1;
+	words_fd = fds[0] = remote_make_words(command, &start, err);
 	if (words_fd < 0)
 		return -1;
 	if (command->audit)
@@ -423,7 +463,9 @@ static int start_in(struct remote *remote, const struct remote_command *command,
 	if (command->session_id)
 		snprintf(start.session, sizeof(start.session), "%s", command->session_id);
 	remote->out.start = start;
-	if (ask(remote, RECORD_START, flags, sizeof(start), fds, count, NULL, err) < 0)
+	if (ask(remote, RECORD_START, flags,
+		remote->version == RECORD_VERSION ? sizeof(start) : RECORD_START_OLD, fds, count, NULL,
+		err) < 0)
 		return -1;
 	snprintf(remote->id, sizeof(remote->id), "%.*s", REMOTE_ID_LENGTH, remote->in.answer.id);
 	return 0;
@@ -443,6 +485,13 @@ int remote_connect(const char *session, int *ret_fd, struct warder_error *err)
 
 	if (got != 0)
 		return got < 0 ? -1 : no_session(session, err);
+	if (remote->version != RECORD_VERSION) {
+		remote_free(remote);
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
+				 "the keeper of session %.64s is of an older version of Warder; end the "
+				 "session, and start it again",
+				 session);
+	}
 	*ret_fd = fd_take(&remote->fd);
 	remote_free(remote);
 	return 0;
@@ -604,7 +653,7 @@ int remote_write_begin(struct remote *remote, const char *bytes, size_t len, boo
 		       struct warder_error *err)
 {
 	memcpy(remote->out.bytes, bytes, len);
-	record_begin(&remote->out, RECORD_WRITE, more ? RECORD_MORE : 0, remote->id, len);
+	begin(remote, RECORD_WRITE, more ? RECORD_MORE : 0, len);
 	return record_send(remote->fd, &remote->out, NULL, 0, 0) == 0 ? 0 : gone(remote, err);
 }
 

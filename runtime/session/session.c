@@ -142,6 +142,22 @@ void session_detach(void *owner)
 	free(attachment);
 }
 
+/* Its keeper has closed the connection: the session ends, or the keeper is older than the request. */
+static void not_joined(const struct session_spec *spec, struct warder_error *err)
+{
+	struct warder_session *now = NULL;
+
+	if (find(spec->name, &now, err) == 0 && same_id(spec, &now->spec))
+		error_set(
+		    err, WARDER_ERROR_UNAVAILABLE, NULL,
+		    "session %.64s was started by an older version of Warder, which cannot do that; start "
+		    "the session again",
+		    spec->name);
+	else
+		not_running(spec->name, err);
+	warder_session_free(now);
+}
+
 static struct attachment *attach(const struct session_spec *spec, enum session_request_type how,
 				 struct warder_error *err)
 {
@@ -162,7 +178,7 @@ static struct attachment *attach(const struct session_spec *spec, enum session_r
 	    session_receive_reply(attachment->fd, &attachment->root, &attachment->joint, err) == 0)
 		return attachment;
 	if (asked > 0 || (asked == 0 && is_silent(err)))
-		not_running(spec->name, err);
+		not_joined(spec, err);
 	session_detach(attachment);
 	return NULL;
 }

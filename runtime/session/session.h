@@ -11,8 +11,9 @@
  * A name says nothing about whose it will be in a moment. A session therefore has an id besides, which its keeper draws; who joins names the
  * one that he has read the description of, and a keeper of another refuses him.
  *
- * Messages are fixed structs over SOCK_SEQPACKET, of one version of Warder; JSON comes beside in a memory file: the description, or who
- * joins gets what the session has mounted, and looks at none of its paths again.
+ * Messages are fixed structs over SOCK_SEQPACKET; JSON comes beside in a memory file: the description, or who joins gets what the session
+ * has mounted, and looks at none of its paths again. A newer version of Warder only adds members to the end of a struct, and takes the
+ * shorter struct of the version before. What joins a session must have the same struct jail_joint.
  */
 #ifndef WARDER_RUNTIME_SESSION_SESSION_H
 #define WARDER_RUNTIME_SESSION_SESSION_H
@@ -102,6 +103,9 @@ struct session_request {
 	uint64_t rules; /* of a join: how often its rules were replaced, as its description has it */
 	uint64_t bytes; /* of the memory file */
 };
+
+/* The version before has no SESSION_RULES, and ends here. A request without rules and memory file is sent like this. */
+#define SESSION_REQUEST_OLD offsetof(struct session_request, rules)
 
 struct session_reply {
 	uint32_t magic, size;

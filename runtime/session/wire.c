@@ -28,21 +28,34 @@ static int no_answer(struct warder_error *err)
 			 "version of Warder");
 }
 
+/* Also a keeper of the version before understands a request that its struct can hold. */
 int session_send_request(int fd, struct session_request *request, int file_fd, struct warder_error *err)
 {
 	request->magic = MAGIC;
-	request->size = sizeof(*request);
-	return fd_send(fd, request, sizeof(*request), &file_fd, file_fd >= 0, 0) == 0 ? 0 : no_answer(err);
+	request->size = request->type == SESSION_RULES || request->rules || request->bytes
+			    ? sizeof(*request)
+			    : SESSION_REQUEST_OLD;
+	return fd_send(fd, request, request->size, &file_fd, file_fd >= 0, 0) == 0 ? 0 : no_answer(err);
+}
+
+static bool request_valid(const struct session_request *request, size_t len)
+{
+	if (len != sizeof(*request) && len != SESSION_REQUEST_OLD)
+		return false;
+	return request->magic == MAGIC && request->size == len && request->type >= SESSION_DESCRIBE &&
+	       request->type <= (len == sizeof(*request) ? SESSION_RULES : SESSION_FILES) &&
+	       !request->id[SESSION_ID_LENGTH];
 }
 
 int session_receive_request(int fd, struct session_request *ret, int *ret_file_fd)
 {
-	const ssize_t n = fd_receive(fd, ret, sizeof(*ret), ret_file_fd, 1, MSG_DONTWAIT);
+	ssize_t n;
 
+	*ret = (struct session_request){ 0 };
+	n = fd_receive(fd, ret, sizeof(*ret), ret_file_fd, 1, MSG_DONTWAIT);
 	if (n == 0 || (n < 0 && errno == ECONNRESET))
 		return 0;
-	if (n == sizeof(*ret) && ret->magic == MAGIC && ret->size == sizeof(*ret) &&
-	    ret->type >= SESSION_DESCRIBE && ret->type <= SESSION_RULES && !ret->id[SESSION_ID_LENGTH])
+	if (n > 0 && request_valid(ret, (size_t)n))
 		return 1;
 	fd_done(ret_file_fd);
 	return -1;
@@ -161,10 +174,19 @@ int session_receive_reply(int fd, char **ret_text, struct jail_joint *ret_joint,
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, EMFILE, "no descriptor left");
 	while (count < FDS_MAX && fds[count] >= 0)
 		count++;
-	if (n != sizeof(reply) || reply.magic != MAGIC || reply.size != sizeof(reply)) {
+	if (n < (ssize_t)offsetof(struct session_reply, joint) || reply.magic != MAGIC ||
+	    (ssize_t)reply.size != n) {
 		while (count)
 			close(fds[--count]);
 		return no_answer(err);
+	}
+	if (ret_joint && !reply.failed && reply.size != sizeof(reply)) {
+		while (count)
+			close(fds[--count]);
+		return error_set(
+		    err, WARDER_ERROR_UNAVAILABLE, NULL,
+		    "the session was started by an older version of Warder, and programs of this "
+		    "version cannot join it: use --detach, or start the session again");
 	}
 	if (ret_joint)
 		*ret_joint = reply.joint;

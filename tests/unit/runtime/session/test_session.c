@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static struct warder_error err;
 
@@ -169,4 +171,48 @@ Test(session, joints, .timeout = 20)
 	bad.cgroup.hierarchy_count = 1;
 	memset(bad.cgroup.hierarchies[0].base, 'x', sizeof(bad.cgroup.hierarchies[0].base));
 	cr_expect_not(jail_joint_valid(&bad), "text without an end");
+}
+
+/* What says nothing of a later version is sent as the version before knows it, and no other length is taken. */
+Test(session, requests_of_two_versions, .timeout = 20)
+{
+	static const struct {
+		struct session_request request;
+		size_t len;
+	} rows[] = {
+		{ { .type = SESSION_DESCRIBE }, SESSION_REQUEST_OLD },
+		{ { .type = SESSION_STOP }, SESSION_REQUEST_OLD },
+		{ { .type = SESSION_JOIN, .id = "i" }, SESSION_REQUEST_OLD },
+		{ { .type = SESSION_JOIN, .id = "i", .rules = 1 }, sizeof(struct session_request) },
+		{ { .type = SESSION_RULES, .bytes = 7 }, sizeof(struct session_request) },
+	};
+	struct session_request got;
+	char bytes[sizeof(got) + 8];
+	int pair[2], fd;
+
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		struct session_request request = rows[i].request;
+
+		memset(&got, 'x', sizeof(got));
+		cr_expect_eq(session_send_request(pair[0], &request, -1, &err), 0);
+		cr_expect_eq(recv(pair[1], bytes, sizeof(bytes), MSG_PEEK), (ssize_t)rows[i].len, "row %zu",
+			     i);
+		cr_expect_eq(session_receive_request(pair[1], &got, &fd), 1, "row %zu", i);
+		cr_expect(got.type == request.type && strcmp(got.id, request.id) == 0 &&
+			      got.rules == request.rules && got.bytes == request.bytes,
+			  "row %zu", i);
+		for (size_t len = 4; len <= sizeof(bytes); len += 4) {
+			request.size = (uint32_t)len;
+			memset(bytes, 0, sizeof(bytes));
+			memcpy(bytes, &request, sizeof(request));
+			cr_expect_eq(send(pair[0], bytes, len, 0), (ssize_t)len);
+			cr_expect_eq(session_receive_request(pair[1], &got, &fd) == 1,
+				     len == sizeof(request) ||
+					 (len == SESSION_REQUEST_OLD && request.type != SESSION_RULES),
+				     "row %zu, %zu bytes", i, len);
+		}
+	}
+	close(pair[0]);
+	close(pair[1]);
 }

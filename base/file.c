@@ -85,8 +85,7 @@ int file_read_most(const char *path, size_t most, char **ret_text, size_t *ret_l
 	return fd >= 0 ? file_read_open(fd, path, most, ret_text, ret_len, err) : -1;
 }
 
-int file_read_regular(const char *path, size_t most, char **ret_text, size_t *ret_len,
-		      struct warder_error *err)
+int file_open_regular(const char *path, int *ret_fd, struct warder_error *err)
 {
 	owned_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
@@ -97,7 +96,17 @@ int file_read_regular(const char *path, size_t most, char **ret_text, size_t *re
 	if (!S_ISREG(st.st_mode))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, path,
 				 "%.200s is not a regular file: copy its content into one", path);
-	return file_read_open(fd, path, most, ret_text, ret_len, err);
+	*ret_fd = fd_take(&fd);
+	return 0;
+}
+
+int file_read_regular(const char *path, size_t most, char **ret_text, size_t *ret_len,
+		      struct warder_error *err)
+{
+	owned_fd int fd = -1;
+
+	return file_open_regular(path, &fd, err) < 0 ? -1
+						     : file_read_open(fd, path, most, ret_text, ret_len, err);
 }
 
 int file_read(const char *path, char **ret_text, size_t *ret_len, struct warder_error *err)

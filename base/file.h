@@ -11,7 +11,9 @@
 
 /* As file_read(), of at most `most` bytes. */
 int file_read_most(const char *path, size_t most, char **ret_text, size_t *ret_len, struct warder_error *err);
-/* The same of a regular file only: a pipe or a device might never end. */
+/* Open a regular file: a pipe or a device might never end. -1 with *err. */
+int file_open_regular(const char *path, int *ret_fd, struct warder_error *err);
+/* As file_read_most(), of such a file. */
 int file_read_regular(const char *path, size_t most, char **ret_text, size_t *ret_len,
 		      struct warder_error *err);
 /* The same of an open file; path is for messages. */

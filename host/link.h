@@ -47,7 +47,7 @@ enum link_call {
 	LINK_POLICY,    /* value: enum link_policy; text: JSON; a JSON object */
 	LINK_METRICS,   /* a text for Prometheus */
 	LINK_CANCEL,    /* value: number of a request of this front whose client is gone; not answered */
-	LINK_CERTIFICATE, /* value 1: the front took the certificate that it was offered, 0: it cannot; not answered */
+	LINK_CERTIFICATE, /* number: of an offer; value 1: the front took the certificate, 0: it cannot; not answered */
 	LINK_NETWORK, /* text: JSON, as in narrow.h: the rules of a sandbox that runs are those of its policy, narrowed so */
 	LINK_CALLS,
 };
@@ -85,6 +85,7 @@ struct link_answer {
 	uint64_t number;
 	uint64_t bytes;            /* of the text beside it; 0: there is none */
 	uint64_t tenant;           /* a number for the tenant whose key it was; 0: of none */
+	uint64_t offer;            /* of LINK_OFFER: its number */
 	uint32_t has_fd;           /* 1: a descriptor follows that of the text */
 	struct warder_error error; /* where status is 400 or more */
 };

@@ -136,13 +136,15 @@ static void pass(struct question *question, struct link_answer *answer, const ch
 }
 
 /* text NULL: it cannot be read for now. Without an answer, the launcher offers it again. */
-static void take_offer(struct front *front, char *text, size_t len)
+static void take_offer(struct front *front, uint64_t offer, char *text, size_t len)
 {
 	char *end = text ? memchr(text, '\0', len) : NULL;
 	const bool taken = end && server_change(front, text, end + 1) == 0;
-	const struct link_request request = {
-		.magic = LINK_MAGIC, .size = sizeof(request), .call = LINK_CERTIFICATE, .value = taken
-	};
+	const struct link_request request = { .magic = LINK_MAGIC,
+					      .size = sizeof(request),
+					      .call = LINK_CERTIFICATE,
+					      .number = offer,
+					      .value = taken };
 
 	if (!text)
 		return;
@@ -173,7 +175,7 @@ bool asking_take(struct front *front)
 			answer.error = err;
 		}
 		if (answer.number == LINK_OFFER) {
-			take_offer(front, text, answer.bytes);
+			take_offer(front, answer.offer, text, answer.bytes);
 			text = NULL;
 		}
 		if (question && question->x)

@@ -1383,7 +1383,7 @@ static int ready(struct context *context, struct call *call, struct warder_error
 
 static int certificate(struct context *context, struct call *call, struct warder_error *err)
 {
-	certificate_answered(context->launcher, context->request->value == 1);
+	certificate_answered(context->launcher, context->request->number, context->request->value == 1);
 	call_free(call);
 	return 0;
 }

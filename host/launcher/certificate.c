@@ -1,8 +1,10 @@
 /*
  * The certificate of the host and its key. The files are read again every few seconds, by a job. If they have changed, the front is offered the new
  * content: only the front has a library that can tell whether it is a certificate and its key. If it takes them, later fronts get them, too.
- * If not, as while one of the two files is still the old one, the host serves with the old content, and another change is offered again.
+ * If not, as while one of the two files is still the old one, the host serves with the old content. Another change is offered at once, and
+ * the same content again after a minute: the front may have refused it for want of memory or of a descriptor.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,7 @@
 
 #define LOOK_US  UINT64_C(2000000)
 #define OFFER_US UINT64_C(30000000) /* until an offer counts as lost */
+#define AGAIN_US UINT64_C(60000000) /* until refused content is offered again */
 
 /* A look at the files, as a job. */
 struct look {
@@ -28,13 +31,30 @@ struct look {
 	bool good;
 };
 
-static int read_pem(const char *flag, const char *path, const char *label, char **ret, size_t *ret_len,
-		    struct warder_error *err)
+/* Who can read the key can pretend to be this host. */
+static int check_private(int fd, const char *path, struct warder_error *err)
 {
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "--tls-key", errno,
+				       "cannot look at %.200s", path);
+	if (st.st_mode & S_IRWXO)
+		return error_set(err, WARDER_ERROR_REJECTED, "--tls-key",
+				 "every user can open %.200s; \"chmod o= \" takes that away", path);
+	return 0;
+}
+
+/* is_secret: others must not be able to open it. */
+static int read_pem(const char *flag, const char *path, const char *label, bool is_secret, char **ret,
+		    size_t *ret_len, struct warder_error *err)
+{
+	owned_fd int fd = -1;
 	char *text = NULL;
 	size_t len = 0;
 
-	if (file_read_regular(path, LINK_CERTIFICATE_MAX / 2 - 1, &text, &len, err) < 0) {
+	if (file_open_regular(path, &fd, err) < 0 || (is_secret && check_private(fd, path, err) < 0) ||
+	    file_read_open(fd, path, LINK_CERTIFICATE_MAX / 2 - 1, &text, &len, err) < 0) {
 		snprintf(err->field, sizeof(err->field), "%s", flag);
 		return error_context(err, "%s", flag);
 	}
@@ -48,30 +68,17 @@ static int read_pem(const char *flag, const char *path, const char *label, char 
 	return 0;
 }
 
-/* Who can read the key can pretend to be this host. */
-static int check_private(const char *path, struct warder_error *err)
-{
-	struct stat st;
-
-	if (stat(path, &st) == 0 && (st.st_mode & S_IRWXO))
-		return error_set(err, WARDER_ERROR_REJECTED, "--tls-key",
-				 "--tls-key: every user can open %.200s; \"chmod o= \" takes that away",
-				 path);
-	return 0;
-}
-
 /* Certificate, NUL, private key; heap. */
 static int read_both(const struct look *look, char **ret, size_t *ret_len, struct warder_error *err)
 {
 	char *certificate = NULL, *key = NULL, *both;
 	size_t certificate_len = 0, key_len = 0;
-	int done = check_private(look->private_key, err);
+	int done = read_pem("--tls-cert", look->certificate, "CERTIFICATE-----", false, &certificate,
+			    &certificate_len, err);
 
 	if (done == 0)
-		done = read_pem("--tls-cert", look->certificate, "CERTIFICATE-----", &certificate,
-				&certificate_len, err);
-	if (done == 0)
-		done = read_pem("--tls-key", look->private_key, "PRIVATE KEY-----", &key, &key_len, err);
+		done =
+		    read_pem("--tls-key", look->private_key, "PRIVATE KEY-----", true, &key, &key_len, err);
 	both = done == 0 ? malloc(certificate_len + 1 + key_len) : NULL;
 	if (both) {
 		memcpy(both, certificate, certificate_len + 1);
@@ -147,13 +154,16 @@ static void offer(struct launcher *launcher, struct look *look)
 					    .size = sizeof(answer),
 					    .status = 200,
 					    .number = LINK_OFFER,
+					    .offer = certificate->number + 1,
 					    .bytes = look->len };
 
 	if (strcmp(look->digest, certificate->served) == 0 ||
-	    strcmp(look->digest, certificate->refused) == 0 || launcher->front.fd < 0 ||
-	    !launcher->front.ready ||
+	    (strcmp(look->digest, certificate->refused) == 0 &&
+	     clock_us() - certificate->refused_us < AGAIN_US) ||
+	    launcher->front.fd < 0 || !launcher->front.ready ||
 	    fd_send(launcher->front.fd, &answer, sizeof(answer), &look->fd, 1, 0) < 0)
 		return;
+	certificate->number++;
 	certificate->offered_fd = fd_take(&look->fd);
 	certificate->offered_bytes = look->len;
 	memcpy(certificate->offered, look->digest, sizeof(look->digest));
@@ -198,11 +208,12 @@ void certificate_look(struct launcher *launcher)
 	jobs_add(&launcher->jobs, &look->job);
 }
 
-void certificate_answered(struct launcher *launcher, bool taken)
+void certificate_answered(struct launcher *launcher, uint64_t number, bool taken)
 {
 	struct certificate *certificate = &launcher->certificate;
 
-	if (certificate->offered_fd < 0) /* the front was not asked */
+	/* The front was not asked, or was asked for another one. */
+	if (certificate->offered_fd < 0 || number != certificate->number)
 		return;
 	if (taken) {
 		fd_done(&launcher->front.certificate_fd);
@@ -213,6 +224,7 @@ void certificate_answered(struct launcher *launcher, bool taken)
 		launcher->options->log("new connections get the new certificate of --tls-cert");
 	} else {
 		memcpy(certificate->refused, certificate->offered, sizeof(certificate->refused));
+		certificate->refused_us = clock_us();
 		complain(launcher,
 			 "--tls-cert and --tls-key: the files have changed, and are not a certificate "
 			 "and its key; the host serves with those before");

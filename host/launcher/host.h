@@ -37,7 +37,9 @@ struct launcher_health {
 /* Of --tls-cert and --tls-key. Each content by its digest; "": none. */
 struct certificate {
 	char served[SHA256_HEX], refused[SHA256_HEX];
+	uint64_t refused_us;      /* when */
 	char offered[SHA256_HEX]; /* to the front, which has not answered */
+	uint64_t number;          /* of the last offer */
 	int offered_fd;           /* owned: a memory file of it; -1: none is offered */
 	size_t offered_bytes;
 	bool looking; /* a job reads the files */
@@ -75,8 +77,8 @@ struct launcher {
 int certificate_open(struct launcher *launcher, struct warder_error *err);
 /* Begin to read them again, if it is time. */
 void certificate_look(struct launcher *launcher);
-/* The front has answered an offer. */
-void certificate_answered(struct launcher *launcher, bool taken);
+/* The front has answered the offer of that number, which may have expired. */
+void certificate_answered(struct launcher *launcher, uint64_t number, bool taken);
 /* Nobody will answer it. */
 void certificate_forget(struct launcher *launcher);
 

@@ -1153,30 +1153,7 @@ static int find_end(const struct sandbox *sandbox, uint64_t value_s, uint64_t *r
 static int is_changing(const struct sandbox *sandbox, struct warder_error *err)
 {
 	return error_set(err, WARDER_ERROR_CONFLICT, "id",
-			 "sandbox %s is being paused, resumed or given other rules", sandbox->id);
-}
-
-static int set_timeout(struct context *context, struct call *call, struct warder_error *err)
-{
-	struct sandbox *sandbox = context->sandbox;
-
-	if (sandbox->state != SANDBOX_RUNNING)
-		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run", sandbox->id);
-	if (sandbox->changing)
-		return is_changing(sandbox, err);
-	if (sandbox->paused_ms)
-		return error_set(err, WARDER_ERROR_CONFLICT, "id",
-				 "sandbox %s is paused; resume it with the new time", sandbox->id);
-	if (find_end(sandbox, context->request->value, &sandbox->ends_ms, err) < 0)
-		return -1;
-	call->record = sandbox_record(sandbox);
-	if (!call->record)
-		return error_no_memory(err, NULL);
-	call->job.changes = call->sandbox;
-	call->job.work = record_work;
-	call->job.finish = call_finish;
-	jobs_add(&context->launcher->jobs, &call->job);
-	return 0;
+			 "sandbox %s is being changed by another request; try again", sandbox->id);
 }
 
 /* ---- pause and resume ---- */
@@ -1262,6 +1239,24 @@ static int change(struct context *context, struct call *call, uint64_t paused_ms
 	call->job.finish = change_finish;
 	jobs_add(&context->launcher->jobs, &call->job);
 	return 0;
+}
+
+static int set_timeout(struct context *context, struct call *call, struct warder_error *err)
+{
+	const struct sandbox *sandbox = context->sandbox;
+	uint64_t ends_ms = 0;
+
+	if (sandbox->state != SANDBOX_RUNNING)
+		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run", sandbox->id);
+	if (sandbox->changing)
+		return is_changing(sandbox, err);
+	if (sandbox->paused_ms)
+		return error_set(err, WARDER_ERROR_CONFLICT, "id",
+				 "sandbox %s is paused; resume it with the new time", sandbox->id);
+	return find_end(sandbox, context->request->value, &ends_ms, err) < 0 ||
+		       change(context, call, 0, ends_ms, record_work, err) < 0
+		   ? -1
+		   : 0;
 }
 
 static int check_changeable(const struct sandbox *sandbox, bool paused, struct warder_error *err)

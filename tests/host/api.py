@@ -491,6 +491,47 @@ def terminals():
     host.end()
 
 
+# ---- records ----
+
+def records():
+    """What the host writes down about a sandbox, and what holds, are the same."""
+    small = {"version": 1, "limits": {"wallTime": "1h", "memory": "64MiB"}}
+    net = dict(small, network={"mode": "allow", "allow": [{"host": "a.example.org", "ports": [443]}, {"host": "b.example.org", "ports": [443]}]})
+    host = Host("records", more={"templates": {"small": small, "net": net}})
+    token = host.tenant("me")
+    box = sandbox(host, token, template="small")
+    record = os.path.join(host.state, "sandboxes", box + ".json")
+    ends = lambda: host.ask("GET", "/v1/sandboxes/" + box, token)[1]["endsMs"]
+    before = ends()
+    os.rename(record, record + ".kept")
+    os.mkdir(record)  # which no file replaces
+    status, data, _ = host.ask("POST", "/v1/sandboxes/%s/timeout" % box, token, {"timeoutMs": 900000})
+    tell(status == 503 and ends() == before, "an end that cannot be written does not hold", (status, data, ends() - before))
+    os.rmdir(record)
+    os.rename(record + ".kept", record)
+    status, data, _ = host.ask("POST", "/v1/sandboxes/%s/timeout" % box, token, {"timeoutMs": 900000})
+    tell(status == 204 and ends() > before and json.load(open(record))["endsMs"] == ends(), "one that can, does", (status, data, ends() - before))
+
+    # As a launcher leaves it that is killed when the sandbox has started, and before it has its narrower rules.
+    status, made, _ = host.ask("POST", "/v2/sandboxes", token, {"templateID": "net", "timeout": 600, "network": {"allowOut": ["a.example.org", "b.example.org"]}})
+    tell(status == 201, "a sandbox with a network", made)
+    box = made["sandboxID"]
+    record = os.path.join(host.state, "sandboxes", box + ".json")
+    os.kill(host.process.pid, signal.SIGKILL)
+    host.process.wait()
+    document = json.load(open(record))
+    document["policy"]["network"]["allow"] = document["policy"]["network"]["allow"][:1]
+    with open(record, "w") as file:
+        json.dump(document, file)
+    host.restart()
+    done = subprocess.run([WARDER, "session", "status", box, "--json"], capture_output=True, text=True)
+    network = json.loads(done.stdout)["policy"]["network"] if done.returncode == 0 else done.stderr
+    shown = host.ask("GET", "/v1/sandboxes/" + box, token)[1]
+    tell([row["host"] for row in network["allow"]] == ["a.example.org"] == [row["host"] for row in shown["policy"]["network"]["allow"]],
+         "the next launcher gives it the rules of its record", (network, shown))
+    host.end()
+
+
 # ---- encryption ----
 
 def certificate(name):
@@ -634,4 +675,4 @@ def timeouts():
     host.end()
 
 
-run_parts((timeouts, files, contexts, code, policies, ceilings, paths, keys, terminals, encryption, renewal, document))
+run_parts((timeouts, files, contexts, code, policies, ceilings, paths, keys, terminals, records, encryption, renewal, document))

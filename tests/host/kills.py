@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """kills.py: every process of a host killed in the middle of every call, as TAP. Afterwards what should live lives, and nothing else: the
 list of the host, its records, the sessions, the control groups and the mounts agree. WARDER names the program (build/warder)."""
-import os, random, signal, subprocess, sys, threading, time
+import json, os, random, signal, subprocess, sys, threading, time
 
 # Root's sessions are below /run/warder. Other suites must not find the sessions of this one, nor end them.
 if os.geteuid() == 0 and not os.environ.get("WARDER_TEST_OWN_RUN"):
@@ -12,8 +12,9 @@ if os.geteuid() == 0 and not os.environ.get("WARDER_TEST_OWN_RUN"):
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from lib import Host, WARDER, SLOW, run_parts, tell, until, work
 
-SMALL = {"version": 1, "templates": {"small": {"version": 1, "environment": {"set": {"HOME": "/tmp"}}, "workingDirectory": "/tmp",
-         "limits": {"wallTime": "1h", "memory": "64MiB", "cpus": 0.2, "pids": 32}, "syscalls": {"profile": "default"}}}}
+SMALL = {"version": 1, "environment": {"set": {"HOME": "/tmp"}}, "workingDirectory": "/tmp",
+         "limits": {"wallTime": "1h", "memory": "64MiB", "cpus": 0.2, "pids": 32}, "syscalls": {"profile": "default"}}
+NET = dict(SMALL, network={"mode": "allow", "allow": [{"host": "*.example.org", "ports": [443]}, {"host": "pypi.org", "ports": [443]}]})
 SEED = int(os.environ.get("WARDER_TEST_SEED", "19"))
 
 
@@ -72,6 +73,11 @@ def agent(host, sandbox):
     return None
 
 
+def edge(host, sandbox):
+    keeper = keeper_of(sandbox)
+    return next((pid for pid, name in below(keeper).items() if name == "warder-edge"), None) if keeper else None
+
+
 # ---- what is left ----
 
 def sessions():
@@ -100,9 +106,9 @@ killed = set()
 class Try:
     """A host, a sandbox, and one call whose process is killed meanwhile."""
 
-    def __init__(self, host, token):
+    def __init__(self, host, token, template="small"):
         self.host, self.token = host, token
-        status, self.made, _ = self.ask("POST", "/v2/sandboxes", {"templateID": "small", "timeout": 600})
+        status, self.made, _ = self.ask("POST", "/v2/sandboxes", {"templateID": template, "timeout": 600})
         if status != 201:
             raise RuntimeError("no sandbox: %s %s" % (status, self.made))
         self.id = self.made["sandboxID"]
@@ -127,6 +133,8 @@ CALLS = {
     "list files": lambda one: one.inside("POST", "/filesystem.Filesystem/ListDir", {"path": "/usr/lib", "depth": 2}),
     "pause": lambda one: one.ask("POST", "/sandboxes/%s/pause" % one.id),
     "set the time": lambda one: one.ask("POST", "/sandboxes/%s/timeout" % one.id, {"timeout": 500}),
+    "create with a narrower network": lambda one: one.ask("POST", "/v2/sandboxes", {"templateID": "net", "timeout": 600, "network": {"allowOut": ["pypi.org"]}}),
+    "replace its rules": lambda one: one.ask("PUT", "/sandboxes/%s/network" % one.id, {"allowOut": ["a.example.org"]}),
     "end": lambda one: one.ask("DELETE", "/sandboxes/%s" % one.id),
 }
 VICTIMS = {
@@ -134,17 +142,8 @@ VICTIMS = {
     "front": lambda one: front(one.host),
     "keeper": lambda one: keeper_of(one.id),
     "agent": lambda one: agent(one.host, one.id),
+    "edge": lambda one: edge(one.host, one.id),
 }
-
-
-def restart(host):
-    """The next launcher of the same state directory."""
-    host.process.wait()
-    settings = host.state + ".json"
-    host.process = subprocess.Popen([WARDER, "serve", "--listen", "127.0.0.1:%d" % host.port, "--state", host.state, "--config", settings],
-                                    stdout=subprocess.PIPE, stderr=host.errors, stdin=subprocess.DEVNULL)
-    if not host.process.stdout.readline().startswith(b"ready: "):
-        raise RuntimeError("the host does not start again: " + open(host.errors.name).read()[-800:])
 
 
 def listed(host, token):
@@ -155,9 +154,28 @@ def listed(host, token):
     return sorted(row["id"] for row in rows) if status == 200 else None
 
 
+def allowed(policy):
+    return [(row["host"], row["ports"]) for row in policy.get("network", {}).get("allow", [])], [row["host"] for row in policy.get("network", {}).get("deny", [])]
+
+
+def rules_of(sandbox):
+    """As its keeper has them."""
+    done = subprocess.run([WARDER, "session", "status", sandbox, "--json"], capture_output=True, text=True)
+    return allowed(json.loads(done.stdout)["policy"]) if done.returncode == 0 else done.stderr
+
+
+def shown(host, token, sandbox):
+    status, data, _ = host.ask("GET", "/v1/sandboxes/" + sandbox, token)
+    return allowed(data["policy"]) if status == 200 else data
+
+
+def agree(host, token, sandbox):
+    return rules_of(sandbox) == shown(host, token, sandbox)
+
+
 def one_kill(host, token, call, victim, delay):
     """None: all is as it should be; else what is not."""
-    one = Try(host, token)
+    one = Try(host, token, "net" if call == "replace its rules" else "small")
     if victim == "agent":
         one.inside("POST", "/filesystem.Filesystem/Stat", {"path": "/tmp"})
     pid = VICTIMS[victim](one)
@@ -178,7 +196,7 @@ def one_kill(host, token, call, victim, delay):
         except ProcessLookupError:
             pass
     if victim == "launcher":
-        restart(host)
+        host.restart()
     caller.join(60 * SLOW)
     if caller.is_alive():
         return "the call does not end"
@@ -195,18 +213,23 @@ def one_kill(host, token, call, victim, delay):
         one.ask("POST", "/sandboxes/%s/resume" % one.id, {"timeout": 500})
         if not until(lambda: execute(one)[0] == 201, 15):
             return "the sandbox lives, and executes nothing: %s" % (execute(one),)
+    wrong = [name for name in listed(host, token) or () if victim != "edge" and not until(lambda: agree(host, token, name), 15)]
+    if wrong:
+        return "the rules of the sandbox are not those that the host shows: %s" % [(rules_of(name), shown(host, token, name)) for name in wrong]
     for name in listed(host, token) or ():
         until(lambda: host.ask("DELETE", "/v1/sandboxes/" + name, token)[0] in (204, 404), 15)
     return None
 
 
 def every_process_in_every_call():
-    host = Host("kills", more={"templates": SMALL["templates"]})
+    host = Host("kills", more={"templates": {"small": SMALL, "net": NET}})
     token = host.tenant("killed", launchesPerSecond=1000)
     chance = random.Random(SEED)
     mounts_before = mounts()
     for call in CALLS:
         for victim in VICTIMS:
+            if victim == "edge" and call != "replace its rules":
+                continue
             delays = [0] + [chance.random() * 0.12 for _ in range(int(os.environ.get("WARDER_KILLS", "1")))]
             wrong = [(round(delay, 4), why) for delay in delays for why in [one_kill(host, token, call, victim, delay)] if why]
             tell(not wrong, "%s: the %s is killed meanwhile" % (call, victim), wrong)

@@ -74,6 +74,14 @@ class Host:
             pass
         return answer.status, data, answer.headers
 
+    def restart(self):
+        """The next launcher of the same state directory, after one that was killed."""
+        self.process.wait()
+        self.process = subprocess.Popen([WARDER, "serve", "--listen", "127.0.0.1:%d" % self.port, "--state", self.state, "--config", self.state + ".json"],
+                                        stdout=subprocess.PIPE, stderr=self.errors, stdin=subprocess.DEVNULL)
+        if not self.process.stdout.readline().startswith(b"ready: "):
+            raise RuntimeError("the host does not start again: " + open(self.errors.name).read()[-800:])
+
     def end(self):
         hosts.remove(self)
         for name in self.tenants:  # their sandboxes end with them

@@ -83,8 +83,11 @@ struct backend_sessions {
 	const struct jail_joint *(*joint)(const void *session); /* what an execution on this host joins */
 	const char *(*root)(const void *session);               /* rootfs_encode() of it */
 	const struct policy_receipt *(*receipt)(const void *session);
-	/* The rows of network.allow and network.deny become those of the policy, also for what executes already. -1 with *err. */
-	int (*replace_rules)(void *session, const struct policy *policy, struct warder_error *err);
+	/* The rows of network.allow and network.deny become those of the policy, also for what executes already. Any thread, one at a time. -1 with *err. */
+	int (*replace_rules)(void *session, const struct policy *policy, uint64_t *ret_since_us,
+			     struct warder_error *err);
+	/* Afterwards: the receipt describes them. */
+	void (*rules_replaced)(void *session, const struct policy *policy, uint64_t since_us);
 };
 
 /* What it has a place for. */

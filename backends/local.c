@@ -102,9 +102,15 @@ static const struct policy_receipt *receipt(const void *session)
 	return jail_session_receipt(session);
 }
 
-static int replace_rules(void *session, const struct policy *policy, struct warder_error *err)
+static int replace_rules(void *session, const struct policy *policy, uint64_t *ret_since_us,
+			 struct warder_error *err)
 {
-	return jail_session_replace_rules(session, policy, err);
+	return jail_session_replace_rules(session, policy, ret_since_us, err);
+}
+
+static void rules_replaced(void *session, const struct policy *policy, uint64_t since_us)
+{
+	jail_session_rules_replaced(session, policy, since_us);
 }
 
 const struct backend_sessions local_sessions = {
@@ -122,4 +128,5 @@ const struct backend_sessions local_sessions = {
 	.root = root,
 	.receipt = receipt,
 	.replace_rules = replace_rules,
+	.rules_replaced = rules_replaced,
 };

@@ -260,14 +260,14 @@ const struct policy_receipt *jail_session_receipt(const struct jail_session *ses
 }
 
 int jail_session_replace_rules(struct jail_session *session, const struct policy *policy,
-			       struct warder_error *err)
+			       uint64_t *ret_since_us, struct warder_error *err)
 {
-	uint64_t since_us;
+	return jail_run_replace_rules(session->run, policy, ret_since_us, err);
+}
 
-	if (jail_run_replace_rules(session->run, policy, &since_us, err) < 0)
-		return -1;
+void jail_session_rules_replaced(struct jail_session *session, const struct policy *policy, uint64_t since_us)
+{
 	receipt_replace_rules(&session->receipt, &session->tmpl->plan, policy, since_us);
-	return 0;
 }
 
 int jail_session_init_fd(const struct jail_session *session)

@@ -63,10 +63,12 @@ const struct jail_joint *jail_session_joint(const struct jail_session *session);
 const char *jail_session_root(const struct jail_session *session);
 /* What the kernel showed of the waiting jail. */
 const struct policy_receipt *jail_session_receipt(const struct jail_session *session);
-/* Replace network.allow and network.deny by those of the policy, as jail_run_replace_rules() does. The receipt then describes the new rules, and says since
- * when they hold. Of the threads, the one that reads the receipt. -1 with *err. */
+/* Replace network.allow and network.deny by those of the policy, as jail_run_replace_rules() does. Any thread, one at a time. -1 with *err. */
 int jail_session_replace_rules(struct jail_session *session, const struct policy *policy,
-			       struct warder_error *err);
+			       uint64_t *ret_since_us, struct warder_error *err);
+/* Afterwards: the receipt describes the new rules, and says since when they hold. The thread that reads the receipt. */
+void jail_session_rules_replaced(struct jail_session *session, const struct policy *policy,
+				 uint64_t since_us);
 /* pidfd of its init: readable when it is dead. Borrowed. */
 int jail_session_init_fd(const struct jail_session *session);
 /* Remove the cgroups of what executions left running and is gone by now. While none is being started. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,8 @@
 #define LOOK_US        UINT64_C(100000)
 #define NONCE_MAX      64
 #define AGAIN_MS       UINT64_C(10000) /* until an end that failed is tried again */
+#define RENEW_TRIES    50
+#define RENEW_PAUSE_MS 100
 
 /* ---- answers ---- */
 
@@ -1297,7 +1300,8 @@ static int resume_sandbox(struct context *context, struct call *call, struct war
 
 /* ---- other rules for its network ---- */
 
-/* The record has the new rules before they hold, so that one that cannot be written leaves the sandbox as it was. */
+/* The record has the new rules before they hold, so that one that cannot be written leaves the sandbox as it was. If the keeper does not answer
+ * in time, it does not keep the new rules. */
 static void network_work(struct job *job)
 {
 	struct call *call = (struct call *)(void *)job;
@@ -1686,6 +1690,18 @@ static int policy_of_session(const char *id, struct warder_policy **ret, struct 
 	return done;
 }
 
+/* The keeper may be busy with the rules that a dead launcher has asked for; it needs seconds at most, if its edge hangs. */
+static int replace_rules(const char *id, const struct policy *policy, struct warder_error *err)
+{
+	int done = session_replace_rules(id, policy, err);
+
+	for (int i = 0; done < 0 && err->code == WARDER_ERROR_CONFLICT && i < RENEW_TRIES; i++) {
+		poll(NULL, 0, RENEW_PAUSE_MS);
+		done = session_replace_rules(id, policy, err);
+	}
+	return done;
+}
+
 /* Its record has the rules that its tenant knows. A launcher that died before they held has left the ones from before: those of the base, if the
  * sandbox was just started. */
 static int renew_rules(const struct sandbox *sandbox, struct warder_error *err)
@@ -1697,7 +1713,7 @@ static int renew_rules(const struct sandbox *sandbox, struct warder_error *err)
 		done = policy_of_session(sandbox->id, &found, err);
 	if (done == 0 && found->policy.network.mode == POLICY_NETWORK_ALLOW &&
 	    !session_same_rules(&wanted->policy, &found->policy))
-		done = session_replace_rules(sandbox->id, &wanted->policy, err);
+		done = replace_rules(sandbox->id, &wanted->policy, err);
 	warder_policy_free(wanted);
 	warder_policy_free(found);
 	return done;

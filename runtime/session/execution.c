@@ -788,10 +788,22 @@ static int take_audit(struct execution *execution, const int **fds, struct warde
 	return execution->audit_fd < 0 ? no_descriptor(err) : 0;
 }
 
-void executions_keep_rules(struct executions *all, const struct policy *policy)
+static bool keeps_rules(const struct executions *all, const struct policy *policy)
+{
+	for (size_t i = 0; i < all->former_count; i++)
+		if (session_same_rules(policy, &all->former[i]))
+			return true;
+	return session_same_rules(policy, all->policy);
+}
+
+void executions_keep_rules(struct executions *all, struct policy *policy)
 {
 	struct policy *last = &all->former[EXECUTIONS_FORMER - 1];
 
+	if (keeps_rules(all, policy)) {
+		policy_done(policy);
+		return;
+	}
 	if (all->former_count == EXECUTIONS_FORMER)
 		policy_done(last);
 	else

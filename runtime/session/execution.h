@@ -127,8 +127,8 @@ size_t executions_running(struct executions *all);
 size_t executions_busy(struct executions *all);
 /* Forget those whose time is over. Returns the clock at which the next one's is, or UINT64_MAX. */
 uint64_t executions_sweep(struct executions *all);
-/* The session's rules are replaced: its policy so far, which is taken, stays known. */
-void executions_keep_rules(struct executions *all, const struct policy *policy);
+/* The session's rules were replaced: its policy so far, which is taken, stays known; once, however often it has the same rules. */
+void executions_keep_rules(struct executions *all, struct policy *policy);
 /* A JSON array; heap, NULL on want of memory. */
 char *executions_list(struct executions *all);
 /* Do what is ready, without waiting: each time that `fd` is readable. */

@@ -41,6 +41,7 @@
 #include "runtime/library/preparation.h"
 #include "runtime/library/result.h"
 #include "runtime/session/clients.h"
+#include "runtime/session/keeper_rules.h"
 #include "runtime/session/session.h"
 #include "runtime/session/tree.h"
 
@@ -53,6 +54,7 @@
 struct connection {
 	int fd;
 	bool joined, copies;
+	bool replaces;         /* it waits until the session has other rules */
 	uint64_t number;       /* in the order in which they came */
 	bool stranger;         /* of other namespaces */
 	struct client *client; /* it speaks records; or NULL */
@@ -84,6 +86,8 @@ struct keeper {
 	time_t started;
 	struct executions executions;
 	struct clients clients;
+	struct keeper_rules rules;
+	bool restores; /* they become the old ones again */
 };
 
 /* ---- the jail ---- */
@@ -367,14 +371,23 @@ static bool speaks_records(int fd)
 	       magic == RECORD_MAGIC;
 }
 
-/* Of the policy that was sent, only the two lists are used. The old ones stay known: clients may still send them as the session's. */
-static int replace_rules(struct keeper *keeper, const struct session_request *request, int file_fd,
-			 struct warder_error *err)
+static bool has_left(int fd)
+{
+	struct pollfd client = { .fd = fd, .events = POLLRDHUP };
+
+	return poll(&client, 1, 0) > 0;
+}
+
+/* Of the policy that was sent, only the two lists are used. A client that has given up by now would not know that they hold. */
+static int replace_rules(struct keeper *keeper, struct connection *connection,
+			 const struct session_request *request, int file_fd, struct warder_error *err)
 {
 	struct policy sent = { 0 }, next = { 0 };
 	char *text;
 	int done;
 
+	if (has_left(connection->fd))
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "name", "the client has gone");
 	if (record_read_file(file_fd, request->bytes, &text, err) < 0)
 		return -1;
 	done = policy_decode(text, request->bytes, "policy", &sent, err);
@@ -388,14 +401,12 @@ static int replace_rules(struct keeper *keeper, const struct session_request *re
 		done = session_check_granted(&next, keeper->spec.has_ceiling ? &keeper->spec.ceiling : NULL,
 					     err);
 	if (done == 0)
-		done = keeper->sessions->replace_rules(keeper->session, &next, err);
+		done = keeper_rules_begin(&keeper->rules, keeper->sessions, keeper->session, &next, err);
 	if (done != 0) {
 		policy_done(&next);
 		return -1;
 	}
-	executions_keep_rules(&keeper->executions, &keeper->spec.policy);
-	keeper->spec.policy = next;
-	keeper->spec.rules++;
+	connection->replaces = true;
 	return 0;
 }
 
@@ -416,13 +427,16 @@ static bool answer(struct keeper *keeper, struct connection *connection)
 	}
 	if (connection->client)
 		return client_take(connection->client, connection->fd, connection->stranger);
-	if (!take_request(connection, &request, &file_fd) || connection->copies)
+	if (!take_request(connection, &request, &file_fd) || connection->copies || connection->replaces)
 		return false;
 	if (check_request(keeper, &request, &err) < 0 ||
-	    (request.type == SESSION_RULES && replace_rules(keeper, &request, file_fd, &err) < 0)) {
+	    (request.type == SESSION_RULES &&
+	     replace_rules(keeper, connection, &request, file_fd, &err) < 0)) {
 		session_send_reply(connection->fd, &err, NULL, NULL);
 		return false;
 	}
+	if (request.type == SESSION_RULES)
+		return true; /* finish_rules() answers */
 	if (request.type == SESSION_STOP) {
 		if (keeper->stopper_fd < 0)
 			keeper->stopper_fd = fcntl(connection->fd, F_DUPFD_CLOEXEC, 0);
@@ -448,6 +462,64 @@ static void drop(struct keeper *keeper, size_t i)
 	client_free(keeper->connections[i].client);
 	close(keeper->connections[i].fd);
 	keeper->connections[i] = keeper->connections[--keeper->connection_count];
+}
+
+/* The client that asked for other rules; NULL: it has left. */
+static struct connection *find_replacer(struct keeper *keeper)
+{
+	for (size_t i = 0; i < keeper->connection_count; i++)
+		if (keeper->connections[i].replaces && !has_left(keeper->connections[i].fd))
+			return &keeper->connections[i];
+	return NULL;
+}
+
+/* The edge has other rules than the session again. */
+static void restore_rules(struct keeper *keeper)
+{
+	struct warder_error ignored;
+	struct policy old;
+
+	if (policy_copy(&keeper->spec.policy, &old, &ignored) < 0)
+		return;
+	keeper->restores =
+	    keeper_rules_begin(&keeper->rules, keeper->sessions, keeper->session, &old, &ignored) == 0;
+	if (!keeper->restores)
+		policy_done(&old);
+}
+
+static void take_rules(struct keeper *keeper, const struct policy *next)
+{
+	struct policy before = keeper->spec.policy;
+
+	keeper->spec.policy = *next;
+	executions_keep_rules(&keeper->executions, &before);
+}
+
+/* The edge has answered. A client that has left does not know of the rules that it asked for: the session keeps its own, and the edge gets them back. */
+static void finish_rules(struct keeper *keeper)
+{
+	struct connection *client = find_replacer(keeper);
+	struct warder_error err = { 0 };
+	struct policy next = { 0 };
+	const int done = keeper_rules_finish(&keeper->rules, &next, &err);
+	const bool restored = keeper->restores;
+	char *text = NULL;
+
+	keeper->restores = false;
+	keeper->spec.rules += done == 0;
+	if (done == 0 && client)
+		take_rules(keeper, &next);
+	else
+		policy_done(&next);
+	if (done == 0 && !client && !restored)
+		restore_rules(keeper);
+	if (done == 0 && client)
+		text = describe(keeper);
+	if (client && (done != 0 || text))
+		session_send_reply(client->fd, done == 0 ? NULL : &err, text, NULL);
+	if (client)
+		drop(keeper, (size_t)(client - keeper->connections));
+	free(text);
 }
 
 /* Whether anything executes; the idle time begins when the last execution has ended. */
@@ -528,7 +600,7 @@ static void make_room(struct keeper *keeper)
 
 	for (size_t i = 0; i < keeper->connection_count; i++)
 		if (!keeper->connections[i].joined && !keeper->connections[i].copies &&
-		    !keeper->connections[i].client &&
+		    !keeper->connections[i].client && !keeper->connections[i].replaces &&
 		    (oldest == keeper->connection_count ||
 		     keeper->connections[i].number < keeper->connections[oldest].number))
 			oldest = i;
@@ -570,7 +642,7 @@ static void accept_one(struct keeper *keeper)
 
 /* ---- the loop ---- */
 
-enum { POLL_LISTEN, POLL_SIGNAL, POLL_ENDED, POLL_EXECUTIONS, POLL_FIRST };
+enum { POLL_LISTEN, POLL_SIGNAL, POLL_ENDED, POLL_EXECUTIONS, POLL_RULES, POLL_FIRST };
 #define POLL_MAX (POLL_FIRST + 2 * SESSION_CONNECTIONS_MAX)
 
 static uint64_t sooner(uint64_t a, uint64_t b)
@@ -614,6 +686,7 @@ static size_t fill_poll(const struct keeper *keeper, struct pollfd *fds)
 	fds[POLL_SIGNAL] = (struct pollfd){ .fd = keeper->signal_fd, .events = POLLIN };
 	fds[POLL_ENDED] = (struct pollfd){ .fd = keeper->ended_fd, .events = POLLIN };
 	fds[POLL_EXECUTIONS] = (struct pollfd){ .fd = keeper->executions.fd, .events = POLLIN };
+	fds[POLL_RULES] = (struct pollfd){ .fd = keeper->rules.fd, .events = POLLIN };
 	for (size_t i = 0; i < keeper->connection_count; i++) {
 		const struct connection *connection = &keeper->connections[i];
 		const struct client *client = connection->client;
@@ -667,6 +740,8 @@ static void keep(struct keeper *keeper)
 		for (size_t i = connections; i-- > 0;)
 			if (!serve(keeper, &keeper->connections[i], fds[POLL_FIRST + 2 * i].revents))
 				drop(keeper, i);
+		if (fds[POLL_RULES].revents)
+			finish_rules(keeper);
 		if (fds[POLL_LISTEN].revents)
 			accept_one(keeper);
 		if (is_idle_for_too_long(keeper))
@@ -793,6 +868,7 @@ static void end_jail(struct keeper *keeper, struct warder_error *left)
 			    (int)getpid());
 			return;
 		}
+		keeper_rules_done(&keeper->rules);
 		executions_finish(&keeper->executions);
 		tell_clients(keeper);
 		if (*keeper->sessions->left(keeper->session))
@@ -912,7 +988,8 @@ static int begin(struct keeper *keeper, bool *ret_busy, struct warder_error *err
 				       "the file of the session cannot be emptied");
 	if (session_listen(keeper->dir_fd, keeper->spec.name, &keeper->listen_fd, err) < 0 ||
 	    start_jail(keeper, err) < 0 || executions_init(&keeper->executions, err) < 0 ||
-	    set_up_attended(keeper, err) < 0 || leave_note(keeper, err) < 0)
+	    keeper_rules_init(&keeper->rules, err) < 0 || set_up_attended(keeper, err) < 0 ||
+	    leave_note(keeper, err) < 0)
 		return -1;
 	keeper->executions.session = keeper->spec.name;
 	keeper->executions.session_id = keeper->spec.id;
@@ -955,7 +1032,7 @@ static int live(void)
 
 	keeper.dir_fd = keeper.lock_fd = keeper.listen_fd = keeper.signal_fd = -1;
 	keeper.ended_fd = keeper.set_up_fd = keeper.stopper_fd = -1;
-	keeper.executions.fd = keeper.executions.launched_fd = -1;
+	keeper.executions.fd = keeper.executions.launched_fd = keeper.rules.fd = -1;
 	if (!report(KEEPER_BEGUN, NULL))
 		return 1;
 	if (begin(&keeper, &busy, &err) < 0) {

@@ -217,7 +217,8 @@ int session_start(const char *name, const struct warder_session_options *options
 		  const struct session_places *places, int (*came)(void *context),
 		  struct warder_session **ret, struct warder_error *err);
 /* Replace network.allow and network.deny of a session that runs by those of the policy, within its ceiling; for what executes already, too. -1 with
- * *err, and the old rules stay: CONFLICT, REJECTED, INVALID_REQUEST; UNAVAILABLE: its edge did not answer, and was ended. */
+ * *err, and the old rules stay: CONFLICT, REJECTED, INVALID_REQUEST; UNAVAILABLE: its edge did not answer, and was ended; or its keeper did not
+ * answer in time: it then leaves the rules as they are, or puts the old ones back when it can answer again. */
 int session_replace_rules(const char *name, const struct policy *policy, struct warder_error *err);
 /* From now on, who prepares in it does so to change files: the capability filesystem is needed instead of shell. */
 void session_use_for_files(struct warder_session *session);

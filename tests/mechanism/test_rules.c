@@ -3,11 +3,15 @@
  * server at a public address.
  */
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/socket.h>
 
+#include "base/fd.h"
+#include "runtime/session/records.h"
 #include "runtime/session/session.h"
 #include "tests/lib/library.h"
 #include "tests/lib/namespace.h"
@@ -128,18 +132,15 @@ static char *execute(struct warder_session *session, const char *script, const c
 	return json;
 }
 
-Test(rules, of_a_session_whose_programs_run, .init = library_begin_sessions, .fini = library_end_sessions,
-     .timeout = 120)
+/* The session has the rules `first`. */
+static struct warder_session *start(char name[40])
 {
-	char tool[PATH_MAX], name[40];
+	char tool[PATH_MAX];
 	struct warder_session_options options = { .size = sizeof(options),
 						  .program = library_tool(tool, sizeof(tool)) };
-	struct warder_session *session, *again;
+	struct warder_session *session;
 	struct warder_policy *policy, *ceiling;
-	struct warder_template *tmpl = NULL;
 	struct warder_error err = { 0 };
-	struct talk talk;
-	char *json;
 
 	if (!options.program)
 		library_skip("there is no command line tool beside this program");
@@ -148,8 +149,30 @@ Test(rules, of_a_session_whose_programs_run, .init = library_begin_sessions, .fi
 	ceiling = policy_with(granted);
 	options.policy = policy;
 	options.ceiling = ceiling;
-	snprintf(name, sizeof(name), "rules-%d", (int)getpid());
+	snprintf(name, 40, "rules-%d", (int)getpid());
 	cr_assert_eq(warder_session_start(name, &options, &session, &err), 0, "%s", err.text);
+	warder_policy_free(policy);
+	warder_policy_free(ceiling);
+	return session;
+}
+
+static void end(const char *name, struct warder_session *session)
+{
+	struct warder_error err;
+
+	warder_session_stop(name, &err);
+	warder_session_free(session);
+}
+
+Test(rules, of_a_session_whose_programs_run, .init = library_begin_sessions, .fini = library_end_sessions,
+     .timeout = 120)
+{
+	char name[40];
+	struct warder_session *session = start(name), *again;
+	struct warder_template *tmpl = NULL;
+	struct warder_error err = { 0 };
+	struct talk talk;
+	char *json;
 
 	json = execute(session,
 		       TRY "try 8; exec 4<>/dev/tcp/" SERVER
@@ -187,8 +210,157 @@ Test(rules, of_a_session_whose_programs_run, .init = library_begin_sessions, .fi
 	cr_expect_eq(warder_session_prepare(again, NULL, 0, &tmpl, &err), 0, "%s", err.text);
 	warder_template_free(tmpl);
 	warder_session_free(again);
-	warder_session_stop(name, &err);
+
+	/* However often the same rules come, those of the handle stay known. */
+	for (int i = 0; i < 20; i++)
+		cr_assert_eq(replace(name, second, &err), 0, "%s", err.text);
+	json = execute(session, TRY "try 7; try 8", NULL, &talk);
+	cr_expect_str_eq(talk.text, "7 refused\n8 up\n", "%s", talk.text);
+	free(json);
+	end(name, session);
+}
+
+/* ---- clients and edges that do not wait for each other ---- */
+
+/* Ask for the rules `second`, without waiting for the answer. Returns the connection. */
+static int ask(const char *name)
+{
+	struct session_request request = { .type = SESSION_RULES };
+	owned_fd int dir_fd = -1;
+	owned_fd int file_fd = -1;
+	struct warder_error err;
+	struct policy policy;
+	char *text;
+	int fd;
+
+	cr_assert(policy_preset("strict", &policy, &err) == 0 &&
+		  policy_set(&policy, "network.mode", "allow", &err) == 0 &&
+		  policy_set(&policy, "network.allow", second[0], &err) == 0);
+	text = policy_encode(&policy);
+	policy_done(&policy);
+	request.bytes = strlen(text);
+	file_fd = record_make_file(text, request.bytes);
+	free(text);
+	cr_assert(session_directory_open(false, &dir_fd, &err) == 0 &&
+		  session_connect(dir_fd, name, &fd, &err) == 0 &&
+		  session_send_request(fd, &request, file_fd, &err) == 0);
+	return fd;
+}
+
+/* How often its rules were replaced, and whether they are `first`. */
+static int count_rules(const char *name, bool *ret_old, int *ret_keeper)
+{
+	struct warder_session *session;
+	struct warder_error err;
+	const char *member;
+	int count;
+	char *json;
+
+	cr_assert_eq(warder_session_open(name, &session, &err), 0, "%s", err.text);
+	json = warder_session_json(session);
 	warder_session_free(session);
-	warder_policy_free(policy);
-	warder_policy_free(ceiling);
+	member = strstr(json, "\"rulesReplaced\":");
+	cr_assert(member && strstr(json, "\"keeperPid\":"), "%s", json);
+	count = atoi(member + strlen("\"rulesReplaced\":"));
+	*ret_old = strstr(json, "11.22.33.11/32") != NULL;
+	*ret_keeper = atoi(strstr(json, "\"keeperPid\":") + strlen("\"keeperPid\":"));
+	free(json);
+	return count;
+}
+
+static pid_t edge_of(int keeper)
+{
+	DIR *all = opendir("/proc");
+	pid_t found = 0;
+
+	for (struct dirent *entry; all && !found && (entry = readdir(all));) {
+		char path[300], line[64] = "";
+		int pid, parent;
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+		file = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' ? fopen(path, "re") : NULL;
+		if (file && fgets(line, sizeof(line), file) &&
+		    sscanf(line, "%d (warder-edge) %*c %d", &pid, &parent) == 2 && parent == keeper)
+			found = pid;
+		if (file)
+			fclose(file);
+	}
+	closedir(all);
+	return found;
+}
+
+Test(rules, a_client_that_left_has_changed_nothing, .init = library_begin_sessions,
+     .fini = library_end_sessions, .timeout = 120)
+{
+	char name[40];
+	struct warder_session *session = start(name);
+	struct talk talk;
+	bool old;
+	int keeper;
+
+	cr_assert_eq(count_rules(name, &old, &keeper), 0);
+	kill(keeper, SIGSTOP);
+	close(ask(name));
+	kill(keeper, SIGCONT);
+	count_rules(name, &old, &keeper); /* that of the client that left came before */
+	cr_expect(count_rules(name, &old, &keeper) == 0 && old);
+	free(execute(session, TRY "try 7; try 8", NULL, &talk));
+	cr_expect_str_eq(talk.text, "7 up\n8 refused\n", "%s", talk.text);
+	end(name, session);
+}
+
+Test(rules, what_a_client_that_leaves_has_changed_is_restored, .init = library_begin_sessions,
+     .fini = library_end_sessions, .timeout = 120)
+{
+	char name[40];
+	struct warder_session *session = start(name);
+	struct talk talk;
+	pid_t edge;
+	bool old;
+	int keeper, fd;
+
+	cr_assert_eq(count_rules(name, &old, &keeper), 0);
+	edge = edge_of(keeper);
+	cr_assert(edge > 0);
+	kill(edge, SIGSTOP);
+	fd = ask(name);
+	count_rules(name, &old, &keeper);
+	count_rules(name, &old, &keeper); /* the keeper has read both by now */
+	close(fd);
+	kill(edge, SIGCONT);
+	for (int i = 0; count_rules(name, &old, &keeper) < 2 && i < 6000; i++)
+		poll(NULL, 0, 10);
+	cr_expect(old);
+	free(execute(session, TRY "try 7; try 8", NULL, &talk));
+	cr_expect_str_eq(talk.text, "7 up\n8 refused\n", "%s", talk.text);
+	end(name, session);
+}
+
+Test(rules, an_edge_that_hangs_keeps_nobody_waiting, .init = library_begin_sessions,
+     .fini = library_end_sessions, .timeout = 120)
+{
+	char name[40];
+	struct warder_session *session = start(name);
+	struct warder_error err = { 0 };
+	struct pollfd answer = { .events = POLLIN };
+	pid_t edge;
+	bool old;
+	int keeper;
+
+	cr_assert_eq(count_rules(name, &old, &keeper), 0);
+	edge = edge_of(keeper);
+	cr_assert(edge > 0);
+	kill(edge, SIGSTOP);
+	answer.fd = ask(name);
+	count_rules(name, &old, &keeper);
+	count_rules(name, &old, &keeper);
+	cr_expect_eq(poll(&answer, 1, 0), 0, "others are answered first");
+	cr_expect(replace(name, second, &err) < 0 && err.code == WARDER_ERROR_CONFLICT, "%s", err.text);
+	cr_expect(session_receive_reply(answer.fd, NULL, NULL, &err) < 0 &&
+		      strstr(err.text, "was killed; the jail has no network any more"),
+		  "%s", err.text);
+	cr_expect(count_rules(name, &old, &keeper) == 0 && old);
+	close(answer.fd);
+	end(name, session);
 }

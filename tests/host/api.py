@@ -591,6 +591,34 @@ def renewal():
     host.end()
 
 
+def places():
+    """Connections from before a change of the certificate count, too."""
+    (chain, key), (chain2, key2) = certificate("before"), certificate("after")
+    before, after = ssl.create_default_context(cafile=chain), ssl.create_default_context(cafile=chain2)
+    host = Host("places", ["--tls-cert", chain, "--tls-key", key], tls=before, connections=6)
+
+    def opens(context):
+        """A connection that stays open, or None."""
+        one = http.client.HTTPSConnection("localhost", host.port, context=context, timeout=30 * SLOW)
+        try:
+            one.request("GET", "/health")
+            return one if one.getresponse().status == 204 else None
+        except OSError:
+            one.close()
+            return None
+    kept = [opens(before) for _ in range(4)]
+    tell(all(kept), "four connections with the first certificate", kept)
+    os.replace(key2, key)
+    os.replace(chain2, chain)
+    more = []
+    tell(until(lambda: more.append(opens(after)) or sum(map(bool, more)) == 2, 60), "two more with the second one", more)
+    further = [opens(after) for _ in range(2)]
+    tell(further == [None, None], "and no others", further)
+    kept.pop().close()
+    tell(until(lambda: opens(after), 60), "until one is closed")
+    host.end()
+
+
 def encryption():
     chain, key = certificate("good")
     context = ssl.create_default_context(cafile=chain)
@@ -675,4 +703,4 @@ def timeouts():
     host.end()
 
 
-run_parts((timeouts, files, contexts, code, policies, ceilings, paths, keys, terminals, records, encryption, renewal, document))
+run_parts((timeouts, files, contexts, code, policies, ceilings, paths, keys, terminals, records, encryption, renewal, places, document))

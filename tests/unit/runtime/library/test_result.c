@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/json.h"
 
@@ -237,4 +239,41 @@ Test(result, an_error_is_an_object, .timeout = 20)
 	cr_expect(at(json, "error", "step")->type == JSON_NULL);
 	cr_expect_str_eq(at(json, "error", "message")->string, "more than \"granted\"");
 	json_free(json);
+}
+
+/* Cut off anywhere, such as without room for the rest, it is no result, and nothing of it stays. */
+Test(result, a_file_that_ends_early_is_no_result, .timeout = 60)
+{
+	struct warder_result *result = result_of(JAIL_CAUSE_EXIT, 0, 0);
+	struct rootfs_collection *collected = &result->outcome.collected;
+	struct stat st;
+	int fd;
+
+	result->backend = "local";
+	put(result, JAIL_STDOUT, "some output", 11, 11);
+	collected->items = calloc(2, sizeof(*collected->items));
+	collected->count = 2;
+	for (size_t i = 0; i < 2; i++)
+		collected->items[i] = (struct rootfs_item){ .path = strdup("out/file"),
+							    .taken = ROOTFS_TAKEN_INLINE,
+							    .bytes = strdup("bytes"),
+							    .size = 5 };
+	fd = result_write_file(result);
+	cr_assert(fd >= 0 && fstat(fd, &st) == 0);
+	warder_result_free(result);
+	for (off_t len = st.st_size; len >= 0; len -= st.st_size - len < 200 ? 1 : 64) {
+		struct warder_result *read = calloc(1, sizeof(*read));
+		int done;
+
+		cr_assert(ftruncate(fd, len) == 0 && lseek(fd, 0, SEEK_SET) == 0);
+		done = result_read_file(fd, read);
+		cr_expect_eq(done, len == st.st_size ? 0 : -1, "%ld bytes", (long)len);
+		cr_expect(done < 0 || (read->outcome.collected.count == 2 &&
+				       strcmp(read->outcome.collected.items[1].path, "out/file") == 0));
+		if (done == 0)
+			warder_result_free(read);
+		else
+			free(read);
+	}
+	close(fd);
 }

@@ -1,0 +1,32 @@
+/* A program that is started before its work is known says what it has loaded. It may be hostile. */
+#include "tests/lib/jailed.h"
+
+Test(warm, a_list_with_a_nul_byte_is_refused, .timeout = 60)
+{
+	static const struct row {
+		const char *script, *text; /* NULL: it is ready */
+	} rows[] = {
+		{ "printf '/bin/sh\\n\\n' >&3", NULL },
+		{ "printf '/bin/sh\\0\\n\\n' >&3", "wrote a NUL byte before it was ready" },
+		{ "printf '/bin/sh\\n\\0/no/such/file\\n\\n' >&3", "wrote a NUL byte before it was ready" },
+		{ "printf '/bin/sh\\n' >&3; exec 3>&-", "ended before it was ready" },
+	};
+	struct jailed *j = jailed_new();
+
+	cr_assert_eq(jailed_prepare(j, true), 0, "%s", j->err.text);
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		char script[200];
+		char *argv[] = { "/bin/sh", "-c", script, NULL };
+		int warm;
+
+		snprintf(script, sizeof(script), "%s; read -r line <&4", rows[i].script);
+		cr_assert_eq(jail_park(j->tmpl, &j->run, &j->err), 0, "%s", j->err.text);
+		warm = jail_warm(j->run, argv, false, &j->err);
+		cr_expect_eq(warm, rows[i].text ? -1 : 0, "%s: %s", rows[i].script, j->err.text);
+		cr_expect(!rows[i].text || strstr(j->err.text, rows[i].text), "%s: %s", rows[i].script,
+			  j->err.text);
+		jail_run_free(j->run);
+		j->run = NULL;
+	}
+	jailed_free(j);
+}

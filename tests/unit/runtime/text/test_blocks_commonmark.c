@@ -8,12 +8,14 @@
 
 #include <cmark.h>
 #include <criterion/criterion.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DOCUMENTS    10000
 #define MAX_DOCUMENT 4096
+#define MAX_REAL     (4u << 20)
 
 struct buffer {
 	char text[MAX_DOCUMENT];
@@ -162,7 +164,7 @@ struct theirs {
 	char *info, *literal;
 };
 
-#define MAX_THEIRS 64
+#define MAX_THEIRS 1024
 
 /* -1: it cannot be said of all. */
 static int ask(struct span text, struct theirs *theirs)
@@ -224,16 +226,18 @@ static bool is_same(struct span text, const struct block *block, const struct th
 	return same;
 }
 
-static bool agrees(struct span text, bool *ret_said)
+/* *ret_count blocks, or none if libcmark's answer does not say of all what they are. */
+static bool agrees(struct span text, bool *ret_said, size_t *ret_count)
 {
 	static const struct blocks_options options = { .unclosed = true };
-	struct theirs theirs[MAX_THEIRS];
+	static struct theirs theirs[MAX_THEIRS];
 	struct warder_error err = { 0 };
 	struct blocks blocks = { 0 };
 	const int count = ask(text, theirs);
 	bool same;
 
 	*ret_said = count >= 0;
+	*ret_count = count < 0 ? 0 : (size_t)count;
 	if (count < 0)
 		return true;
 	same = blocks_find(text.at, text.len, &options, &blocks, &err) == 0 && blocks.count == (size_t)count;
@@ -254,12 +258,62 @@ Test(blocks_commonmark, generated, .timeout = 120)
 	state = 20;
 	for (size_t i = 0; i < DOCUMENTS; i++) {
 		bool has_said;
+		size_t count;
 
 		generate(&buffer);
-		if (!agrees((struct span){ buffer.text, buffer.len }, &has_said) && failures++ < 5)
+		if (!agrees((struct span){ buffer.text, buffer.len }, &has_said, &count) && failures++ < 5)
 			cr_expect(false, "document %zu:\n%s", i, buffer.text);
 		said += has_said;
 	}
 	cr_expect(failures == 0, "%zu of %d documents differ", failures, DOCUMENTS);
 	cr_expect(said > DOCUMENTS * 9 / 10, "libcmark has said something about %zu only", said);
+}
+
+/* Markdown of packages that `make deps` installs. What else is installed does not matter. */
+#define REAL_FILES                                                                                           \
+	"for package in bison crun docker-registry golang-1.19-src libruby3.1 node-typescript nodejs "       \
+	"podman runc "                                                                                       \
+	"rustc slirp4netns zstd; do dpkg-query -L $package 2>/dev/null; done | "                             \
+	"grep -E '[.](md|markdown)([.]gz)?$' | sort -u"
+
+/* The text of a file, which may be compressed. NULL: it cannot be read, or is too large. */
+static char *read_real(const char *path, size_t *ret_len)
+{
+	char command[2 * PATH_MAX];
+	char *text = malloc(MAX_REAL);
+	FILE *pipe;
+
+	snprintf(command, sizeof(command), "exec zcat -f -- '%s' 2>/dev/null", path);
+	pipe = popen(command, "r");
+	*ret_len = pipe && text ? fread(text, 1, MAX_REAL, pipe) : 0;
+	if (!pipe || pclose(pipe) != 0 || *ret_len == 0 || *ret_len == MAX_REAL) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+Test(blocks_commonmark, real_texts, .timeout = 120)
+{
+	FILE *list = popen(REAL_FILES, "r");
+	size_t blocks = 0;
+	char path[PATH_MAX];
+
+	cr_assert_not_null(list);
+	while (fgets(path, sizeof(path), list)) {
+		size_t len, count;
+		bool has_said;
+		char *text;
+
+		path[strcspn(path, "\n")] = '\0';
+		text = read_real(path, &len);
+		if (!text)
+			continue;
+		cr_expect(agrees((struct span){ text, len }, &has_said, &count), "%s", path);
+		blocks += count;
+		free(text);
+	}
+	pclose(list);
+	if (blocks < 100)
+		cr_skip_test("too little Markdown: %zu blocks in the packages of `make deps`", blocks);
 }

@@ -130,7 +130,7 @@ $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; warder s
 
 = list and describe
 + . "$TOP/tests/transcript/context.sh"
-$ sh s start; sh c create one; sh c create two; sh c create two; sh c run two -c 'print(1)' > /dev/null; for i in $(seq 100); do sh c list | grep -q "one .*idle" && break; sleep 0.1; done; sh c list | awk '{ print $2, $3, $4, $5 }'; sh c describe two | tail -1; sh c delete one; sh c list | grep -c python; sh c run one -c 1; sh s stop
+$ sh s start; sh c create one; sh c create two; sh c create two; sh c run two -c 'print(1)' > /dev/null; for i in $(seq 600); do sh c list | grep -q "one .*idle" && break; sleep 0.1; done; sh c list | awk '{ print $2, $3, $4, $5 }'; sh c describe two | tail -1; sh c delete one; sh c list | grep -c python; sh c run one -c 1; sh s stop
 | CONTEXT LANGUAGE STATE PIECES
 | one python idle 0
 | two python idle 1

@@ -29,7 +29,7 @@ $ . "$TOP/tests/transcript/detach.sh"; id=$(setsid sh d sh -c 'for i in 1 2 3 4 
 | 1 2 3 4 5 6 7 8 
 
 = from a byte on, the last lines, and following until the end
-$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d -i sh -c 'echo one; echo two; read x; echo three; printf four'); sleep 0.3; warder logs --from 4 $id; warder logs --lines 1 $id; (sleep 0.3; echo | warder write $id) & warder logs -f --from 8 $id; echo; warder wait $id; warder logs --lines 2 $id; echo; warder logs --from 99 $id; end $id
+$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d -i sh -c 'echo one; echo two; read x; echo three; printf four'); until [ $(warder logs $id | wc -l) = 2 ]; do sleep 0.05; done; warder logs --from 4 $id; warder logs --lines 1 $id; (sleep 0.3; echo | warder write $id) & warder logs -f --from 8 $id; echo; warder wait $id; warder logs --lines 2 $id; echo; warder logs --from 99 $id; end $id
 | two
 | two
 | three
@@ -102,7 +102,7 @@ $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; id=$(sh s exec --detach -- sh -c '
 ? 125
 
 = if the keeper is killed, everything is gone, and waiting commands report it
-$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d sleep 60); keeper=$(warder session status $id --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); (sleep 0.3; kill -9 $keeper) & warder wait $id; echo $?; warder ps | wc -l
+$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d sleep 60); keeper=$(warder session status $id --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); warder wait $id & until ls -l /proc/$!/fd 2> /dev/null | grep -q socket:; do sleep 0.05; done; sleep 0.3; kill -9 $keeper; wait $!; echo $?; warder ps | wc -l
 | 137
 | 1
 !~ ^warder: supervisor: killed: the keeper of session [0-9a-f]{16} is gone, and with it everything in the session$

@@ -14,7 +14,7 @@ $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; id=$(sh s exec --detach --timeout 
 
 = refused: a second pause, a start in a paused session, a pause with a supervising caller, an unknown session
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s resume; sh s pause; sh s pause; sh s exec -- true; sh s exec --detach -- true; sh s resume; sh s exec --progress -- sleep 5 2> ended & sleep 0.5; sh s pause; sh s stop; wait; grep -c stopped ended; sh s pause
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s resume; sh s pause; sh s pause; sh s exec -- true; sh s exec --detach -- true; sh s resume; n=6$$; sh s exec --progress -- sleep $n 2> ended & until pgrep -fx "sleep $n" > /dev/null; do sleep 0.05; done; sh s pause; sh s stop; wait; grep -c stopped ended; sh s pause
 | 1
 !~ ^warder: session [^ ]* is not paused$
 !~ ^warder: session [^ ]* is paused already$
@@ -34,7 +34,7 @@ $ sh s start; sh s exec --timeout 2s -- sh -c 'while :; do echo x; sleep 0.05; d
 
 = SIGKILL ends the processes of a paused session at once; their end is known, and other signals arrive, after the pause
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; id=$(sh s exec --detach -- sh -c 'sleep 6543 & while :; do sleep 0.05; done'); other=$(sh s exec --detach -- sh -c 'trap "echo heard; exit 4" TERM; echo ready; while :; do sleep 0.05; done'); until warder logs $other | grep -q ready; do sleep 0.05; done; until pgrep -f '^sleep 6543' > /dev/null; do sleep 0.05; done; sh s pause; warder kill -s KILL $id; echo $?; warder kill $other; for i in $(seq 50); do pgrep -f '^sleep 6543' > /dev/null || break; sleep 0.1; done; pgrep -fc '^sleep 6543'; sleep 0.3; warder ps | grep -c ' paused '; warder logs $other; sh s resume; warder wait $id; echo $?; warder wait $other; echo $?; warder logs $other 2> /dev/null; sh s stop
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; id=$(sh s exec --detach -- sh -c 'sleep 6543 & while :; do sleep 0.05; done'); other=$(sh s exec --detach -- sh -c 'trap "echo heard; exit 4" TERM; echo ready; while :; do sleep 0.05; done'); until warder logs $other | grep -q ready; do sleep 0.05; done; until pgrep -f '^sleep 6543' > /dev/null; do sleep 0.05; done; sh s pause; warder kill -s KILL $id; echo $?; warder kill $other; for i in $(seq 600); do pgrep -f '^sleep 6543' > /dev/null || break; sleep 0.1; done; pgrep -fc '^sleep 6543'; sleep 0.3; warder ps | grep -c ' paused '; warder logs $other; sh s resume; warder wait $id; echo $?; warder wait $other; echo $?; warder logs $other 2> /dev/null; sh s stop
 | 0
 | 0
 | 2
@@ -52,7 +52,7 @@ $ sh s start --idle-timeout 1s --lifetime 4s; sh s pause; sleep 2.5; sh s status
 
 = a paused session that is stopped, and one whose keeper is killed, leave nothing
 + . "$TOP/tests/transcript/session.sh"
-$ export XDG_RUNTIME_DIR=$PWD/rt; for how in stop kill; do sh s start; id=$(sh s exec --detach -- sh -c 'sleep 7654 & sleep 7654'); sh s pause; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); [ $how = stop ] && sh s stop || kill -9 $keeper; for i in $(seq 50); do pgrep -f "^sleep 7654" > /dev/null || break; sleep 0.1; done; pgrep -fc "^sleep 7654"; find /sys/fs/cgroup -maxdepth 4 -name "warder-$keeper-*" 2> /dev/null > left; [ $how = stop ] && cat left; warder ps | wc -l; done; warder doctor --clean > /dev/null; true
+$ export XDG_RUNTIME_DIR=$PWD/rt; for how in stop kill; do sh s start; id=$(sh s exec --detach -- sh -c 'sleep 7654 & sleep 7654'); sh s pause; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); [ $how = stop ] && sh s stop || kill -9 $keeper; for i in $(seq 600); do pgrep -f "^sleep 7654" > /dev/null || break; sleep 0.1; done; pgrep -fc "^sleep 7654"; find /sys/fs/cgroup -maxdepth 4 -name "warder-$keeper-*" 2> /dev/null > left; [ $how = stop ] && cat left; warder ps | wc -l; done; warder doctor --clean > /dev/null; true
 | 0
 | 1
 | 0

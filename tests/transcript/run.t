@@ -351,7 +351,7 @@ $ warder run -- sh -c "(trap 'echo child; exit 0' TERM; echo up; while :; do sle
 | 1
 
 = a program that ignores the signal is killed after the grace, or at a second signal
-$ for flags in '--grace 300ms' '--grace 0s' '--grace 60s'; do : > out; env --default-signal warder run --timeout 20s $flags --json -- sh -c "trap '' TERM; echo up; sh -c 'while :; do :; done'" > out & p=$!; sleep 2; kill -TERM $p; [ "$flags" != '--grace 60s' ] || { sleep 0.5; kill -INT $p; }; wait $p; echo $?; grep -o '"status":"[a-z]*","cause":"[a-z]*"' out; done
+$ for flags in '--grace 300ms' '--grace 0s' '--grace 60s'; do env --default-signal warder run --timeout 120s $flags --json -- sh -c "trap '' TERM; sh -c 'while :; do :; done' mark$$" > out & p=$!; until pgrep -fx "sh -c while :; do :; done mark$$" > /dev/null || ! kill -0 $p; do sleep 0.1; done; kill -TERM $p; [ "$flags" != '--grace 60s' ] || { sleep 0.5; kill -INT $p; }; wait $p; echo $?; grep -o '"status":"[a-z]*","cause":"[a-z]*"' out; done
 | 143
 | "status":"killed","cause":"cancelled"
 | 143

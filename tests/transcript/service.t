@@ -170,8 +170,7 @@ $ . "$TOP/tests/transcript/service.sh"; serve; sh r -- sh -c 'trap "echo term; e
 | term
 
 = a command that is killed takes its program along
-$ . "$TOP/tests/transcript/service.sh"; serve; mkdir shared; chmod 777 shared; sh r --rw "$PWD/shared" -- sh -c "echo > $PWD/shared/began; sleep 2; echo > $PWD/shared/ended" & caller=$!; until [ -e shared/began ]; do sleep 0.05; done; { kill -9 $caller; wait $caller; } 2> /dev/null; sleep 2.5; ls shared; by -- true
-| began
+$ . "$TOP/tests/transcript/service.sh"; serve; n=6$$; sh r -- sleep $n & caller=$!; until pgrep -fx "sleep $n" > /dev/null; do sleep 0.05; done; { kill -9 $caller; wait $caller; } 2> /dev/null; for i in $(seq 600); do pgrep -fx "sleep $n" > /dev/null || break; sleep 0.1; done; pgrep -fx "sleep $n"; by -- true
 | "service":"yes"
 
 = when the service is killed, its programs end, and the callers go on alone
@@ -212,7 +211,7 @@ $ . "$TOP/tests/transcript/service.sh"; serve; python3 "$TOP/tests/transcript/se
 
 = the service may be killed at any moment: a program runs at most once, and nothing stays
 needs limits user
-$ . "$TOP/tests/transcript/service.sh"; export WARDER_CGROUP_PARENT=warder-service-$$; mkdir shared; chmod 777 shared; for i in 0 1 2 3 4 5 6 7 8 9; do serve; sh r --rw "$PWD/shared" -- sh -c "echo $i >> $PWD/shared/ran" 2> /dev/null & caller=$!; sleep 0.0$((i / 2))$((i % 2 * 5)); { kill -9 $served; wait $served; } 2> /dev/null; wait $caller; echo $i $? >> statuses; rm ready; done; served=; sort shared/ran | uniq -d; while read -r i status; do [ $status = 137 ] || echo "$status $(grep -c "^$i$" shared/ran)"; done < statuses | sort -u; left() { ls -d /sys/fs/cgroup/{,*/}"$WARDER_CGROUP_PARENT"/warder-* 2> /dev/null; }; for i in $(seq 50); do r -- true; left > /dev/null || break; sleep 0.2; done; left; rmdir /sys/fs/cgroup/{,*/}"$WARDER_CGROUP_PARENT" 2> /dev/null; wc -l < statuses
+$ . "$TOP/tests/transcript/service.sh"; export WARDER_CGROUP_PARENT=warder-service-$$; mkdir shared; chmod 777 shared; for i in 0 1 2 3 4 5 6 7 8 9; do serve; sh r --rw "$PWD/shared" -- sh -c "echo $i >> $PWD/shared/ran" 2> /dev/null & caller=$!; sleep 0.0$((i / 2))$((i % 2 * 5)); { kill -9 $served; wait $served; } 2> /dev/null; wait $caller; echo $i $? >> statuses; rm ready; done; served=; sort shared/ran | uniq -d; while read -r i status; do [ $status = 137 ] || echo "$status $(grep -c "^$i$" shared/ran)"; done < statuses | sort -u; left() { ls -d /sys/fs/cgroup/{,*/}"$WARDER_CGROUP_PARENT"/warder-* 2> /dev/null; }; for i in $(seq 300); do r -- true; left > /dev/null || break; sleep 0.2; done; left; rmdir /sys/fs/cgroup/{,*/}"$WARDER_CGROUP_PARENT" 2> /dev/null; wc -l < statuses
 |~ ^0 1$
 | 10
 < 60

@@ -36,16 +36,16 @@ $ unshare -m bash host.sh 2> err || { [ $(id -u) != 0 ] && echo still there; }
 | still there
 
 = a keeper that was stopped is ended, and everything in the session with it
-needs place
-+ . "$TOP/tests/transcript/session.sh"; mkdir work
-$ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited; sh s exec --background -- sh -c 'while :; do echo > alive; sleep 0.05; done > /dev/null 2>&1 &'; while [ ! -e work/alive ]; do sleep 0.1; done; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); kill -STOP $keeper; sh s stop; echo $?; sh s status 2> /dev/null; echo $?; while rm -f work/alive; sleep 1; [ -e work/alive ]; do :; done; find rt -mindepth 2; sh s start && sh s exec -- echo again; sh s stop
+needs pgrep
++ . "$TOP/tests/transcript/session.sh"
+$ n=6$$; sh s start; sh s exec --background -- sh -c "sleep $n > /dev/null 2>&1 &"; until pgrep -fx "sleep $n" > /dev/null; do sleep 0.1; done; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); kill -STOP $keeper; sh s stop; echo $?; sh s status 2> /dev/null; echo $?; for i in $(seq 600); do pgrep -fx "sleep $n" > /dev/null || break; sleep 0.1; done; pgrep -fx "sleep $n"; find rt -mindepth 2; sh s start && sh s exec -- echo again; sh s stop
 | 0
 | 1
 | again
 
 = a session whose keeper is killed while somebody stops it leaves no file
 + . "$TOP/tests/transcript/session.sh"; echo $name > name
-$ sh s start; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); kill -STOP $keeper; sh s stop & sleep 1; kill -KILL $keeper; wait $!; echo $?; ls rt/warder/sessions /run/warder/sessions 2> /dev/null | grep $(cat name)
+$ sh s start; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); kill -STOP $keeper; sh s stop & until ls -l /proc/$!/fd 2> /dev/null | grep -q socket:; do sleep 0.1; done; sleep 0.2; kill -KILL $keeper; wait $!; echo $?; ls rt/warder/sessions /run/warder/sessions 2> /dev/null | grep $(cat name)
 | 0
 ? 1
 
@@ -66,12 +66,12 @@ needs place python3 pgrep
 + row() {
 + rm -f work/begun; sh s start --workspace $PWD/work:rw --set limits.disk=unlimited \$2
 + sh s exec --json -- sh -c 'echo > begun; sleep 60' > r 2> /dev/null & pid=\$!
-+ while [ ! -e work/begun ]; do sleep 0.1; done
++ while [ ! -e work/begun ] && kill -0 \$pid; do sleep 0.1; done
 + keeper=\$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/')
 + eval "\$1"; wait \$pid; echo \$? "\$(python3 tell.py < r)"; sh s stop 2> /dev/null
 + }
 + END
-$ . ./row.sh; row 'sh s stop'; row 'sh s restart'; row : '--lifetime 3s'; row 'kill $keeper'; row 'kill -9 $keeper'; row 'kill -9 $(pgrep -P $keeper)'; row 'sh s exec -- true'  '--lifetime 4s --idle-timeout 1s'; true
+$ . ./row.sh; row 'sh s stop'; row 'sh s restart'; row : '--lifetime 6s'; row 'kill $keeper'; row 'kill -9 $keeper'; row 'kill -9 $(pgrep -P $keeper)'; row 'sh s exec -- true' '--lifetime 8s --idle-timeout 3s'; true
 | 137 killed; supervisor; stopped; None; SIGKILL; []; killed: the session was stopped
 | 137 killed; supervisor; stopped; None; SIGKILL; []; killed: the session was stopped
 | 137 killed; supervisor; lifetime; None; SIGKILL; []; killed: the session's lifetime was over
@@ -99,7 +99,7 @@ $ for flag in '' --auto-start; do sh s start --idle-timeout 4s; sh s status --js
 
 = a session whose lifetime is extended outlives its first end, its keeper's and its init's, and ends at the new one
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start --lifetime 3s; sh s extend 5s; sh s status --json | grep -oE '"remainingUs":[67][0-9]{6}' | cut -c 1-14; sleep 6; sh s exec -- echo lives; for i in $(seq 100); do sh s status > /dev/null 2>&1 || break; sleep 0.1; done; sh s status; echo $?
+$ sh s start --lifetime 4s; sh s extend 8s; sh s status --json | grep -oE '"remainingUs":([5-9]|1[01])[0-9]{6}' | cut -c 1-14; sleep 5; sh s exec -- echo lives; for i in $(seq 600); do sh s status > /dev/null 2>&1 || break; sleep 0.1; done; sh s status; echo $?
 | "remainingUs":
 | lives
 | 1

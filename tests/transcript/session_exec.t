@@ -41,20 +41,20 @@ $ sh s start; for how in '20s trap "echo heard; exit 5" TERM' '500ms trap "" TER
 
 = a signal during the start ends it
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); kill -STOP $keeper; sh s exec --grace 100ms -- echo never 2> err & pid=$!; sleep 0.5; kill $pid; wait $pid; echo $?; kill -CONT $keeper; sh s exec -- echo next; sh s stop
+$ sh s start; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); kill -STOP $keeper; sh s exec --grace 100ms -- echo never 2> err & pid=$!; until ls -l /proc/$pid/fd 2> /dev/null | grep -q socket:; do sleep 0.05; done; sleep 0.3; kill $pid; wait $pid; echo $?; kill -CONT $keeper; sh s exec -- echo next; sh s stop
 | 143
 | next
 
 = a caller whose keeper is stopped ends after a signal, and says so; the program ends when the keeper goes on
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); sh s exec --grace 100ms -- sh -c 'echo begun; sleep 60' > out & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; kill -STOP $keeper; kill $pid; wait $pid; echo $?; kill -CONT $keeper; for i in $(seq 100); do warder ps | grep -q ' running ' || break; sleep 0.1; done; warder ps | grep -c ' running '; sh s stop
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); sh s exec --grace 100ms -- sh -c 'echo begun; sleep 60' > out & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; kill -STOP $keeper; kill $pid; wait $pid; echo $?; kill -CONT $keeper; for i in $(seq 600); do warder ps | grep -q ' running ' || break; sleep 0.1; done; warder ps | grep -c ' running '; sh s stop
 | 143
 | 0
 !~ ^warder: the keeper of session .* does not answer
 
 = a keeper of another version: the caller joins its session and supervises the program itself
 + . "$TOP/tests/transcript/session.sh"; cp "$(command -v warder)" other
-$ export XDG_RUNTIME_DIR=$PWD/rt; ./other session start $(grep -o 'session $word [^ ]*' s | cut -d ' ' -f 3) --prefer limits; sh s exec -- echo by another; sh s exec -- sh -c 'echo begun; sleep 60' > out & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; warder ps | wc -l; kill -9 $pid; wait $pid 2> /dev/null; for i in $(seq 100); do sh s status | grep -q ' 0 at work' && break; sleep 0.1; done; sh s status | grep -o '[0-9]* at work'; sh s stop
+$ export XDG_RUNTIME_DIR=$PWD/rt; ./other session start $(grep -o 'session $word [^ ]*' s | cut -d ' ' -f 3) --prefer limits; sh s exec -- echo by another; sh s exec -- sh -c 'echo begun; sleep 60' > out & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; warder ps | wc -l; kill -9 $pid; wait $pid 2> /dev/null; for i in $(seq 600); do sh s status | grep -q ' 0 at work' && break; sleep 0.1; done; sh s status | grep -o '[0-9]* at work'; sh s stop
 | by another
 | 1
 | 0 at work

@@ -64,7 +64,8 @@ $ warder run --artifacts dir -- true; warder run --artifacts store:../x/ -- true
 ? 125
 
 = a killed supervisor leaves nothing in the store
-$ warder run --timeout 60s --artifacts store: -- sh -c 'seq 100000; sleep 60' > /dev/null & sleep 1; kill -KILL $!; wait $! 2>/dev/null; find store -type f
+needs pgrep
+$ n=6$$; warder run --timeout 60s --artifacts store: -- sh -c "seq 100000; sleep $n" > /dev/null & until pgrep -fx "sleep $n" > /dev/null; do sleep 0.1; done; kill -KILL $!; wait $! 2>/dev/null; find store -type f
 
 = files of a piece of code that are too large for its result
 needs limits python3

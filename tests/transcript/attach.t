@@ -4,13 +4,13 @@ needs tmux
 = the size and its changes, the exit status, and the terminal as it was before
 $ . "$TOP/tests/transcript/detach.sh"; . "$TOP/tests/transcript/screen.sh"; screen 70 12
 > keys 'stty -g > before; warder attach $(sh d -t bash --norc)' Enter; see 'bash-'; keys 'PS1="in> "; clear; tty; stty size; echo $TERM' Enter; see tmux-256color
-> t resize-window -t w -x 66 -y 10; sleep 0.5; keys 'stty size; sleep 100' Enter; see '10 66'; sleep 0.3; keys C-c; see '^C'; shot
-> keys 'exit 7' Enter; sleep 0.5; keys 'echo "status $?"; stty -g | cmp - before && echo as before' Enter; see 'status 7'; see 'as before'
+> shot; t resize-window -t w -x 66 -y 10; again '10 66' 'clear; stty size' Enter; keys 'clear; echo a""b; sleep 100' Enter; see ab; sleep 0.5; keys C-c; see 'in>'; shot
+> keys 'exit 7' Enter; front bash; keys 'echo "status $?"; stty -g | cmp - before && echo as before' Enter; see 'status 7'; see 'as before'
 | /dev/pts/0
 | 12 70
 | tmux-256color
-| in> stty size; sleep 100
-| 10 66
+| in>
+| ab
 | ^C
 | in>
 
@@ -40,7 +40,7 @@ $ . "$TOP/tests/transcript/detach.sh"; . "$TOP/tests/transcript/screen.sh"; scre
 
 = keys that detach can be chosen; other keys, and a part of the sequence, go to the program
 $ . "$TOP/tests/transcript/detach.sh"; . "$TOP/tests/transcript/screen.sh"; screen
-> keys 'id=$(sh d -t sh -c "stty raw -echo opost; while :; do head -c 1 | od -An -tx1; done"); clear; warder attach --detach-keys ctrl-x,d $id' Enter; sleep 0.5; keys a C-p C-q C-x e; see 65; keys C-x C-x; sleep 0.5; keys d; see 'comes back'; shot | head -n 6; keys 'warder session stop $id' Enter; sleep 0.3
+> keys 'id=$(sh d -t sh -c "stty raw -echo opost; while :; do head -c 1 | od -An -tx1; done"); clear; warder attach --detach-keys ctrl-x,d $id' Enter; front warder; keys a C-p C-q C-x e; see 65; keys C-x C-x; sleep 0.5; keys d; see 'comes back'; shot | head -n 6; front bash; keys 'warder session stop $id; echo stop""ped' Enter; see stopped
 |  61
 |  10
 |  11
@@ -50,24 +50,24 @@ $ . "$TOP/tests/transcript/detach.sh"; . "$TOP/tests/transcript/screen.sh"; scre
 
 = a terminal is not asked again what it has answered, and its answers are not typed into the program twice
 $ . "$TOP/tests/transcript/detach.sh"; . "$TOP/tests/transcript/screen.sh"; screen
-> keys 'id=$(sh d -t sh -c "stty -echo -icanon; head -c 1; printf \"asked\\033[c\\n\"; cat -v"); echo $id > id; clear; warder attach $id' Enter; sleep 0.5; keys 1; see '?1'; keys C-p C-q; see 'comes back'
-> keys 'clear; warder attach $id' Enter; sleep 0.5; keys xyz; see xyz; keys C-p C-q; see 'comes back'; warder logs $(cat id) | cat -A; echo; warder session stop $(cat id)
+> keys 'id=$(sh d -t sh -c "stty -echo -icanon; head -c 1; printf \"asked\\033[c\\n\"; cat -v"); echo $id > id; clear; warder attach $id' Enter; front warder; keys 1; see '?1'; keys C-p C-q; see 'comes back'
+> front bash; keys 'clear; warder attach $id' Enter; front warder; keys xyz; see xyz; keys C-p C-q; see 'comes back'; warder logs $(cat id) | cat -A; echo; warder session stop $(cat id)
 |~ ^1asked\^\[\[c\^M\$$
 |~ ^\^\[\[\?1[0-9;]*cxyz$
 
 = several watch: each sees everything, and the terminal has the size of the last one
 needs script
 $ . "$TOP/tests/transcript/detach.sh"; . "$TOP/tests/transcript/screen.sh"; screen 70 12
-> keys 'id=$(sh d -t bash --norc); echo $id > id; warder attach $id' Enter; see 'bash-'; keys 'PS1="in> "; clear' Enter; sleep 0.3; warder attach -n $(cat id) > one & warder attach $(cat id) < /dev/null > two & sleep 0.3
-> t new-session -d -x 50 -y 9 -s other "warder attach $(cat id)"; sleep 0.7; keys 'stty size' Enter; see '9 50'; t resize-window -t w -x 64 -y 11; sleep 0.5; t send-keys -t other 'stty size' Enter; see '11 64'; t capture-pane -p -t other | grep -c '^11 64'
-> keys 'exit 3' Enter; wait; cmp one two; grep -c '9 50' one; warder logs $(cat id) | cmp - one; warder wait $(cat id)
+> keys 'id=$(sh d -t bash --norc); echo $id > id; warder attach $id' Enter; see 'bash-'; keys 'PS1="in> "; clear' Enter; sleep 0.3; warder attach -n $(cat id) > one & warder attach $(cat id) < /dev/null > two & until [ -s one ] && [ -s two ]; do sleep 0.1; done
+> t new-session -d -x 50 -y 9 -s other "warder attach $(cat id)"; again '9 50' 'stty size' Enter; t resize-window -t w -x 64 -y 11; again '11 64' 'stty size' Enter; t send-keys -t other 'stty size' Enter; see '11 64'; ! t capture-pane -p -t other | grep -q '^11 64' || echo 1
+> keys 'exit 3' Enter; wait; cmp one two; ! grep -q '9 50' one || echo 1; warder logs $(cat id) | cmp - one; warder wait $(cat id)
 | 1
 | 1
 ? 3
 
 = the client is ended: the terminal is as before, and the program goes on
 $ . "$TOP/tests/transcript/detach.sh"; . "$TOP/tests/transcript/screen.sh"; screen
-> keys 'stty -g > before; id=$(sh d -t sh -c "echo up; cat"); echo $id > id' Enter; for s in TERM HUP SEGV; do keys 'clear; warder attach $id' Enter; sleep 0.5; keys "t$s" Enter; see t$s; kill -$s "$(pgrep -nf "^warder attach $(cat id)")"; sleep 0.5; keys "clear; stty -g | cmp - before && echo as' 'before $s" Enter; see "as before $s"; done; shot | grep -c 'as before SEGV$'; warder ps | grep -c ' running '; warder session stop $(cat id)
+> keys 'stty -g > before; id=$(sh d -t sh -c "echo up; cat"); echo $id > id' Enter; for s in TERM HUP SEGV; do keys 'clear; warder attach $id' Enter; front warder; keys "t$s" Enter; see t$s; kill -$s "$(pgrep -nf "^warder attach $(cat id)")"; front bash; keys "clear; stty -g | cmp - before && echo as' 'before $s" Enter; see "as before $s"; done; shot | grep -c 'as before SEGV$'; warder ps | grep -c ' running '; warder session stop $(cat id)
 | 1
 | 1
 
@@ -81,7 +81,7 @@ $ . "$TOP/tests/transcript/detach.sh"; id=$(sh d -t sh -c 'stty size; cat; echo 
 = in a session: a terminal that outlives the caller
 + . "$TOP/tests/transcript/session.sh"
 $ . "$TOP/tests/transcript/screen.sh"; sh s start --set devices.terminals=2 --timeout 5m; export XDG_RUNTIME_DIR=$PWD/rt; screen 70 12
-> keys 'warder attach $(sh s exec -t --detach -- bash --norc)' Enter; see 'bash-'; keys 'PS1="in> "; clear; tty; stty size' Enter; see '12 70'; shot; keys 'exit 4' Enter; sleep 0.5; keys 'echo "status $?"' Enter; see 'status 4'; sh s stop
+> keys 'warder attach $(sh s exec -t --detach -- bash --norc)' Enter; see 'bash-'; keys 'PS1="in> "; clear; tty; stty size' Enter; see '12 70'; shot; keys 'exit 4' Enter; front bash; keys 'echo "status $?"' Enter; see 'status 4'; sh s stop
 | /dev/pts/0
 | 12 70
 | in>

@@ -3,7 +3,9 @@
 #
 #   screen [WIDTH HEIGHT]    begins it
 #   keys WORD...             types, as tmux(1) send-keys
-#   see TEXT                 waits until the text is on the screen (10 s times WARDER_TEST_SLOW)
+#   see TEXT                 waits until the text is on the screen (20 s times WARDER_TEST_SLOW)
+#   front NAME               waits until the program in the foreground is NAME: `warder`, which has taken over the terminal, or `bash`
+#   again TEXT WORD...       types until the text is on the screen, once in two seconds
 #   shot                     prints the screen without empty lines and blanks at ends of lines
 #   screen_end               ends it
 # t WORD...: tmux, which starts the shell by $SHELL; without it, by the account's, and that of nobody ends at once.
@@ -33,12 +35,41 @@ see()
 {
 	local i
 
-	for ((i = 0; i < 100 * ${WARDER_TEST_SLOW:-1}; i++)); do
+	for ((i = 0; i < 200 * ${WARDER_TEST_SLOW:-1}; i++)); do
 		! t capture-pane -p -t w | grep -qF -- "$1" || return 0
 		sleep 0.1
 	done
 	echo "not on the screen: $1"
 	shot
+	return 1
+}
+
+front()
+{
+	local i
+
+	for ((i = 0; i < 200 * ${WARDER_TEST_SLOW:-1}; i++)); do
+		if [ "$(t display -p -t w '#{pane_current_command}')" = "$1" ]; then
+			[ "$1" = warder ] || return 0
+			! stty -F "$(t display -p -t w '#{pane_tty}')" -a | grep -q -- -isig || return 0
+		fi
+		sleep 0.1
+	done
+	echo "not in the foreground: $1"
+	return 1
+}
+
+again()
+{
+	local i text=$1
+
+	shift
+	for ((i = 0; i < 200 * ${WARDER_TEST_SLOW:-1}; i++)); do
+		((i % 20)) || keys "$@"
+		! t capture-pane -p -t w | grep -qF -- "$text" || return 0
+		sleep 0.1
+	done
+	echo "not on the screen: $text"
 	return 1
 }
 

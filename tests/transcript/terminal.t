@@ -9,7 +9,7 @@ $ . "$TOP/tests/transcript/screen.sh"; screen
 > keys 'PS1="in> "; clear; tty; echo $TERM' Enter; see tmux
 > keys 'sleep 100' Enter; sleep 0.5; keys C-c; see '^C'
 > keys 'echo "status $?"; sleep 200' Enter; see 'status 130'; sleep 0.5; keys C-z; see Stopped
-> keys fg Enter; sleep 0.5; keys C-c; sleep 0.5; shot; keys 'exit 7' Enter; sleep 0.5; keys 'echo "status $?"; stty -g | cmp - before && echo as before' Enter; see 'status 7'; see 'as before'
+> keys fg Enter; sleep 0.5; keys C-c; sleep 0.5; shot; keys 'exit 7' Enter; front bash; keys 'echo "status $?"; stty -g | cmp - before && echo as before' Enter; see 'status 7'; see 'as before'
 | /dev/pts/0
 | tmux-256color
 | in> sleep 100
@@ -83,7 +83,7 @@ $ . "$TOP/tests/transcript/screen.sh"; screen 110 12
 = top: it draws the jail's own processes, and q ends it
 needs tmux top
 $ . "$TOP/tests/transcript/screen.sh"; screen 80 12
-> keys 'warder run -t -- top' Enter; see COMMAND; shot | grep -o 'Tasks: *[0-9]* total\|PID USER'; keys q; sleep 0.5; keys 'echo "status $?"' Enter; see 'status 0'
+> keys 'warder run -t -- top' Enter; see COMMAND; shot | grep -o 'Tasks: *[0-9]* total\|PID USER'; keys q; front bash; keys 'echo "status $?"' Enter; see 'status 0'
 | Tasks:   1 total
 | PID USER
 
@@ -91,7 +91,7 @@ $ . "$TOP/tests/transcript/screen.sh"; screen 80 12
 needs tmux python3
 $ . "$TOP/tests/transcript/screen.sh"; screen
 > keys 'warder run -t -- python3 -q' Enter; see '>>>'; keys '40 + 1' Enter; see 41; keys Up BSpace 2 Enter; see 42; keys 'import time; print(9 * 7); time.sleep(100)' Enter; see 63; keys C-c; see KeyboardInterrupt
-> shot | tail -n +2; keys C-d; sleep 0.5; keys 'clear; echo "over"' Enter; see over
+> shot | tail -n +2; keys C-d; front bash; keys 'clear; echo "over"' Enter; see over
 | >>> 40 + 1
 | 41
 | >>> 40 + 2
@@ -106,7 +106,7 @@ $ . "$TOP/tests/transcript/screen.sh"; screen
 = git add -p: single keys, and the staged hunk
 needs tmux git
 $ . "$TOP/tests/transcript/screen.sh"; screen 80 30; mkdir w; cd w; git init -q .; printf '1\n2\n' > a; git add a; git -c user.name=a -c user.email=a@b commit -qm one; printf '1\nchanged\n' > a; chmod -R a+rwX .; cd ..
-> keys 'warder run -t --workspace w:rw -- git -c safe.directory=* -c core.pager= add -p' Enter; see 'Stage this hunk'; shot | sed -n '/^@@/,$p'; keys y Enter; see '> '; sleep 0.5; git -c safe.directory='*' -C w diff --cached --stat
+> keys 'warder run -t --workspace w:rw -- git -c safe.directory=* -c core.pager= add -p' Enter; see 'Stage this hunk'; shot | sed -n '/^@@/,$p'; keys y Enter; front bash; git -c safe.directory='*' -C w diff --cached --stat
 | @@ -1,2 +1,2 @@
 |  1
 | -2
@@ -144,7 +144,7 @@ $ printf 'warder run -t -- sh -c "seq 200000; echo end >&2" > o' > c; script -qe
 = the terminal is restored when Warder is ended: by a signal that goes to the program, and by one that does not
 needs tmux
 $ . "$TOP/tests/transcript/screen.sh"; screen; keys 'stty -g > before; echo "then: stty -g | cmp - before && echo as" before' Enter
-> for s in TERM HUP INT QUIT SEGV USR1 ALRM ABRT; do keys "warder run -t --grace 100ms -- sh -c 'trap \"\" TERM HUP INT QUIT; echo up \$0; sleep 100 & wait; sleep 100' $s" Enter; see "up $s"; kill -$s "$(pgrep -nf "^[^ ]*warder run -t.* $s")"; sleep 0.7; keys 'clear; stty -g | cmp - before && echo as before '"$s" Enter; see "as before $s"; done; shot | grep -c 'as before ABRT$'
+> for s in TERM HUP INT QUIT SEGV USR1 ALRM ABRT; do keys "warder run -t --grace 100ms -- sh -c 'trap \"\" TERM HUP INT QUIT; echo up \$0; sleep 100 & wait; sleep 100' $s" Enter; see "up $s"; kill -$s "$(pgrep -nf "^[^ ]*warder run -t.* $s")"; front bash; keys 'clear; stty -g | cmp - before && echo as before '"$s" Enter; see "as before $s"; done; shot | grep -c 'as before ABRT$'
 | 1
 
 = without a terminal, with a result, without an input
@@ -180,13 +180,13 @@ needs tmux
 $ . "$TOP/tests/transcript/screen.sh"; sh s start --set devices.terminals=2 --timeout 5m; screen 70 20
 > keys 'stty -g > before; sh s exec -t -- bash --norc' Enter; see 'bash-'
 > keys 'PS1="in> "; clear; tty; echo $TERM; stty size' Enter; see '20 70'
-> t resize-window -t w -x 66 -y 18; sleep 0.5; keys 'stty size; sleep 200' Enter; see '18 66'; sleep 0.5; keys C-z; see Stopped
-> keys fg Enter; sleep 0.5; keys C-c; sleep 0.5; shot; keys 'exit 7' Enter; sleep 0.5; keys 'echo "status $?"; stty -g | cmp - before && echo as before' Enter; see 'status 7'; see 'as before'; sh s stop
+> shot; t resize-window -t w -x 66 -y 18; again '18 66' 'clear; stty size' Enter; keys 'clear; echo a""b; sleep 200' Enter; see ab; sleep 0.5; keys C-z; see Stopped
+> keys fg Enter; sleep 0.5; keys C-c; sleep 0.5; shot; keys 'exit 7' Enter; front bash; keys 'echo "status $?"; stty -g | cmp - before && echo as before' Enter; see 'status 7'; see 'as before'; sh s stop
 | /dev/pts/0
 | tmux-256color
 | 20 70
-| in> stty size; sleep 200
-| 18 66
+| in>
+| ab
 | ^Z
 | [1]+  Stopped                 sleep 200
 | in> fg
@@ -198,8 +198,8 @@ $ . "$TOP/tests/transcript/screen.sh"; sh s start --set devices.terminals=2 --ti
 needs tmux
 + . "$TOP/tests/transcript/session.sh"
 $ . "$TOP/tests/transcript/screen.sh"; sh s start --set devices.terminals=2 --timeout 5m; screen; keys 'stty -g > before; echo "then: stty -g | cmp - before && echo as" before' Enter
-> for s in TERM SEGV; do keys "sh s exec -t --grace 100ms -- sh -c 'trap \"\" TERM; echo up \$0; sleep 100 & wait; sleep 100' $s" Enter; see "up $s"; kill -$s "$(pgrep -nf "^warder session exec .* up .* $s\$")"; sleep 0.7; keys 'clear; stty -g | cmp - before && echo as before '"$s" Enter; see "as before $s"; done
-> keys "sh s exec -t -- sh -c 'echo up \$0; sleep 100' END" Enter; see 'up END'; sh s stop; sleep 0.7; keys 'clear; stty -g | cmp - before && echo as before END' Enter; see 'as before END'; shot | grep -c 'as before END$'
+> for s in TERM SEGV; do keys "sh s exec -t --grace 100ms -- sh -c 'trap \"\" TERM; echo up \$0; sleep 100 & wait; sleep 100' $s" Enter; see "up $s"; kill -$s "$(pgrep -nf "^warder session exec .* up .* $s\$")"; front bash; keys 'clear; stty -g | cmp - before && echo as before '"$s" Enter; see "as before $s"; done
+> keys "sh s exec -t -- sh -c 'echo up \$0; sleep 100' END" Enter; see 'up END'; sh s stop; front bash; keys 'clear; stty -g | cmp - before && echo as before END' Enter; see 'as before END'; shot | grep -c 'as before END$'
 | 1
 
 = in a session: standard error arrives in standard output, the session's time holds, and its policy stays as it is
@@ -240,13 +240,13 @@ needs tmux
 $ . "$TOP/tests/transcript/screen.sh"; warder workspace create job > p; screen 70 20
 > keys 'stty -g > before; warder workspace run job -t -- bash --norc' Enter; see 'bash-'
 > keys 'PS1="in> "; clear; tty; echo $TERM; stty size' Enter; see '20 70'
-> t resize-window -t w -x 66 -y 18; sleep 0.5; keys 'stty size; sleep 200' Enter; see '18 66'; sleep 0.5; keys C-z; see Stopped
-> keys fg Enter; sleep 0.5; keys C-c; sleep 0.5; shot; keys 'touch $OUTPUT_DIR/made; exit 7' Enter; sleep 0.5; keys 'echo "status $?"; stty -g | cmp - before && echo as before' Enter; see 'status 7'; see 'as before'; warder workspace list job out
+> shot; t resize-window -t w -x 66 -y 18; again '18 66' 'clear; stty size' Enter; keys 'clear; echo a""b; sleep 200' Enter; see ab; sleep 0.5; keys C-z; see Stopped
+> keys fg Enter; sleep 0.5; keys C-c; sleep 0.5; shot; keys 'touch $OUTPUT_DIR/made; exit 7' Enter; front bash; keys 'echo "status $?"; stty -g | cmp - before && echo as before' Enter; see 'status 7'; see 'as before'; warder workspace list job out
 | /dev/pts/0
 | tmux-256color
 | 20 70
-| in> stty size; sleep 200
-| 18 66
+| in>
+| ab
 | ^Z
 | [1]+  Stopped                 sleep 200
 | in> fg

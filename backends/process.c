@@ -29,6 +29,7 @@ static const struct kept {
 	{ POLICY_CONTROL_CODE, "size compared before anything starts" },
 	{ POLICY_CONTROL_STDOUT, "supervisor keeps that much of the pipe" },
 	{ POLICY_CONTROL_STDERR, "supervisor keeps that much of the pipe" },
+	{ POLICY_CONTROL_FUNCTIONS, "supervisor answers calls on descriptor 5, by name" },
 	{ POLICY_CONTROL_WORKING_DIRECTORY, "chdir" },
 };
 

@@ -49,6 +49,8 @@ static const struct instead {
 	  "WASI preview 1 gives a module no sockets; use network.mode none, or the backend local" },
 	{ POLICY_CONTROL_NETWORK_BYTES, NULL,
 	  "WASI preview 1 gives a module no sockets; use network.mode none, or the backend local" },
+	{ POLICY_CONTROL_FUNCTIONS, NULL,
+	  "a module in an engine does not get descriptor 5; leave functions out, or use the backend local" },
 	{ POLICY_CONTROL_MEMORY, "linear memory no larger; ", NULL },
 	{ POLICY_CONTROL_ENVIRONMENT, "the engine's environ: ", NULL },
 	{ POLICY_CONTROL_NO_SPAWN, "no processes in WASI; ", NULL },

@@ -34,6 +34,7 @@ static const struct always {
 	{ POLICY_CONTROL_STDOUT, "supervisor keeps that much of the pipe" },
 	{ POLICY_CONTROL_STDERR, "supervisor keeps that much of the pipe" },
 	{ POLICY_CONTROL_TERMINALS, "devpts of its own with max=, or none" },
+	{ POLICY_CONTROL_FUNCTIONS, "supervisor answers calls on descriptor 5, by name" },
 	{ POLICY_CONTROL_WORKING_DIRECTORY, "chdir inside" },
 };
 

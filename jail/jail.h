@@ -264,6 +264,8 @@ struct jail_command {
 	 * line, which is JSON and ends with a NUL. */
 	bool progress;
 	void (*on_progress)(void *context, const char *line);
+	/* > 0: the program finds it as its descriptor 5, in the place of that pipe; not with `progress`. Borrowed until the launch is over. */
+	int calls_fd;
 	/* Or NULL. jail_supervise() calls it whenever watch_fd can be read or is hung up, after it has passed to on_output everything that the
 	 * program wrote before. It should read one message and return: then output that the program writes between two messages is passed on
 	 * between them. Returns false to be called no more. watch_fd is borrowed until the run ends. */

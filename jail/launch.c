@@ -457,7 +457,7 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 		header.flags |= WIRE_RESULT;
 	if (run->command.input_fd > 0)
 		header.flags |= WIRE_INPUT;
-	if (run->command.progress)
+	if (run->command.progress || run->command.calls_fd > 0)
 		header.flags |= WIRE_PROGRESS;
 	if (run->command.terminal_fd > 0)
 		header.flags |= WIRE_ON_TERMINAL;
@@ -646,8 +646,9 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 	spawn_set_fd(&spawn, WIRE_FD_INPUT,
 		     run->command.input_fd > 0 ? run->command.input_fd : run->stdin_pipe[RUN_READ]);
 	spawn_set_fd(&spawn, WIRE_FD_PROGRESS,
-		     run->command.progress ? run->output_pipe[JAIL_PROGRESS][RUN_WRITE]
-					   : run->stdin_pipe[RUN_READ]);
+		     run->command.progress       ? run->output_pipe[JAIL_PROGRESS][RUN_WRITE]
+		     : run->command.calls_fd > 0 ? run->command.calls_fd
+						 : run->stdin_pipe[RUN_READ]);
 	spawn_set_fd(&spawn, WIRE_FD_CONTROL, run->control[1]);
 	spawn_set_fd(&spawn, WIRE_FD_EXEC, run->exec[1]);
 	spawn_set_fd(&spawn, WIRE_FD_BLOCK, run->block_fd);

@@ -173,7 +173,8 @@ static void choose_fds(const struct jail_run *run, int fds[WIRE_GO_FDS])
 	fds[WIRE_FD_STDERR] = run->output_pipe[run->merged ? JAIL_STDOUT : JAIL_STDERR][RUN_WRITE];
 	fds[WIRE_FD_RESULT] = run->output_pipe[JAIL_RESULT][RUN_WRITE];
 	fds[WIRE_FD_INPUT] = run->command.input_fd > 0 ? run->command.input_fd : -1;
-	fds[WIRE_FD_PROGRESS] = run->output_pipe[JAIL_PROGRESS][RUN_WRITE];
+	fds[WIRE_FD_PROGRESS] =
+	    run->command.calls_fd > 0 ? run->command.calls_fd : run->output_pipe[JAIL_PROGRESS][RUN_WRITE];
 }
 
 /* The message, in a block without the block's header. */

@@ -239,6 +239,11 @@ static void supervisor_rows(struct jail_run *run)
 		receipt_control(run, POLICY_CONTROL_CODE, kept_source, "a program, not a piece of code");
 	output_row(run, POLICY_CONTROL_STDOUT, run->given.stdout_bytes, kept);
 	output_row(run, POLICY_CONTROL_STDERR, run->given.stderr_bytes, kept);
+	if (plan->policy.functions.count && !plan->not_enforced[POLICY_CONTROL_FUNCTIONS])
+		receipt_control(run, POLICY_CONTROL_FUNCTIONS, kept_source, "%s",
+				run->command.calls_fd > 0
+				    ? "no call yet"
+				    : "nobody answers: the program has no descriptor for calls");
 	if (plan->policy.environment.mode != POLICY_ENVIRONMENT_HOST &&
 	    !plan->not_enforced[POLICY_CONTROL_ENVIRONMENT])
 		receipt_control(

@@ -262,7 +262,10 @@ int jail_warm(struct jail_run *run, char *const *argv, bool merged, struct warde
 
 static int check_command(const struct jail_command *command, struct warder_error *err)
 {
-	const char *what = command->terminal_fd > 0 ? "terminal_fd" : command->progress ? "progress" : NULL;
+	const char *what = command->terminal_fd > 0 ? "terminal_fd"
+			   : command->progress      ? "progress"
+			   : command->calls_fd > 0  ? "functions"
+						    : NULL;
 
 	return !what ? 0
 		     : error_set(err, WARDER_ERROR_INVALID_REQUEST, what,

@@ -109,6 +109,25 @@ static void check_languages(struct check *c)
 	}
 }
 
+/* ---- functions ---- */
+
+static void check_functions(struct check *c)
+{
+	const struct policy_strings *names = &c->asked->functions;
+	const struct policy_strings *granted = &c->ceiling->functions, none = { 0 };
+	char path[PATH_SIZE], all[120];
+
+	list_grants(granted, &none, all, sizeof(all));
+	for (size_t i = 0; i < names->count; i++) {
+		if (policy_strings_have(granted, names->items[i]))
+			continue;
+		snprintf(path, sizeof(path), "functions[%zu]", i);
+		violate(c, POLICY_REFUSED, path,
+			"\"%.64s\" is not one of the functions (%s) that the operator grants",
+			names->items[i], all);
+	}
+}
+
 /* ---- network ---- */
 
 static void check_endpoint(struct check *c, const struct policy_endpoint *asked, size_t index)

@@ -125,6 +125,8 @@ static void add_value(struct policy_text *text, const struct policy *policy, enu
 		policy_text_add(text, "%s", policy_profile_name(policy->syscalls.profile));
 		add_list(text, &policy->syscalls.deny, "-");
 		add_list(text, &policy->syscalls.allow, "+");
+	} else if (field == POLICY_FIELD_FUNCTIONS) {
+		add_list(text, &policy->functions, "");
 	} else {
 		add_member(text, policy, field);
 	}
@@ -209,6 +211,8 @@ char *policy_field_value(const struct policy *policy, enum policy_field field, c
 	else if (field == POLICY_FIELD_PATHS)
 		add_paths(&text, policy);
 	else if (field == POLICY_FIELD_NETWORK_PUBLISH && policy->network.publish.count == 0)
+		policy_text_add(&text, "none");
+	else if (field == POLICY_FIELD_FUNCTIONS && policy->functions.count == 0)
 		policy_text_add(&text, "none");
 	else if (field == POLICY_FIELD_WORKING_DIRECTORY && !policy->working_directory)
 		policy_text_add(&text, "default");

@@ -37,6 +37,8 @@ struct policy_strings {
 
 #define POLICY_MAX_INJECTS 16
 
+#define POLICY_MAX_FUNCTIONS 64
+
 /* A credential that is put into requests to a host, outside of the program. */
 struct policy_inject {
 	char *header;                  /* "Authorization" */
@@ -314,6 +316,10 @@ struct policy_variable {
 	MEMBER("devices", OBJECT)                                                                            \
 	LIMIT(TERMINALS, "devices.terminals", "devices", COUNT, devices.terminals, 0, POLICY_MAX_TERMINALS,  \
 	      LIMITED, 0, "", check_amount, "a number of terminals")                                         \
+	FIELD(FUNCTIONS, "functions", "functions", check_functions)                                          \
+	MEMBER("functions", LIST(functions))                                                                 \
+	CONTROL(FUNCTIONS, "functions", FUNCTIONS, "calls of the granted functions of the host",             \
+		p->functions.count > 0)                                                                      \
 	FIELD(WORKING_DIRECTORY, "workingDirectory", "filesystem", NULL)                                     \
 	MEMBER("workingDirectory", TEXT(working_directory))                                                  \
 	FLAG("workingDirectory", "--cwd", "DIR", CHANGE(change_cwd), "working directory in the jail",        \
@@ -402,6 +408,7 @@ struct policy {
 	struct {
 		uint64_t terminals; /* pseudo-terminals of each execution, 0..64; 0: no devpts */
 	} devices;
+	struct policy_strings functions; /* of the host, that the program may call by these names */
 	char *working_directory; /* absolute path inside; NULL: /workspace if there is one, else /tmp */
 	struct {
 		bool any;

@@ -428,6 +428,25 @@ static int check_syscalls(const struct policy *policy, struct warder_error *err)
 			      "syscalls.deny", err);
 }
 
+static const char *function_fault(const char *name)
+{
+	const size_t length =
+	    strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
+
+	return length > 0 && length <= 64 && !name[length] && name[0] != '.' && name[0] != '-'
+		   ? NULL
+		   : "is not a valid name of a function; write up to 64 letters, digits, _ . -, such as "
+		     "\"lookup\"";
+}
+
+static int check_functions(const struct policy *policy, struct warder_error *err)
+{
+	if (policy->functions.count > POLICY_MAX_FUNCTIONS)
+		return policy_refuse(err, "functions", "%zu names; give at most %d", policy->functions.count,
+				     POLICY_MAX_FUNCTIONS);
+	return check_list(&policy->functions, "functions", function_fault, err);
+}
+
 static int check_working_directory(const struct policy *policy, struct warder_error *err)
 {
 	if (!policy->working_directory)
@@ -438,8 +457,8 @@ static int check_working_directory(const struct policy *policy, struct warder_er
 int policy_validate_document(const struct policy *policy, struct warder_error *err)
 {
 	static int (*const checks[])(const struct policy *, struct warder_error *) = {
-		check_languages, check_network,  check_filesystem, check_environment,
-		check_amounts,   check_identity, check_syscalls,   check_working_directory,
+		check_languages, check_network,  check_filesystem, check_environment,       check_amounts,
+		check_identity,  check_syscalls, check_functions,  check_working_directory,
 	};
 
 	for (size_t i = 0; i < ARRAY_LENGTH(checks); i++) {

@@ -222,6 +222,19 @@ struct warder_spill {
 	int hold_files;
 };
 
+/* A function of the host. The policy must have its name in `functions`. The program calls it by one line on descriptor
+ * 5, such as {"id": 1, "name": "lookup", "arguments": {"key": "a"}}, and reads one line from there: {"id": 1,
+ * "result": ...}, or {"id": 1, "error": {"kind", "message"}}. A call has at most 64 KiB, a result at most 1 MiB. At
+ * most four calls are open at a time; further ones wait. A call that has no answer after 30 seconds gets an error. The
+ * result and the receipt have the number of calls. */
+struct warder_function {
+	const char *name;
+	/* A program of this host that answers each call, with the rights, variables and directory of the caller: a path,
+	 * or a name that is searched in PATH. It gets the arguments as standard input, as JSON; its standard output is
+	 * the result, as JSON. It is killed after 30 seconds, and when the run ends. NULL: on_call answers. */
+	const char *program;
+};
+
 struct warder_command {
 	size_t size; /* sizeof(struct warder_command) */
 	/* NULL-terminated. argv[0] is a path inside, or a name that is searched in PATH inside. NULL or empty:
@@ -295,6 +308,14 @@ struct warder_command {
 	 * number. 0: it has no bytes now, and is called again after warder_run_input_ready(). -1: the input ends. It
 	 * must not block. It is not called any more when the program has closed its input. NULL: not used. */
 	long (*on_input)(void *context, char *bytes, size_t size);
+	/* Functions of the host that the program may call on descriptor 5, whose number is in $WARDER_FUNCTIONS: see
+	 * struct warder_function. NULL: none. Not with `progress`. The rows are read during the call only. */
+	const struct warder_function *functions;
+	size_t function_count;
+	/* Called with `context` for each call of a function without a program, from warder_wait() and
+	 * warder_run_dispatch(). `arguments` is JSON text. It must not block: the answer is given by
+	 * warder_run_answer(), from this function or later, within 30 seconds. */
+	void (*on_call)(void *context, uint64_t call, const char *name, const char *arguments);
 };
 
 /* Start the program. 0 means that the program runs, and that every restriction that the kernel shows was read back.
@@ -325,6 +346,12 @@ WARDER_API void warder_stop(struct warder_run *run, int signal, uint64_t grace_u
  * or signal handler may call this function. It makes the run's descriptor readable. With NULL it has no
  * effect. */
 WARDER_API void warder_run_input_ready(struct warder_run *run);
+/* Answer a call of a function, which on_call was told of. result: JSON text, NULL stands for null. error: NULL, or a
+ * message for the program; then `result` is not used. Both are copied. If `result` is not JSON or has more than 1 MiB,
+ * the program gets an error. Any thread may call this function, also on_call. It makes the run's descriptor readable,
+ * and takes effect in warder_wait() or warder_run_dispatch(). NOT_FOUND: the call no longer waits for an answer. */
+WARDER_API int warder_run_answer(struct warder_run *run, uint64_t call, const char *result, const char *error,
+				 struct warder_error *err);
 /* The port of the host for row `row` of network.publish (0 is the first row). Warder listens on it from the launch
  * to the end of the run. If the row has the host port 0, this is the port that Warder picked. Returns 0 if there is
  * no such row, and for an execution of a session. */
@@ -910,6 +937,10 @@ struct warder_call {
 	int progress;
 	void (*on_progress)(void *context, const char *line);
 	long (*on_input)(void *context, char *bytes, size_t size); /* as in struct warder_command */
+	/* As in struct warder_command. Not for a WebAssembly module that runs in an engine: INVALID_REQUEST. */
+	const struct warder_function *functions;
+	size_t function_count;
+	void (*on_call)(void *context, uint64_t call, const char *name, const char *arguments);
 };
 
 /* Start a program that warder_build() made. Continue with warder_wait(), as after warder_launch(). A program

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
+#include "runtime/cli/functions.h"
 #include "runtime/cli/report.h"
 #include "runtime/cli/served.h"
 #include "runtime/cli/term.h"
@@ -219,6 +220,7 @@ static int call(struct session *session, struct warder_program *program)
 		.inline_bytes = request->json ? 0 : UINT64_MAX,
 		.directory = spool_is_meant(request->code.artifacts) ? NULL : request->code.artifacts,
 	};
+	struct function_commands functions = { 0 };
 	const struct warder_call call = {
 		.size = sizeof(call),
 		.argv = request->rest + 1,
@@ -233,6 +235,8 @@ static int call(struct session *session, struct warder_program *program)
 		.should_stop = ending_came,
 		.progress = request->progress,
 		.on_progress = report_progress(&session->report),
+		.functions = functions.rows,
+		.function_count = request->functions.count,
 	};
 	const struct warder_options options = request_options(request, true);
 	struct warder_result *result = NULL;
@@ -247,7 +251,11 @@ static int call(struct session *session, struct warder_program *program)
 		return report_result(&session->report, result);
 	if (status < 0 ||
 	    (!code_is_prepared(program) && code_prepare(program, request->policy, &options, &err) != 0) ||
+	    function_commands_take(request, &functions, &err) != 0 ||
 	    warder_call(program, &call, &run, &err) != 0)
+		status = -1;
+	function_commands_done(&functions);
+	if (status < 0)
 		return report_refuse(&session->report, &err, error_exit_status(err.code));
 	report_ports(request, run);
 	status = report_wait(&session->report, run);

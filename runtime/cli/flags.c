@@ -612,6 +612,11 @@ static const struct flag flags[] = {
 	  SHORT('n') },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--progress", NULL, NULL,
 	  "let the program report its progress on descriptor 5 ($WARDER_PROGRESS)", SWITCH(progress) },
+	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--function-command", "NAME=PROGRAM", NULL,
+	  "answer the program's calls of the function NAME, which the policy grants (--set functions=NAME), "
+	  "by "
+	  "PROGRAM on this host",
+	  LIST(functions), REPEATABLE },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--env-from", "FILE", NULL,
 	  "take granted variables (--env NAME) that the caller does not have from FILE, with a NAME=VALUE on "
 	  "each "

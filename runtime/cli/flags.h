@@ -152,20 +152,21 @@ struct request_session {
 
 struct request {
 	bool help, json, clean, attack, attack_session, matrix, for_model;
-	bool no_input;             /* -n */
-	bool replay;               /* --replay */
-	bool terminal;             /* -t */
-	bool delegate;             /* --delegate */
-	bool local;                /* --local */
-	bool no_service;           /* --no-service */
-	bool progress;             /* --progress */
-	bool shapes_policy;        /* a flag that a policy is made with was given */
-	const char *base;          /* preset or file to start from; NULL: strict */
-	bool base_is_file;         /* --policy: never the name of a preset */
-	const char *ceiling_path;  /* NULL: the default place, if there is something */
-	const char *for_policy;    /* whose fields `policy ceiling` looks at; or NULL */
-	const char *cgroup_parent; /* or NULL */
-	const char *audit;         /* or NULL */
+	bool no_input;                 /* -n */
+	bool replay;                   /* --replay */
+	bool terminal;                 /* -t */
+	bool delegate;                 /* --delegate */
+	bool local;                    /* --local */
+	bool no_service;               /* --no-service */
+	bool progress;                 /* --progress */
+	struct request_list functions; /* --function-command */
+	bool shapes_policy;            /* a flag that a policy is made with was given */
+	const char *base;              /* preset or file to start from; NULL: strict */
+	bool base_is_file;             /* --policy: never the name of a preset */
+	const char *ceiling_path;      /* NULL: the default place, if there is something */
+	const char *for_policy;        /* whose fields `policy ceiling` looks at; or NULL */
+	const char *cgroup_parent;     /* or NULL */
+	const char *audit;             /* or NULL */
 	bool audit_argv;
 	bool audit_preferred; /* --prefer audit */
 	const char *receipt;  /* "-": standard error; or NULL */

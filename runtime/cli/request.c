@@ -289,6 +289,7 @@ static int check_detach(const struct request *request, struct warder_error *err)
 		{ "--artifacts", request->code.artifacts },
 		{ "--json", request->json },
 		{ "--progress", request->progress },
+		{ "--function-command", request->functions.count > 0 },
 	}, with[] = {
 		{ "--interactive", request->execution.input },
 		{ "--keep", request->execution.keep_us },

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
+#include "runtime/cli/functions.h"
 #include "runtime/cli/report.h"
 #include "runtime/cli/run_remote.h"
 #include "runtime/cli/served.h"
@@ -24,6 +25,7 @@ int run_launch(struct report *report, struct warder_template *tmpl, const struct
 				: terminal                ? terminal_open_input()
 							  : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
 	static const int output_fds[] = { STDOUT_FILENO, STDERR_FILENO };
+	struct function_commands functions = { 0 };
 	const struct warder_command command = {
 		.size = sizeof(command),
 		.argv = report->request->rest,
@@ -37,6 +39,8 @@ int run_launch(struct report *report, struct warder_template *tmpl, const struct
 		.should_stop = ending_came,
 		.progress = report->request->progress,
 		.on_progress = report_progress(report),
+		.functions = functions.rows,
+		.function_count = report->request->functions.count,
 		.no_receipt = !report->request->json && !report->request->receipt,
 	};
 	struct warder_error err = { 0 };
@@ -45,7 +49,11 @@ int run_launch(struct report *report, struct warder_template *tmpl, const struct
 
 	if (report_ended_early(report))
 		return 128 + ending_signal();
-	if (warder_launch(tmpl, &command, &run, &err) != 0)
+	status = function_commands_take(report->request, &functions, &err);
+	if (status == 0)
+		status = warder_launch(tmpl, &command, &run, &err);
+	function_commands_done(&functions);
+	if (status != 0)
 		return report_refuse(report, &err, error_exit_status(err.code));
 	report_ports(report->request, run);
 	if (terminal)
@@ -120,6 +128,7 @@ static const char *needs_this_process(const struct request *request)
 {
 	return request->terminal                                        ? "--terminal"
 	       : request->progress                                      ? "--progress"
+	       : request->functions.count                               ? "--function-command"
 	       : request->replay                                        ? "--replay"
 	       : request->changes.dry_run || request->changes.directory ? "--changes"
 	       : request->code.artifacts                                ? "--artifacts"

@@ -36,6 +36,7 @@ static const char *local_flag(const struct request *request)
 		{ request->execution.detach, "--detach" },
 		{ request->changes.dry_run || request->changes.directory, "--changes" },
 		{ request->progress, "--progress" },
+		{ request->functions.count > 0, "--function-command" },
 		{ request->replay, "--replay" },
 		{ request->code.artifacts, "--artifacts" },
 		{ request->output_max, "--max-output" },

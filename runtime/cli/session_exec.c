@@ -180,8 +180,8 @@ static int run_here(struct report *report, struct warder_session *session, struc
  * capability filesystem in place of shell. */
 static bool needs_this_process(const struct request *request)
 {
-	return request->terminal || request->progress || request->session.for_files ||
-	       request->policy->policy.network.mode == POLICY_NETWORK_LEARN;
+	return request->terminal || request->progress || request->functions.count ||
+	       request->session.for_files || request->policy->policy.network.mode == POLICY_NETWORK_LEARN;
 }
 
 static uint64_t patience_us, signalled_us;

@@ -183,9 +183,12 @@ static char **make_environment(const struct call *call, const struct warder_call
 	const char *where = call->program->language->descriptors;
 	char **own = program_environment(call->program, &call->program->policy, &call->places);
 	char **list;
+	const bool functions = known->functions && known->function_count;
 	char result[64], input[64], progress[64];
 	const char *const more[MORE] = { result, known->json ? input : NULL,
-					 known->progress ? progress : NULL };
+					 known->progress ? progress
+					 : functions     ? FUNCTIONS_VARIABLE "=5"
+							 : NULL };
 
 	where = where ? where : "/dev/fd/";
 	snprintf(result, sizeof(result), PROGRAM_RESULT "=%s%d", where, PROGRAM_RESULT_FD);
@@ -404,13 +407,18 @@ static int check_program(const struct warder_program *program, struct warder_err
 	return 0;
 }
 
-static int check_progress(const struct warder_program *program, const struct warder_call *known,
-			  struct warder_error *err)
+static int check_descriptor(const struct warder_program *program, const struct warder_call *known,
+			    struct warder_error *err)
 {
 	if (known->progress && program->language->is_engine)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "progress",
 				 "progress (--progress) needs descriptor 5, which a WebAssembly module in an "
 				 "engine does not get; leave it out");
+	if (known->function_count && program->language->is_engine)
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "functions",
+		    "functions (--function-command) need descriptor 5, which a WebAssembly module in "
+		    "an engine does not get; leave them out");
 	return 0;
 }
 
@@ -429,7 +437,7 @@ static int begin_call(struct warder_program *program, const struct warder_call *
 	struct jail_command spill = { 0 };
 	struct call *held;
 
-	if (check_progress(program, known, err) != 0 || library_check_streams(&streams, err) != 0)
+	if (check_descriptor(program, known, err) != 0 || library_check_streams(&streams, err) != 0)
 		return -1;
 	held = calloc(1, sizeof(*held));
 	if (!held)
@@ -466,6 +474,10 @@ static int begin_call(struct warder_program *program, const struct warder_call *
 		.on_input = known->on_input,
 		.output_context = known->context,
 		.on_progress = known->on_progress,
+		.functions = { .rows = known->functions,
+			       .count = known->functions ? known->function_count : 0,
+			       .on_call = known->on_call,
+			       .context = known->context },
 	};
 	*ret_call = held;
 	return 0;
@@ -518,6 +530,7 @@ static const char *needs_this_process(const struct warder_program *program, cons
 	       : program->bare                                              ? "--backend"
 	       : program->language->is_engine                               ? "a module runs in an engine"
 	       : call->progress                                             ? "--progress"
+	       : call->function_count                                       ? "--function-command"
 	       : call->on_input                                             ? "on_input"
 	       : call->spill || (call->collect && call->collect->directory) ? "--artifacts"
 									    : NULL;

@@ -57,5 +57,7 @@ void result_write_audit(const struct warder_result *result, struct json_writer *
 	result_write_identity(w, result);
 	write_counters(result, w);
 	result_write_network(w, result);
+	if (result->functions)
+		functions_write(result->functions, w);
 	write_artifacts(result, w);
 }

@@ -61,6 +61,7 @@ struct warder_run {
 	void *context;
 	long (*on_input)(void *context, char *bytes, size_t size);
 	void (*on_progress)(void *context, const char *line);
+	struct functions *functions; /* owned; NULL: none */
 	int (*finish)(void *owner, struct warder_result *result, struct warder_error *err);
 	void (*release)(void *owner);
 	void *owner;
@@ -309,6 +310,29 @@ static void hand_progress(void *context, const char *line)
 	run->on_progress(run->context, line);
 }
 
+/* Before the launch: the program's end of the socket, and what the supervision watches. */
+static int add_functions(struct warder_run *run, const struct library_launch *launch,
+			 struct jail_command *command, struct warder_error *err)
+{
+	const struct policy *policy = launch->parked && launch->parked->given
+					  ? launch->parked->given->policy
+					  : &jail_template_plan(run->tmpl->jail)->policy;
+
+	if (!launch->functions.count)
+		return 0;
+	if (command->progress)
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "progress",
+		    "progress (--progress) does not go with functions (--function-command): both need "
+		    "descriptor 5; let the program report by a function");
+	if (functions_open(&launch->functions, policy, &run->functions, &command->calls_fd, err) != 0)
+		return -1;
+	command->watch_fd = functions_fd(run->functions);
+	command->on_watch = functions_serve;
+	command->watch_context = run->functions;
+	return 0;
+}
+
 static int begin_run(struct warder_run *run, const struct jail_command *command, struct warder_error *err)
 {
 	const struct library_parked *parked = &run->parked;
@@ -345,16 +369,19 @@ int library_launch(struct warder_template *tmpl, const struct library_launch *la
 	command.on_progress = launch->on_progress ? hand_progress : NULL;
 	command.context = run;
 	command.given = launch->parked ? launch->parked->given : NULL;
-	if (!run || begin_run(run, &command, err) != 0) {
+	if (!run || add_functions(run, launch, &command, err) != 0 || begin_run(run, &command, err) != 0) {
 		if (launch->release)
 			launch->release(launch->owner);
 		if (!run)
 			return error_no_memory(err, NULL);
 		if (tmpl->session)
 			tmpl->session->tell_failure(tmpl->owner, err);
+		functions_free(run->functions);
 		free(run);
 		return -1;
 	}
+	if (run->functions)
+		functions_launched(run->functions);
 	atomic_fetch_add(&tmpl->users, 1);
 	*ret = run;
 	return 0;
@@ -484,8 +511,8 @@ int library_check_streams(const struct library_streams *streams, struct warder_e
 	return check_environment(streams->environment, err);
 }
 
-/* The caller's variables, and that of the progress: a heap list of borrowed strings. NULL: no memory. */
-static char **with_progress(char *const *environment)
+/* The caller's variables, and one more: a heap list of borrowed strings. NULL: no memory. */
+static char **with_variable(char *const *environment, const char *variable)
 {
 	const size_t count = text_count(environment);
 	char **list = calloc(count + 2, sizeof(*list));
@@ -493,7 +520,7 @@ static char **with_progress(char *const *environment)
 	for (size_t i = 0; list && i < count; i++)
 		list[i] = environment[i];
 	if (list)
-		list[count] = (char *)"WARDER_PROGRESS=/dev/fd/5";
+		list[count] = (char *)(uintptr_t)variable;
 	return list;
 }
 
@@ -524,6 +551,12 @@ static int launch_command(struct warder_template *tmpl, const struct warder_comm
 	launch.on_input = known->on_input;
 	launch.output_context = known->context;
 	launch.on_progress = known->on_progress;
+	launch.functions = (struct library_functions){
+		.rows = known->functions,
+		.count = known->functions ? known->function_count : 0,
+		.on_call = known->on_call,
+		.context = known->context,
+	};
 	launch.command = (struct jail_command){
 		.argv = known->argv,
 		.set_env = known->environment,
@@ -570,8 +603,9 @@ int library_launch_command(struct warder_template *tmpl, const struct warder_com
 			return -1;
 		known.argv = own;
 	}
-	if (known.progress) {
-		environment = with_progress(known.environment);
+	if (known.progress || known.function_count) {
+		environment = with_variable(known.environment, known.progress ? "WARDER_PROGRESS=/dev/fd/5"
+									      : FUNCTIONS_VARIABLE "=5");
 		if (!environment) {
 			free(own);
 			return error_no_memory(err, NULL);
@@ -605,6 +639,7 @@ static void release_run(struct warder_run *run)
 		warder_result_free(run->result); /* of a run that nobody saw to its end */
 		warder_template_free(run->tmpl);
 	}
+	functions_free(run->functions);
 	if (run->release)
 		run->release(run->owner);
 	free(run);
@@ -630,6 +665,28 @@ static void add_layer(const struct backend *backend, struct policy_receipt *rece
 	snprintf(row->source, sizeof(row->source), "not read back: no kernel shows it");
 }
 
+/* The calls that are open end with the run. */
+static int end_functions(struct warder_run *run, struct warder_result *result, struct warder_error *err)
+{
+	const char *control = policy_control_name(POLICY_CONTROL_FUNCTIONS);
+	struct functions_count *count;
+
+	if (!run->functions)
+		return 0;
+	count = calloc(1, sizeof(*count));
+	if (!count)
+		return error_no_memory(err, NULL);
+	functions_end(run->functions, count);
+	result->functions = count;
+	for (size_t i = 0; i < result->receipt.count; i++)
+		if (strcmp(result->receipt.rows[i].control, control) == 0)
+			snprintf(result->receipt.rows[i].value, sizeof(result->receipt.rows[i].value),
+				 "calls: %llu answered, %llu failed, %llu timed out, %llu refused",
+				 (unsigned long long)count->answered, (unsigned long long)count->failed,
+				 (unsigned long long)count->timed_out, (unsigned long long)count->refused);
+	return 0;
+}
+
 static int make_result(struct warder_run *run, struct warder_result *result, struct warder_error *err)
 {
 	const struct jail_plan *plan = jail_template_plan(run->tmpl->jail);
@@ -639,6 +696,8 @@ static int make_result(struct warder_run *run, struct warder_result *result, str
 	if (result->outcome.session_ended && run->tmpl->session)
 		result->session_end = run->tmpl->session->tell_end(run->tmpl->owner, &result->outcome);
 	policy_receipt_copy(&result->receipt, jail_run_receipt(run->jail));
+	if (end_functions(run, result, err) != 0)
+		return -1;
 	result->backend = run->tmpl->preparation.backend->name;
 	strcpy(result->passed_over, run->tmpl->preparation.passed_over);
 	add_layer(run->tmpl->preparation.backend, &result->receipt);
@@ -774,6 +833,17 @@ void warder_run_input_ready(struct warder_run *run)
 {
 	if (run)
 		jail_input_ready(run->jail);
+}
+
+int warder_run_answer(struct warder_run *run, uint64_t call, const char *result, const char *error,
+		      struct warder_error *err)
+{
+	if (!run)
+		return error_no_argument(err, "run");
+	if (!run->functions)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "functions",
+				 "the run has no functions of the host");
+	return functions_answer(run->functions, call, result, error, err);
 }
 
 bool library_signal(const struct warder_run *run, int signal)

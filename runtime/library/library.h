@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "jail/jail.h"
 #include "policy/policy.h"
+#include "runtime/library/functions.h"
 #include "runtime/warder.h"
 
 struct warder_policy {
@@ -37,6 +38,7 @@ struct library_launch {
 	void *output_context;                                      /* of this one and the next two */
 	long (*on_input)(void *context, char *bytes, size_t size); /* or NULL */
 	void (*on_progress)(void *context, const char *line);      /* or NULL */
+	struct library_functions functions; /* of the host, that the program may call */
 	int (*finish)(void *owner, struct warder_result *result,
 		      struct warder_error *err); /* or NULL; from warder_wait() */
 	void (*release)(void *owner); /* or NULL; once, when the run is gone, also when the launch failed */

@@ -217,6 +217,7 @@ void warder_result_free(struct warder_result *result)
 	references_free(result);
 	jail_outcome_done(&result->outcome);
 	learned_free(result->learned);
+	free(result->functions);
 	result_code_free(result->code);
 	if (result->changes)
 		changes_done(result->changes);
@@ -585,6 +586,8 @@ char *warder_result_json(const struct warder_result *result)
 	write_artifacts(&w, result);
 	write_result_changes(&w, result);
 	write_progress(&w, outcome->progress);
+	if (result->functions)
+		functions_write(result->functions, &w);
 	if (result->logged)
 		write_log(&w, outcome);
 	if (result->code)

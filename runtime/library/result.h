@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "jail/jail.h"
 #include "policy/policy.h"
+#include "runtime/library/functions.h"
 #include "runtime/library/learned.h"
 #include "runtime/warder.h"
 
@@ -56,9 +57,10 @@ struct result_code {
 };
 
 struct warder_result {
-	struct result_code *code;    /* owned; NULL: a program, not a piece of code */
-	struct jail_outcome outcome; /* owned */
-	struct learned *learned;     /* owned; NULL unless network.mode was "learn" */
+	struct result_code *code;          /* owned; NULL: a program, not a piece of code */
+	struct jail_outcome outcome;       /* owned */
+	struct learned *learned;           /* owned; NULL unless network.mode was "learn" */
+	struct functions_count *functions; /* owned; NULL: the program could call none */
 	struct policy_receipt receipt;
 	const char *session_end;                /* how the session ended under it; or NULL */
 	const char *backend;                    /* its name */

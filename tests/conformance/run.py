@@ -120,11 +120,11 @@ for name in ("ceiling", "policy"):
     with open(credential + "/%s.json" % name, "w") as document:
         json.dump({"version": 1, "limits": {"wallTime": "30s"}, "network": {"mode": "allow", "allow": [
             {"host": "example.org", "ports": [443], "inject": {"header": "Authorization", "secretFile": credential + "/secret"}}]},
-            "enforcement": {group: "preferred" for group in ("network", "filesystem", "environment", "limits", "output", "processes", "syscalls", "syscalls.speculation", "devices", "workingDirectory")}
+            "enforcement": {group: "preferred" for group in ("network", "filesystem", "environment", "limits", "output", "processes", "syscalls", "syscalls.speculation", "devices", "functions", "workingDirectory")}
             if name == "ceiling" else {}}, document)
 with open(credential + "/learn.json", "w") as document:
     json.dump({"version": 1, "limits": {"wallTime": "300s"}, "network": {"mode": "learn"},
-               "enforcement": {group: "preferred" for group in ("network", "filesystem", "environment", "limits", "output", "processes", "syscalls", "syscalls.speculation", "devices", "workingDirectory")}}, document)
+               "enforcement": {group: "preferred" for group in ("network", "filesystem", "environment", "limits", "output", "processes", "syscalls", "syscalls.speculation", "devices", "functions", "workingDirectory")}}, document)
 
 # What a list lets pass, and what a published port leads to, is tried in tests/network, where there is somebody to connect to.
 OUTSIDE = "s = socket.socket(socket.AF_UNIX)\ns.connect('\\0%s')\nreturn True" % work
@@ -186,6 +186,8 @@ ROWS = [
     # Most hosts of tests, and all virtual ones, leave these controls to nobody: then every backend refuses.
     ("syscalls.speculation", ["--set", "syscalls.speculation=true"], None, script(SPECULATE)),
     ("devices.terminals", ["--set", "devices.terminals=2"], ["--set", "devices.terminals=8"], script(TERMINALS % 4)),
+    ("functions", ["--set", "functions=granted"], ["--set", "functions=other", "--function-command", "other=true"],
+     script("os.write(5, b'{\"id\": 1, \"name\": \"other\"}\\n')\nreturn b'\"result\"' in os.read(5, 4096)")),
     ("workingDirectory", ["--cwd", "/usr"], ["--cwd", "/"], shell('test "$(pwd)" != /usr')),
 ]
 
@@ -236,6 +238,7 @@ GUEST = {
     "syscalls.onViolation.kill": (["outside", "272"], None, None),
     "syscalls.speculation": (["outside", "157"], None, None),
     "devices.terminals": (["outside", "157"], None, None),
+    "functions": (["outside", "41"], None, None),
     "workingDirectory": (["elsewhere", "share"], None, ["--cwd", "/"]),
 }
 

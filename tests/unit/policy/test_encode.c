@@ -58,7 +58,7 @@ Test(policy_encode, the_whole_text, .timeout = 20)
 	    "\"output\":{\"stdout\":\"1MiB\",\"stderr\":\"1MiB\",\"onLimit\":\"drain\"},"
 	    "\"processes\":{\"spawn\":true,\"identity\":{\"uid\":1000,\"gid\":1000}},"
 	    "\"syscalls\":{\"profile\":\"strict\",\"deny\":[\"ptrace\"],\"allow\":[],\"onViolation\":"
-	    "\"errno\",\"speculation\":false},\"devices\":{\"terminals\":0},"
+	    "\"errno\",\"speculation\":false},\"devices\":{\"terminals\":0},\"functions\":[],"
 	    "\"workingDirectory\":null,\"languages\":\"any\","
 	    "\"enforcement\":{\"languages\":\"required\",\"network\":\"required\","
 	    "\"network.publish\":\"required\",\"network.maxConnections\":\"required\",\"network.bytes\":"
@@ -74,7 +74,8 @@ Test(policy_encode, the_whole_text, .timeout = 20)
 	    "\"output.stderr\":\"required\",\"processes.spawn\":\"required\",\"processes.identity\":"
 	    "\"required\","
 	    "\"syscalls\":\"required\",\"syscalls.speculation\":\"required\","
-	    "\"devices.terminals\":\"required\",\"workingDirectory\":\"required\"}}";
+	    "\"devices.terminals\":\"required\",\"functions\":\"required\",\"workingDirectory\":\"required\"}"
+	    "}";
 	owned_policy struct policy policy = { 0 };
 	struct json_writer writer = { 0 };
 	char *text;

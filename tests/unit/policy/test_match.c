@@ -133,6 +133,8 @@ Test(match, needed_controls, .timeout = 20)
 		{ "syscalls.speculation", "true", POLICY_CONTROL_SPECULATION, true },
 		{ NULL, NULL, POLICY_CONTROL_TERMINALS, true },
 		{ "devices.terminals", "4", POLICY_CONTROL_TERMINALS, true },
+		{ NULL, NULL, POLICY_CONTROL_FUNCTIONS, false },
+		{ "functions", "a", POLICY_CONTROL_FUNCTIONS, true },
 		{ NULL, NULL, POLICY_CONTROL_WORKING_DIRECTORY, false },
 		{ "workingDirectory", "/tmp", POLICY_CONTROL_WORKING_DIRECTORY, true },
 	};
@@ -254,6 +256,7 @@ Test(match, a_long_list_says_how_many_more, .timeout = 20)
 	set(&policy, "workingDirectory", "/tmp");
 	set(&policy, "syscalls.speculation", "true");
 	set(&policy, "filesystem.paths.readOnly", "/a");
+	set(&policy, "functions", "a");
 	cr_expect(policy_match(&policy, &capabilities, &program, &match, &err) == -1);
 	and = strstr(err.text, " and ");
 	cr_assert_not_null(and, "%s", err.text);
@@ -504,6 +507,7 @@ Test(match, values_of_controls, .timeout = 20)
 		{ NULL, NULL, POLICY_CONTROL_SPECULATION, "false" },
 		{ "syscalls.speculation", "true", POLICY_CONTROL_SPECULATION, "true" },
 		{ "devices.terminals", "4", POLICY_CONTROL_TERMINALS, "4" },
+		{ "functions", "lookup", POLICY_CONTROL_FUNCTIONS, "lookup" },
 		{ "workingDirectory", "/tmp", POLICY_CONTROL_WORKING_DIRECTORY, "/tmp" },
 		{ NULL, NULL, POLICY_CONTROL_WORKING_DIRECTORY, "" },
 	};

@@ -65,6 +65,7 @@ Test(policy_set, what_is_set_encodes, .timeout = 20)
 		{ "syscalls.onViolation", "kill", "\"onViolation\": \"kill\"" },
 		{ "syscalls.speculation", "true", "\"speculation\": true" },
 		{ "devices.terminals", "4", "\"terminals\": 4" },
+		{ "functions", "look_up.v2", "\"functions\": [\n    \"look_up.v2\"\n  ]" },
 		{ "workingDirectory", "/tmp", "\"workingDirectory\": \"/tmp\"" },
 		{ "languages", "python,ruby", "\"languages\": [\n    \"python\",\n    \"ruby\"\n  ]" },
 		{ "languages", "", "\"languages\": []" },
@@ -388,6 +389,7 @@ Test(policy_set, every_field_is_set_and_encoded, .timeout = 20)
 		{ "syscalls.deny", "bpf" },
 		{ "syscalls.allow", "bpf" },
 		{ "syscalls.onViolation", "kill" },
+		{ "functions", "a" },
 		{ "workingDirectory", "/tmp" },
 		{ "languages", "python" },
 	};

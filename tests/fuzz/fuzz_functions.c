@@ -1,0 +1,100 @@
+/* functions: whatever a program writes to its descriptor, each line that is not empty gets one answer, which is JSON, and nothing blocks. */
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "runtime/library/functions.h"
+#include "tests/fuzz/fuzz.h"
+
+static struct functions *functions;
+
+static void on_call(void *context, uint64_t call, const char *name, const char *arguments)
+{
+	struct warder_error err;
+
+	must(strcmp(name, "a") == 0);
+	must(functions_answer(functions, call, arguments, *arguments == '1' ? "no" : NULL, &err) == 0);
+	must(functions_answer(functions, call, arguments, NULL, &err) == -1);
+}
+
+/* An answer is JSON with an id, and with either of the others. */
+static void check_answer(const char *text, size_t len)
+{
+	struct json_value *answer = NULL;
+	struct warder_error err;
+
+	must(json_parse(text, len, "answer", &(struct json_limits){ .max_depth = 100 }, &answer, &err) == 0);
+	must(json_member(answer, "id") && !json_member(answer, "result") == !!json_member(answer, "error"));
+	json_free(answer);
+}
+
+/* Everything that there is to read. The number of whole lines. */
+static size_t take_answers(int fd, char *line, size_t size, size_t *len)
+{
+	size_t count = 0;
+	ssize_t n;
+
+	while ((n = read(fd, line + *len, size - *len)) > 0) {
+		char *newline;
+
+		*len += (size_t)n;
+		while ((newline = memchr(line, '\n', *len))) {
+			check_answer(line, (size_t)(newline - line));
+			*len -= (size_t)(newline + 1 - line);
+			memmove(line, newline + 1, *len);
+			count++;
+		}
+		must(*len < size);
+	}
+	return count;
+}
+
+static size_t count_lines(const uint8_t *data, size_t size)
+{
+	size_t count = 0;
+
+	for (size_t at = 0, begin = 0; at < size; at++)
+		if (data[at] == '\n') {
+			count += at > begin;
+			begin = at + 1;
+		}
+	return count;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static char *names[] = { (char *)"a" };
+	static char line[2 << 20];
+	const struct policy policy = { .functions = { names, 1 } };
+	const struct warder_function row = { .name = "a" };
+	const struct library_functions asked = { .rows = &row, .count = 1, .on_call = on_call };
+	struct functions_count count;
+	struct warder_error err;
+	size_t answers = 0, len = 0, sent = 0;
+	bool goes_on = true;
+	int program_fd, fd;
+
+	must(functions_open(&asked, &policy, &functions, &program_fd, &err) == 0);
+	fd = dup(program_fd);
+	must(fd >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
+	functions_launched(functions);
+	while (goes_on) {
+		struct pollfd ready = { .fd = functions_fd(functions), .events = POLLIN };
+		const ssize_t n = sent < size ? send(fd, data + sent, size - sent, MSG_NOSIGNAL) : 0;
+
+		sent += n > 0 ? (size_t)n : 0;
+		if (sent == size && poll(&ready, 1, 0) == 0)
+			break;
+		goes_on = functions_serve(functions);
+		answers += take_answers(fd, line, sizeof(line), &len);
+	}
+	must(goes_on && len == 0);
+	functions_end(functions, &count);
+	must(answers == count_lines(data, size));
+	must(count.answered + count.failed + count.refused == answers && count.timed_out == 0);
+	functions_free(functions);
+	fd_done(&fd);
+	return 0;
+}

@@ -137,7 +137,7 @@ $ warder policy ceiling --ceiling ceiling.json | grep -E '^(ceiling|limits.memor
 | lowered  limits.memory: 512MiB is more than the operator grants; at most 128MiB
 | granted  limits.swap               0B
 | granted  limits.cpus               1
-| 0 29 1
+| 0 30 1
 | refused  syscalls.allow[0]: "flock" is not granted by the operator
 | False 128MiB [('limits.wallTime', '30s', '20s'), ('limits.memory', '512MiB', '128MiB')]
 ? 125

@@ -86,7 +86,7 @@ class Host:
         hosts.remove(self)
         for name in self.tenants:  # their sandboxes end with them
             subprocess.run([WARDER, "tenant", "revoke", name, "--state", self.state], capture_output=True)
-        until(lambda: not os.listdir(os.path.join(self.state, "sandboxes")), 15)
+        until(lambda: not os.listdir(os.path.join(self.state, "sandboxes")))
         self.process.terminate()
         try:
             self.process.wait(30 * SLOW)
@@ -95,7 +95,7 @@ class Host:
             self.process.wait()
 
 
-def until(condition, seconds=10):
+def until(condition, seconds=60):
     end = time.time() + seconds * SLOW
     while time.time() < end:
         if condition():

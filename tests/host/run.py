@@ -64,7 +64,7 @@ class Host:
         done = subprocess.run([self.warder, "tenant"] + list(words) + ["--state", self.state], capture_output=True, text=True)
         return done.stdout.strip() if done.returncode == 0 else done.stderr.strip()
 
-    def ask(self, method, path, body=None, token=None, headers=None, timeout=30):
+    def ask(self, method, path, body=None, token=None, headers=None, timeout=60):
         """(status, JSON or bytes, headers)."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout * SLOW)
         more = dict(headers or {})
@@ -90,7 +90,7 @@ class Host:
             subprocess.run([WARDER, "session", "stop", name[:-5]], capture_output=True)
 
 
-def until(condition, seconds=10):
+def until(condition, seconds=60):
     end = time.time() + seconds * SLOW
     while time.time() < end:
         if condition():
@@ -121,7 +121,7 @@ def execute(host, token, sandbox, *argv, **more):
     return host.ask("GET", "/v1/sandboxes/%s/executions/%s?wait=1" % (sandbox, started["id"]), None, token)[:2]
 
 
-def events(host, token, sandbox, execution, query="", timeout=30):
+def events(host, token, sandbox, execution, query="", timeout=60):
     status, data, headers = host.ask("GET", "/v1/sandboxes/%s/executions/%s/output%s" % (sandbox, execution, query), None, token, timeout=timeout)
     found = []
     for block in (data.decode() if isinstance(data, bytes) else "").split("\n\n"):
@@ -292,7 +292,10 @@ def pauses(host, token, other):
         tell(status == 503 and "cgroup" in data["message"].replace("control group", "cgroup"), "a host that cannot freeze says why it does not pause", (status, data))
         host.ask("DELETE", path, None, token)
         return
-    before = written()
+    # The pipe may still hold what the program wrote before the pause.
+    before = [None, written()]
+    until(lambda: before.append((time.sleep(0.5), written())[1]) or before[-1] == before[-2])
+    before = before[-1]
     time.sleep(2.5 * SLOW)
     tell(written() == before and host.ask("GET", path, None, token)[1]["state"] == "paused",
          "a paused sandbox does nothing, and its time does not end it", (before, written(), host.ask("GET", path, None, token)[1]))
@@ -498,7 +501,7 @@ def bad_clients(host, token):
     pipe = socket.create_connection(("127.0.0.1", host.port))
     pipe.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % host.port * 50)
     got = b""
-    pipe.settimeout(5 * SLOW)
+    pipe.settimeout(60 * SLOW)
     while got.count(b"HTTP/1.1 204") < 50:
         more = pipe.recv(65536)
         if not more:
@@ -509,7 +512,7 @@ def bad_clients(host, token):
     for junk in (b"\0" * 100, b"GET\r\n\r\n", b"POST /v1/run HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", b"\x16\x03\x01" + os.urandom(200),
                  b"GET / HTTP/9.9\r\n\r\n", os.urandom(500) + b"\r\n\r\n") * 20:
         with socket.create_connection(("127.0.0.1", host.port)) as one:
-            one.settimeout(3 * SLOW)
+            one.settimeout(30 * SLOW)
             try:
                 one.sendall(junk)
                 one.shutdown(socket.SHUT_WR)
@@ -580,7 +583,7 @@ def request(call, key=b"", kind=0, sandbox=b"", number=1, size=SIZE, bytes_=0, v
 
 def ask(message, fds=()):
     link.sendmsg([message], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
-    link.settimeout(8)
+    link.settimeout(60)
     data, ancillary, _, _ = link.recvmsg(4096, 64)
     return struct.unpack("=IIII", data[:16])[2] if data else "closed"
 
@@ -630,7 +633,7 @@ def open_keeper():
     data, ancillary, _, _ = link.recvmsg(4096, socket.CMSG_SPACE(2 * fds.itemsize))
     fds.frombytes(ancillary[0][2])
     keeper = socket.socket(fileno=fds[1])
-    keeper.settimeout(8)
+    keeper.settimeout(60)
     with open(fds[0], "rb") as file:
         file.seek(0)
         return json.load(file), keeper
@@ -695,7 +698,7 @@ except OSError as error:
     say("connect", error.errno)
 say("done")
 link.send(b"x" * 7)
-link.settimeout(8)
+link.settimeout(60)
 say("after nonsense", link.recv(100))
 '''
 

@@ -92,7 +92,7 @@ def edge_of(supervisor):
 
 def end(child):
     """The network of the result."""
-    out, err = child.communicate(timeout=30)
+    out, err = child.communicate(timeout=60)
     print(err.decode())
     result = json.loads(out)
     network = result["network"]

@@ -531,7 +531,7 @@ def secrecy(path):
     evil_path = document("waits.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
     process = subprocess.Popen([WARDER, "run", "--backends", evil_path, "--backend", "remote:big"] + PREFER + ["--", "true"], stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, http_proxy="http://127.0.0.1:1", HTTP_PROXY="http://127.0.0.1:1"))
-    end = time.time() + 20 * SLOW
+    end = time.time() + 60 * SLOW
     while len(server.asked) < 2 and time.time() < end:
         time.sleep(0.05)
     tell(len(server.asked) == 2, "no proxy of the environment is used", server.asked)
@@ -541,7 +541,7 @@ def secrecy(path):
             if ROOT or pid == str(process.pid)]
     tell(len(children) == 1 and not any(token in text for text in seen), "the token is in no argument and no variable", children)
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=20 * SLOW)
+    out, err = process.communicate(timeout=60 * SLOW)
     tell(process.returncode == 143 and token not in err and not os.path.exists("/proc/" + children[0]), "a signal ends the request, and warder-remote with it",
          (process.returncode, err))
     server.shutdown()
@@ -569,9 +569,12 @@ def certificates():
 # ---- a host that dies ----
 
 def vanishes(host, path):
-    process = subprocess.Popen([WARDER, "run", "--backends", path, "--backend", "remote:big", "--json"] + PREFER + ["--", "sleep", "25"], stdin=subprocess.DEVNULL,
+    program = "25.%d" % os.getpid()
+    process = subprocess.Popen([WARDER, "run", "--backends", path, "--backend", "remote:big", "--json"] + PREFER + ["--", "sleep", program], stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(2 * SLOW)
+    end = time.time() + 60 * SLOW
+    while subprocess.run(["pgrep", "-fx", "sleep " + program], stdout=subprocess.DEVNULL).returncode and time.time() < end:
+        time.sleep(0.1)
     host.end(signal.SIGKILL)
     out, err = process.communicate(timeout=60 * SLOW)
     data = json.loads(out)
@@ -585,23 +588,24 @@ def vanishes(host, path):
 
 
 def ends_with_client(host, path):
-    process = subprocess.Popen([WARDER, "run", "--backends", path, "--backend", "remote:big"] + PREFER + ["--", "sleep", "27"], stdin=subprocess.DEVNULL)
+    program = "27.%d" % os.getpid()
+    process = subprocess.Popen([WARDER, "run", "--backends", path, "--backend", "remote:big"] + PREFER + ["--", "sleep", program], stdin=subprocess.DEVNULL)
 
     def sleeps():
         found = 0
         for pid in os.listdir("/proc"):
             try:
-                found += pid.isdigit() and open("/proc/%s/cmdline" % pid, "rb").read() == b"sleep\00027\0"
+                found += pid.isdigit() and open("/proc/%s/cmdline" % pid, "rb").read() == b"sleep\0%s\0" % program.encode()
             except OSError:
                 pass
         return found
-    end = time.time() + 20 * SLOW
+    end = time.time() + 60 * SLOW
     while not sleeps() and time.time() < end:
         time.sleep(0.1)
     begun = sleeps()
     process.kill()
     process.wait()
-    end = time.time() + 20 * SLOW
+    end = time.time() + 60 * SLOW
     while sleeps() and time.time() < end:
         time.sleep(0.1)
     tell(begun == 1 and sleeps() == 0, "a program whose client was killed ends on the host", (begun, sleeps()))

@@ -67,7 +67,7 @@ $ . "$TOP/tests/transcript/detach.sh"; . "$TOP/tests/transcript/screen.sh"; scre
 
 = the client is ended: the terminal is as before, and the program goes on
 $ . "$TOP/tests/transcript/detach.sh"; . "$TOP/tests/transcript/screen.sh"; screen
-> keys 'stty -g > before; id=$(sh d -t sh -c "echo up; cat"); echo $id > id' Enter; for s in TERM HUP SEGV; do keys 'clear; warder attach $id' Enter; front warder; keys "t$s" Enter; see t$s; kill -$s "$(pgrep -nf "^warder attach $(cat id)")"; front bash; keys "clear; stty -g | cmp - before && echo as' 'before $s" Enter; see "as before $s"; done; shot | grep -c 'as before SEGV$'; warder ps | grep -c ' running '; warder session stop $(cat id)
+> keys 'stty -g > before; id=$(sh d -t sh -c "echo up; cat"); echo $id > id' Enter; for s in TERM HUP SEGV; do keys 'clear; warder attach $id' Enter; front warder; keys "t$s" Enter; see t$s; kill -$s "$(here "^warder attach $(cat id)")"; front bash; keys "clear; stty -g | cmp - before && echo as' 'before $s" Enter; see "as before $s"; done; shot | grep -c 'as before SEGV$'; warder ps | grep -c ' running '; warder session stop $(cat id)
 | 1
 | 1
 

@@ -37,7 +37,7 @@ $ sh s start; sh c create js --language js; printf 'function half(x) {\n  return
 
 = an interrupt ends a loop, a sleep, a program and a promise, and definitions of the piece stay
 + . "$TOP/tests/transcript/context.sh"
-$ sh s start; sh c create js --language javascript; for code in 'kept = 1; while (true);' 'await new Promise(() => {})' 'require("child_process").execSync("sleep 20")'; do sh c run js --timeout 300ms -c "$code" 2> err; echo $?; grep warder: err; done; sh c run js -c 'kept'; sh s stop
+$ sh s start; sh c create js --language javascript; for code in 'kept = 1; while (true);' 'await new Promise(() => {})' 'require("child_process").execSync("sleep 20")'; do sh c run js --timeout 1s -c "$code" 2> err; echo $?; grep warder: err; done; sh c run js -c 'kept'; sh s stop
 | 124
 | warder: the piece was interrupted at its time limit
 | 124

@@ -45,7 +45,7 @@ $ sh s start; sh c create ts --language ts; sh c run ts deep.ts 2>&1 | grep 'pie
 
 = an interrupt, input, and the end
 + . "$TOP/tests/transcript/context.sh"
-$ sh s start; sh c create ts --language typescript; sh c run ts -c 'let kept: number = 1'; sh c run ts --timeout 300ms -c 'while (true);' 2> /dev/null; echo $?; sh c run ts -c 'kept'; echo Ada | sh c run ts -c 'const n: string | null = prompt("name? "); `hi ${n}`'; sh c run ts -c 'process.exit(3)' 2> /dev/null; echo $?; sh s stop
+$ sh s start; sh c create ts --language typescript; sh c run ts -c 'let kept: number = 1'; sh c run ts --timeout 1s -c 'while (true);' 2> /dev/null; echo $?; sh c run ts -c 'kept'; echo Ada | sh c run ts -c 'const n: string | null = prompt("name? "); `hi ${n}`'; sh c run ts -c 'process.exit(3)' 2> /dev/null; echo $?; sh s stop
 | 124
 | ts: 1
 | name? ts: 'hi Ada'

@@ -334,7 +334,7 @@ $ . "$TOP/tests/transcript/mcp.sh"; { init; call 1 run_command '{"command":"prin
 
 = a call that was cancelled is not answered, and its program is gone
 needs python3
-$ . "$TOP/tests/transcript/mcp.sh"; { init; call 7 run_command '{"command":"echo begun > /tmp/begun; exec sleep 6161"}'; step 8 run_command '{"command":"until [ -s /tmp/begun ]; do sleep 0.1; done"}'; echo '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"no"}}'; for i in 1 2 3 4 5 6; do ! pgrep -x -f 'sleep 6161' > /dev/null || sleep 1; done; pgrep -x -f 'sleep 6161' || call 9 run_command '{"command":"echo done"}'; } | mcp --timeout 50s | tee log | answers | grep -v '"id":8,'
+$ . "$TOP/tests/transcript/mcp.sh"; n=61$$; { init; call 7 run_command "{\"command\":\"echo begun > /tmp/begun; exec sleep $n\"}"; step 8 run_command '{"command":"until [ -s /tmp/begun ]; do sleep 0.1; done"}'; echo '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"no"}}'; for i in {1..60}; do ! pgrep -x -f "sleep $n" > /dev/null || sleep 1; done; pgrep -x -f "sleep $n" || call 9 run_command '{"command":"echo done"}'; } | mcp --timeout 50s | tee log | answers | grep -v '"id":8,'
 |~ ^\{"jsonrpc":"2.0","id":9,.*<data>\\ndone\\n</data>
 
 = an invalid message gets an error of the protocol, and the server goes on
@@ -403,7 +403,7 @@ $ . "$TOP/tests/transcript/mcp.sh"; mkfifo in; warder mcp --prefer limits < in >
 ? 125
 
 = a server that is killed leaves nothing: its session ends by itself, and a running program at once
-$ . "$TOP/tests/transcript/mcp.sh"; mkfifo in; warder mcp --prefer limits < in > out & exec 5> in; { init; call 1 run_command '{"command":"exec sleep 6262"}'; call 2 run_command '{"command":"echo x"}'; } >&5; await 2 out; kill -KILL $!; wait $! 2> err; for i in {1..60}; do [ "$(warder session list)$(pgrep -x -f 'sleep 6262')" ] || break; sleep 1; done; warder session list; pgrep -x -f 'sleep 6262'; echo gone
+$ . "$TOP/tests/transcript/mcp.sh"; n=62$$; mkfifo in; warder mcp --prefer limits < in > out & exec 5> in; { init; call 1 run_command "{\"command\":\"exec sleep $n\"}"; call 2 run_command '{"command":"echo x"}'; } >&5; await 2 out; kill -KILL $!; wait $! 2> err; for i in {1..60}; do [ "$(warder session list)$(pgrep -x -f "sleep $n")" ] || break; sleep 1; done; warder session list; pgrep -x -f "sleep $n"; echo gone
 | gone
 
 = a foreign server runs in a jail with the command line of the manual, and its client does not see that

@@ -5,6 +5,7 @@
 #   keys WORD...             types, as tmux(1) send-keys
 #   see TEXT                 waits until the text is on the screen (20 s times WARDER_TEST_SLOW)
 #   front NAME               waits until the program in the foreground is NAME: `warder`, which has taken over the terminal, or `bash`
+#   here PATTERN             the newest process of the screen's terminal whose command line matches
 #   again TEXT WORD...       types until the text is on the screen, once in two seconds
 #   shot                     prints the screen without empty lines and blanks at ends of lines
 #   screen_end               ends it
@@ -57,6 +58,11 @@ front()
 	done
 	echo "not in the foreground: $1"
 	return 1
+}
+
+here()
+{
+	pgrep -n -t "$(t display -p -t w '#{pane_tty}' | cut -c 6-)" -f "$1"
 }
 
 again()

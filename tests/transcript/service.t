@@ -217,7 +217,7 @@ $ . "$TOP/tests/transcript/service.sh"; export WARDER_CGROUP_PARENT=warder-servi
 < 60
 
 = it ends when nobody asks, and at a signal, and leaves nothing
-$ . "$TOP/tests/transcript/service.sh"; serve --idle-timeout 1s; by -- true; wait $served; echo $?; rm ready; serve; by -- true; kill -TERM $served; wait $served; echo $?; served=; find rt -mindepth 2; by -- true
+$ . "$TOP/tests/transcript/service.sh"; serve --idle-timeout 4s; by -- true; wait $served; echo $?; rm ready; serve; by -- true; kill -TERM $served; wait $served; echo $?; served=; find rt -mindepth 2; by -- true
 | "service":"yes"
 | 0
 | "service":"yes"

@@ -78,7 +78,7 @@ $ sh s start --setup 'true' --setup 'echo no such thing >&2; exit 4'; echo $?; s
 
 = it ends by itself
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start --idle-timeout 1s; while sh s status > /dev/null 2>&1; do sleep 0.2; done; echo idle; sh s start --lifetime 2s; sh s exec -- sleep 20; echo $?; while sh s status > /dev/null 2>&1; do sleep 0.2; done; sh s start --lifetime 1y; echo $?
+$ sh s start --idle-timeout 1s; while sh s status > /dev/null 2>&1; do sleep 0.2; done; echo idle; sh s start --lifetime 6s; sh s exec -- sleep 60; echo $?; while sh s status > /dev/null 2>&1; do sleep 0.2; done; sh s start --lifetime 1y; echo $?
 | idle
 | 137
 | 125

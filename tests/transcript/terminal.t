@@ -144,7 +144,7 @@ $ printf 'warder run -t -- sh -c "seq 200000; echo end >&2" > o' > c; script -qe
 = the terminal is restored when Warder is ended: by a signal that goes to the program, and by one that does not
 needs tmux
 $ . "$TOP/tests/transcript/screen.sh"; screen; keys 'stty -g > before; echo "then: stty -g | cmp - before && echo as" before' Enter
-> for s in TERM HUP INT QUIT SEGV USR1 ALRM ABRT; do keys "warder run -t --grace 100ms -- sh -c 'trap \"\" TERM HUP INT QUIT; echo up \$0; sleep 100 & wait; sleep 100' $s" Enter; see "up $s"; kill -$s "$(pgrep -nf "^[^ ]*warder run -t.* $s")"; front bash; keys 'clear; stty -g | cmp - before && echo as before '"$s" Enter; see "as before $s"; done; shot | grep -c 'as before ABRT$'
+> for s in TERM HUP INT QUIT SEGV USR1 ALRM ABRT; do keys "warder run -t --grace 100ms -- sh -c 'trap \"\" TERM HUP INT QUIT; echo up \$0; sleep 100 & wait; sleep 100' $s" Enter; see "up $s"; kill -$s "$(here "^[^ ]*warder run -t.* $s")"; front bash; keys 'clear; stty -g | cmp - before && echo as before '"$s" Enter; see "as before $s"; done; shot | grep -c 'as before ABRT$'
 | 1
 
 = without a terminal, with a result, without an input
@@ -198,7 +198,7 @@ $ . "$TOP/tests/transcript/screen.sh"; sh s start --set devices.terminals=2 --ti
 needs tmux
 + . "$TOP/tests/transcript/session.sh"
 $ . "$TOP/tests/transcript/screen.sh"; sh s start --set devices.terminals=2 --timeout 5m; screen; keys 'stty -g > before; echo "then: stty -g | cmp - before && echo as" before' Enter
-> for s in TERM SEGV; do keys "sh s exec -t --grace 100ms -- sh -c 'trap \"\" TERM; echo up \$0; sleep 100 & wait; sleep 100' $s" Enter; see "up $s"; kill -$s "$(pgrep -nf "^warder session exec .* up .* $s\$")"; front bash; keys 'clear; stty -g | cmp - before && echo as before '"$s" Enter; see "as before $s"; done
+> for s in TERM SEGV; do keys "sh s exec -t --grace 100ms -- sh -c 'trap \"\" TERM; echo up \$0; sleep 100 & wait; sleep 100' $s" Enter; see "up $s"; kill -$s "$(here "^warder session exec .* up .* $s\$")"; front bash; keys 'clear; stty -g | cmp - before && echo as before '"$s" Enter; see "as before $s"; done
 > keys "sh s exec -t -- sh -c 'echo up \$0; sleep 100' END" Enter; see 'up END'; sh s stop; front bash; keys 'clear; stty -g | cmp - before && echo as before END' Enter; see 'as before END'; shot | grep -c 'as before END$'
 | 1
 

@@ -77,6 +77,7 @@ static void take_record(struct channel *channel, const char *text, int *fd)
 	case RECORD_HELLO:
 	case RECORD_START:
 	case RECORD_STOP:
+	case RECORD_LINES:
 	case RECORD_ATTACH:
 	case RECORD_WRITE:
 	case RECORD_CLOSE:

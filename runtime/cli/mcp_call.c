@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,9 @@
 
 #define READ_MAX   (UINT64_C(64) << 20) /* bytes of a file */
 #define TAIL_SHARE 4                    /* of the room for a stream, its end gets one part in so many */
-#define RESERVED   ((size_t)1500)       /* characters for our own words */
+#define LOOK_MS    200
+#define SILENCE_US UINT64_C(9000000) /* after a signal: the grace of the program, and what its end takes */
+#define RESERVED   ((size_t)1500)    /* characters for our own words */
 
 /* ---- failures ---- */
 
@@ -107,13 +110,22 @@ static void tell_removed(struct mcp_call *call, size_t removed)
 			    removed);
 }
 
+/* A memory file at its beginning, which is the caller's; -1. */
+static int hold_bytes(const char *bytes, size_t len)
+{
+	owned_fd int fd = memfd_create("content", MFD_CLOEXEC);
+
+	return fd >= 0 && file_write_all(fd, bytes, len) == 0 && lseek(fd, 0, SEEK_SET) == 0 ? fd_take(&fd)
+											     : -1;
+}
+
 /* Write bytes to a file of the session. */
 static int keep(struct session_files *files, const char *path, const char *bytes, size_t len,
 		struct warder_error *err)
 {
-	owned_fd int fd = memfd_create("content", MFD_CLOEXEC);
+	owned_fd int fd = hold_bytes(bytes, len);
 
-	if (fd < 0 || file_write_all(fd, bytes, len) != 0 || lseek(fd, 0, SEEK_SET) != 0)
+	if (fd < 0)
 		return error_no_memory(err, "content");
 	return session_files_write(files, path, len, fd, err);
 }
@@ -345,14 +357,13 @@ struct execution {
 	uint64_t timeout_us;      /* 0: the policy's */
 };
 
-/* In the session, under its policy or a narrower one. 0 with *ret; -1 with *err. */
-static int execute(const struct mcp_call *call, const struct execution *execution, struct warder_result **ret,
-		   struct warder_error *err)
+/* A keeper of another program: this process joins the session and supervises the program. */
+static int execute_here(const struct mcp_call *call, const struct execution *execution,
+			const struct policy *policy, struct warder_result **ret, struct warder_error *err)
 {
-	struct request *request = call->place->request;
+	const struct request *request = call->place->request;
 	const struct preparation_options how = { .ceiling =
 						     request->ceiling ? &request->ceiling->policy : NULL };
-	struct warder_policy narrowed = { request->policy->policy };
 	const struct warder_command command = { .size = sizeof(command),
 						.argv = execution->argv,
 						.environment = execution->environment,
@@ -362,13 +373,8 @@ static int execute(const struct mcp_call *call, const struct execution *executio
 						.no_receipt = 1 };
 	struct warder_template *tmpl = NULL;
 	struct warder_run *run = NULL;
-	int status;
+	int status = session_prepare(call->place->session, policy, &how, false, &tmpl, err);
 
-	if (execution->timeout_us)
-		narrowed.policy.limits.wall_time_us = execution->timeout_us;
-	if (execution->directory) /* the copy of it that is here alone is the worker's */
-		narrowed.policy.working_directory = (char *)(uintptr_t)execution->directory;
-	status = session_prepare(call->place->session, &narrowed.policy, &how, false, &tmpl, err);
 	if (status == 0)
 		status = warder_launch(tmpl, &command, &run, err);
 	if (status == 0) {
@@ -378,6 +384,69 @@ static int execute(const struct mcp_call *call, const struct execution *executio
 	}
 	warder_run_free(run);
 	warder_template_free(tmpl);
+	return status;
+}
+
+static bool gives_up(void)
+{
+	return ending_signal() != 0;
+}
+
+/* A signal asks the keeper to end the program. A keeper that is stopped does not, and nobody waits for it longer than this. */
+static int await_end(struct session_run *run, struct warder_result **ret, struct warder_error *err)
+{
+	uint64_t until_us = UINT64_MAX;
+	int ended;
+
+	while ((ended = session_run_take(run, ret, err)) == 0) {
+		struct pollfd ready = { .fd = session_run_fd(run), .events = POLLIN };
+
+		if (gives_up() && until_us == UINT64_MAX)
+			until_us = clock_us() + SILENCE_US;
+		if (clock_us() >= until_us) {
+			*ret = session_run_lost(run);
+			return *ret ? 0 : error_no_memory(err, NULL);
+		}
+		poll(&ready, 1, LOOK_MS);
+	}
+	return ended < 0 ? -1 : 0;
+}
+
+/* Under the session's policy or a narrower one. The keeper supervises the program. 0 with *ret; -1 with *err. */
+static int execute(const struct mcp_call *call, const struct execution *execution, struct warder_result **ret,
+		   struct warder_error *err)
+{
+	const struct request *request = call->place->request;
+	struct policy policy = request->policy->policy;
+	const size_t len = execution->input ? strlen(execution->input) : 0;
+	owned_fd int input_fd = len ? hold_bytes(execution->input, len) : -1;
+	const struct remote_streams streams = { .input_fd = input_fd };
+	const struct remote_command command = {
+		.policy = &policy,
+		.ceiling = request->ceiling ? &request->ceiling->policy : NULL,
+		.argv = execution->argv,
+		.environment = execution->environment,
+		.terminal_fd = -1,
+		.streams = &streams,
+		.no_receipt = true,
+	};
+	struct session_run *run = NULL;
+	int status;
+
+	if (execution->timeout_us)
+		policy.limits.wall_time_us = execution->timeout_us;
+	if (execution->directory) /* the copy of it that is here alone is the worker's */
+		policy.working_directory = (char *)(uintptr_t)execution->directory;
+	if (len && input_fd < 0)
+		return error_no_memory(err, NULL);
+	status = session_run_start(call->place->session, &command, report_owned, gives_up, &run, err);
+	if (status > 0)
+		return execute_here(call, execution, &policy, ret, err);
+	if (status < 0)
+		return -1;
+	status = await_end(run, ret, err);
+	report_owned(NULL);
+	session_run_free(run);
 	return status;
 }
 

@@ -176,12 +176,12 @@ static int run_here(struct report *report, struct warder_session *session, struc
 
 /* ---- the keeper supervises ---- */
 
-/* What this process gives a program besides its streams, and a keeper cannot: a terminal, lines on the screen, a policy of what was used, the
- * capability filesystem in place of shell. */
+/* What this process gives a program besides its streams, and a keeper cannot: a terminal, answers to its calls of host functions, a policy
+ * of what was used, the capability filesystem in place of shell. */
 static bool needs_this_process(const struct request *request)
 {
-	return request->terminal || request->progress || request->functions.count ||
-	       request->session.for_files || request->policy->policy.network.mode == POLICY_NETWORK_LEARN;
+	return request->terminal || request->functions.count || request->session.for_files ||
+	       request->policy->policy.network.mode == POLICY_NETWORK_LEARN;
 }
 
 static uint64_t patience_us, signalled_us;
@@ -287,6 +287,8 @@ static int run_by_keeper(struct report *report, struct warder_session *session, 
 		.output_max = request->json ? 0 : request->output_max,
 		.streams = &streams,
 		.no_receipt = !request->json && !request->receipt,
+		.progress = request->progress,
+		.on_line = report_progress(report),
 	};
 	struct session_run *run = NULL;
 	struct warder_result *result = NULL;

@@ -1,11 +1,13 @@
 #include "runtime/session/clients.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,6 +17,8 @@
 #include "runtime/library/result.h"
 #include "runtime/session/keeper_agent.h"
 #include "runtime/session/keeper_context.h"
+
+#define LINES_WAITING_MAX 16384 /* bytes that the client has not read */
 
 /* Input that has no room in the program's pipe yet, or has to wait for that of another client. */
 struct held {
@@ -418,6 +422,7 @@ static int act(struct client *client, struct execution *execution, int file_fd, 
 	case RECORD_EXTEND:
 	case RECORD_SHOWN:
 	case RECORD_DONE:
+	case RECORD_LINES:
 	case RECORD_TYPES:
 		break;
 	}
@@ -741,6 +746,24 @@ static bool push_piece(struct client *client, int fd)
 	return sent >= 0;
 }
 
+/* Only while there is room for the end behind them: a client that is stopped for a while is not to be dropped for them. */
+static bool push_lines(struct client *client, int fd)
+{
+	struct execution *execution = client->owned;
+	struct record *out = &client->clients->out;
+	int waiting, sent;
+
+	if (!execution || client->waits != execution || !execution->lines_len || client->unsent.there ||
+	    ioctl(fd, SIOCOUTQ, &waiting) < 0 || waiting > LINES_WAITING_MAX)
+		return true;
+	record_begin(out, RECORD_LINES, 0, execution->id, execution->lines_len);
+	memcpy(out->bytes, execution->lines, execution->lines_len);
+	sent = put(client, fd, NULL, 0);
+	if (sent == 0)
+		execution->lines_len = 0;
+	return sent >= 0;
+}
+
 static bool push_result(struct client *client, int fd)
 {
 	struct execution *execution = client->waits;
@@ -771,7 +794,7 @@ bool client_push(struct client *client, int fd)
 	if (client->unsent.there && put_answer(client, fd) < 0)
 		return false;
 	return push_start(client, fd) && push_input(client, fd) && push_output(client, fd) &&
-	       push_piece(client, fd) && push_result(client, fd);
+	       push_piece(client, fd) && push_lines(client, fd) && push_result(client, fd);
 }
 
 void client_tell_end(struct client *client, int fd, enum session_end end)

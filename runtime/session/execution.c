@@ -234,6 +234,22 @@ static int gives_up(void *context)
 	return atomic_load(&execution->stopped) || clock_us() > execution->launch_until_us;
 }
 
+/* What its owner does not take in time is in the result. */
+static void take_line(void *context, const char *line)
+{
+	struct execution *execution = context;
+	const size_t len = strlen(line) + 1;
+	char *grown = NULL;
+
+	if (execution->owned && execution->lines_len + len <= RECORD_BODY_MAX)
+		grown = realloc(execution->lines, execution->lines_len + len);
+	if (!grown)
+		return;
+	memcpy(grown + execution->lines_len, line, len);
+	execution->lines = grown;
+	execution->lines_len += len;
+}
+
 /* With the streams of its caller, as "warder run" launches a program with its own. */
 static int launch_streams(struct execution *execution, struct warder_error *err)
 {
@@ -248,6 +264,8 @@ static int launch_streams(struct execution *execution, struct warder_error *err)
 		.should_stop = gives_up,
 		.context = execution,
 		.no_receipt = (execution->flags & RECORD_NO_RECEIPT) != 0,
+		.progress = (execution->flags & RECORD_PROGRESS) != 0,
+		.on_progress = take_line,
 	};
 
 	return warder_launch(execution->tmpl, &command, &execution->run, err);
@@ -733,6 +751,7 @@ static void execution_free(struct execution *execution)
 	close_files(execution);
 	fd_done(&execution->audit_fd);
 	free(execution->audit);
+	free(execution->lines);
 	free(execution->result);
 	free(execution);
 }

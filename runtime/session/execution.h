@@ -78,8 +78,10 @@ struct execution {
 	uint64_t held_until_us;
 	struct ring spool;
 	struct record_end end;
-	char *result;                /* JSON; see execution_document() */
-	char *audit;                 /* JSON: whether the line of the audit file is there; or NULL */
+	char *result; /* JSON; see execution_document() */
+	char *audit;  /* JSON: whether the line of the audit file is there; or NULL */
+	char *lines;  /* of its progress, each with a NUL, that its owner has not got yet; or NULL */
+	size_t lines_len;
 	struct warder_result *whole; /* for the client that owns it, as long as that waits; or NULL */
 };
 

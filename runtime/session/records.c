@@ -46,6 +46,7 @@ static const struct {
 	[RECORD_RESTART] = { 0, 0 },
 	[RECORD_DELETE] = { 0, 0 },
 	[RECORD_AGENT] = { 0, 0 },
+	[RECORD_LINES] = { 1, RECORD_BODY_MAX },
 	[RECORD_FORK] = { 1, SESSION_NAME_MAX },
 	[RECORD_STOP] = { sizeof(struct record_stop), sizeof(struct record_stop) },
 };

@@ -54,6 +54,7 @@ enum record_type {
 	RECORD_FORK, /* flags: RECORD_KEEP_SEED; body: the name of the branch; answered as START */
 	RECORD_STOP, /* body: record_stop; not answered: the end of the execution follows */
 	RECORD_AGENT, /* answered with one end of a stream to the session's agent, for one call (host/agent.h) */
+	RECORD_LINES, /* to the client that started it with RECORD_PROGRESS, before the end: lines of progress, each with a NUL */
 	RECORD_TYPES,
 };
 
@@ -77,7 +78,8 @@ enum record_flag {
 	    4096, /* of RESULT, by the client that started it: the file is that of result_write_file() */
 	RECORD_LOG =
 	    8192, /* of START: the descriptor before that of a terminal is a regular file, which gets all output */
-	RECORD_FLAGS = 16383,
+	RECORD_PROGRESS = 16384, /* of START, with RECORD_STREAMS: the program reports its progress */
+	RECORD_FLAGS = 32767,
 };
 
 struct record_head {

@@ -28,6 +28,7 @@ struct remote {
 	char id[REMOTE_ID_LENGTH + 1];
 	bool (*gives_up)(
 	    void); /* asked five times a second while an answer takes as long as it takes; or NULL */
+	void (*on_line)(void *context, const char *line); /* of progress; or NULL */
 	bool lost; /* the keeper has closed the connection, and said no more */
 	struct record in, out;
 };
@@ -438,7 +439,8 @@ static int start_in(struct remote *remote, const struct remote_command *command,
 	uint32_t flags =
 	    (command->background ? RECORD_BACKGROUND : 0u) | (command->input ? RECORD_OPEN_INPUT : 0u) |
 	    (command->terminal ? RECORD_TERMINAL : 0u) | (command->context ? RECORD_CONTEXT : 0u) |
-	    (command->no_receipt ? RECORD_NO_RECEIPT : 0u) | (command->log_fd > 0 ? RECORD_LOG : 0u);
+	    (command->no_receipt ? RECORD_NO_RECEIPT : 0u) | (command->log_fd > 0 ? RECORD_LOG : 0u) |
+	    (command->progress ? RECORD_PROGRESS : 0u);
 	struct record_start start = { .output_max = command->output_max,
 				      .keep_us = command->keep_us,
 				      .rows = command->rows,
@@ -462,6 +464,7 @@ static int start_in(struct remote *remote, const struct remote_command *command,
 		flags |= add_streams(command->streams, fds, &count);
 	if (command->session_id)
 		snprintf(start.session, sizeof(start.session), "%s", command->session_id);
+	remote->on_line = command->on_line;
 	remote->out.start = start;
 	if (ask(remote, RECORD_START, flags,
 		remote->version == RECORD_VERSION ? sizeof(start) : RECORD_START_OLD, fds, count, NULL,
@@ -717,6 +720,17 @@ int remote_wait_begin(struct remote *remote, bool whole, struct warder_error *er
 	return ask(remote, RECORD_RESULT, whole ? RECORD_WHOLE : 0, 0, NULL, 0, NULL, err);
 }
 
+static void hand_lines(struct remote *remote)
+{
+	const char *line = remote->in.bytes;
+	const char *end = line + remote->in.head.len;
+
+	while (remote->on_line && end[-1] == '\0' && line < end) {
+		remote->on_line(NULL, line);
+		line += strlen(line) + 1;
+	}
+}
+
 int remote_wait_whole(struct remote *remote, int wait_ms, struct remote_end *ret, int *ret_fd,
 		      struct warder_error *err)
 {
@@ -726,6 +740,10 @@ int remote_wait_whole(struct remote *remote, int wait_ms, struct remote_end *ret
 		return 0;
 	if (receive(remote, &fd, err) < 0)
 		return -1;
+	if (remote->in.head.type == RECORD_LINES) {
+		hand_lines(remote);
+		return 0;
+	}
 	if (remote->in.head.type != RECORD_END)
 		return gone(remote, err);
 	take_end(&remote->in.end, ret);

@@ -270,6 +270,8 @@ struct remote_command {
 	bool no_receipt;                      /* with streams: the result needs none */
 	const struct remote_audit *audit;     /* the keeper appends a line at the end; or NULL */
 	int log_fd;                           /* > 0: a regular file that gets all output; not with streams */
+	bool progress;                        /* with streams: the program reports its progress, */
+	void (*on_line)(void *context, const char *line); /* each line, with the context NULL; or NULL */
 };
 
 /* An audit file: open for appending (line_log.h), its path for messages, and the members of the line that are known, a JSON object. */

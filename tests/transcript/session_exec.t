@@ -9,6 +9,18 @@ $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec -- sh -c 'echo begun; un
 | "exitCode":7
 | 1
 
+= progress goes to the caller's terminal and into the result, also if the caller is killed meanwhile, or stopped for long
+needs python3 script
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec --progress --json -- sh -c 'echo 8 >&5; echo $WARDER_PROGRESS' | python3 $TOP/tests/lib/results.py progress.lines stdout.text; NO_COLOR=1 script -qec 'sh s exec --progress -- sh -c "echo \"[9]\" >&5"' /dev/null < /dev/null | tr -d '\r'; rm -f out; sh s exec --progress -- sh -c 'echo 1 >&5; echo begun; until [ -e /tmp/go ]; do sleep 0.05; done; echo 2 >&5; exit 7' > out & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; kill -9 $pid; wait $pid 2> /dev/null; id=$(warder ps | awk '/ running / { print $1 }'); sh s exec -- touch /tmp/go; warder wait $id; echo $?; warder wait --json $id | python3 $TOP/tests/lib/results.py progress.lines
+> rm -f out; sh s exec --progress --json -- sh -c 'echo begun >/tmp/begun; for i in $(seq 40); do printf "{\"filler\": \"%03500d\"}\n" $i >&5; sleep 0.11; done' > out & pid=$!; until sh s exec -- test -e /tmp/begun || ! kill -0 $pid; do sleep 0.05; done; kill -STOP $pid; while warder ps | grep -q ' running .*seq 40'; do sleep 0.2; done; kill -CONT $pid; wait $pid; echo $?; python3 $TOP/tests/lib/results.py progress.delivered < out; sh s stop
+| [8] "/dev/fd/5\n"
+| warder: progress: [9]
+| 7
+| [1, 2]
+| 0
+| 40
+
 = a result that the caller has is not kept
 + . "$TOP/tests/transcript/session.sh"
 $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; for i in 1 2 3; do sh s exec -- sh -c 'exit 3'; echo $?; done; warder ps | wc -l; sh s stop

@@ -130,6 +130,41 @@ static int load_policy(struct drive *drive, struct warder_error *err)
 	return status;
 }
 
+/* Whether the policy's network leads anywhere. */
+static bool reaches_out(const struct warder_policy *policy)
+{
+	char *text = warder_policy_json(policy);
+	struct json_value *document = NULL;
+	struct warder_error ignored;
+	const char *mode = "none";
+	bool reaches;
+
+	if (text && json_parse(text, strlen(text), "policy", NULL, &document, &ignored) == 0 &&
+	    json_member(document, "network"))
+		mode = json_member_text(json_member(document, "network"), "mode", mode);
+	reaches = strcmp(mode, "none") != 0 && strcmp(mode, "loopback") != 0;
+	json_free(document);
+	free(text);
+	return reaches;
+}
+
+/* Packages need a way to their index, and Python has to find them. */
+static int add_packages(struct drive *drive, struct warder_error *err)
+{
+	const struct manifest *manifest = &drive->manifest;
+
+	if (manifest->fetched && !reaches_out(drive->policy))
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "packages",
+		    "the package %.100s is fetched from an index, and the manifest's policy has no "
+		    "network; allow the index, such as \"network\": {\"mode\": \"allow\", \"allow\": "
+		    "[{\"host\": \"@pypi\"}]}, or put the file into the workspace and name it \"./FILE\"",
+		    manifest->fetched);
+	return manifest->python
+		   ? warder_policy_set(drive->policy, "environment.set.PYTHONPATH", MANIFEST_PYTHON, err)
+		   : 0;
+}
+
 /* The operator's, if there is one. */
 static int load_ceiling(struct drive *drive, struct warder_error *err)
 {
@@ -158,7 +193,7 @@ static int start(struct drive *drive, struct warder_error *err)
 
 	store_new_name("drive-", drive->session_name);
 	if (drive_find_warder(warder, err) != 0 || load_policy(drive, err) != 0 ||
-	    load_ceiling(drive, err) != 0 ||
+	    add_packages(drive, err) != 0 || load_ceiling(drive, err) != 0 ||
 	    warder_workspace_open(store, drive->id, &drive->shown, err) != 0 ||
 	    warder_workspace_policy(drive->shown, NULL, drive->policy, err) != 0)
 		return -1;

@@ -921,12 +921,12 @@ const struct command workspace_commands[] = {
 	  "warder workspace create job-7 && warder workspace run job-7 -- sh -c 'date > $OUTPUT_DIR/now'",
 	  run },
 	{ "workspace", "provision", "--store --json", "MANIFEST", 1, 1, "make a workspace as a manifest says",
-	  "The manifest is a JSON object: workspace (an id), entries, setup, policy and timeout, all "
-	  "optional; - is\n"
+	  "The manifest is a JSON object: workspace (an id), entries, packages, setup, policy and timeout, "
+	  "all optional; - is\n"
 	  "standard input. An entry is a file, a directory, a git_repo or an input:\n"
 	  "  {\"type\": \"file\", \"path\": \"work/a.txt\", \"content\": \"hello\"}\n"
-	  "If an entry fails, the workspace is removed again. Only \"workspace drive\" uses setup, policy "
-	  "and timeout.\n",
+	  "If an entry fails, the workspace is removed again. Only \"workspace drive\" uses packages, setup, "
+	  "policy and timeout.\n",
 	  "echo '{\"entries\": [{\"type\": \"directory\", \"path\": \"work/data\"}]}' | warder workspace "
 	  "provision -",
 	  provision_command },

@@ -137,6 +137,99 @@ static int read_setup(const struct json_value *list, struct manifest *ret, struc
 	return 0;
 }
 
+/* What installs the packages, in /workspace. The names follow, each in single quotes, which none of them holds. */
+static const struct installer {
+	const char *name, *command;
+	bool python;
+} installers[] = {
+	{ "pip",
+	  "python3 -m pip --quiet --disable-pip-version-check --no-cache-dir install --no-input "
+	  "--root-user-action=ignore --target " MANIFEST_PYTHON,
+	  true },
+	{ "npm", "npm install --silent --no-fund --no-audit --no-update-notifier --cache /tmp/.npm", false },
+};
+
+/* A name as the installers take it, "numpy==1.26.4" or "@types/node@20"; or "./" and a path in the workspace. No flag and no URL, which
+ * would reach elsewhere than the policy's reader expects. */
+static bool is_package(const char *name)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				      "._-+@/~^<>=![],";
+	const size_t length = strspn(name, letters);
+
+	return length > 0 && length <= 200 && !name[length] && name[0] != '-' && name[0] != '/' &&
+	       !strstr(name, "..") && !strstr(name, "//");
+}
+
+static bool is_local(const char *name)
+{
+	return strncmp(name, "./", 2) == 0;
+}
+
+static int add_packages(const struct installer *installer, const struct json_value *list,
+			struct manifest *ret, struct warder_error *err)
+{
+	char place[40], path[60];
+	char *command = NULL;
+	size_t count = 0, size;
+	FILE *text;
+
+	snprintf(place, sizeof(place), "packages.%s", installer->name);
+	if (list->type != JSON_ARRAY || json_length(list) > MANIFEST_PACKAGES_MAX)
+		return wrong(place, "is not a list of at most 200 packages", err);
+	for (const struct json_value *item = list->child; item; item = item->next, count++) {
+		snprintf(path, sizeof(path), "%s[%zu]", place, count);
+		if (item->type != JSON_STRING || !is_package(item->string))
+			return wrong(
+			    path,
+			    "is not a package; write a name, such as \"six\" or \"six==1.16.0\", or a "
+			    "file of the workspace, such as \"./work/six.whl\"",
+			    err);
+		if (!is_local(item->string) && !ret->fetched)
+			ret->fetched = item->string;
+	}
+	if (!count)
+		return 0;
+	text = open_memstream(&command, &size);
+	if (!text)
+		return error_no_memory(err, NULL);
+	fprintf(text, "cd /workspace && %s --", installer->command);
+	for (const struct json_value *item = list->child; item; item = item->next)
+		fprintf(text, " '%s'", item->string);
+	if (fclose(text) != 0 || !command) {
+		free(command);
+		return error_no_memory(err, NULL);
+	}
+	ret->packages[ret->package_count++] = command;
+	ret->python |= installer->python;
+	return 0;
+}
+
+static int read_packages(const struct json_value *object, struct manifest *ret, struct warder_error *err)
+{
+	char path[120];
+
+	if (object->type != JSON_OBJECT)
+		return wrong("packages", "is not an object with the members pip and npm", err);
+	ret->packages = calloc(ARRAY_LENGTH(installers), sizeof(*ret->packages));
+	if (!ret->packages)
+		return error_no_memory(err, NULL);
+	for (const struct json_value *value = object->child; value; value = value->next) {
+		const struct installer *installer = NULL;
+
+		for (size_t i = 0; i < ARRAY_LENGTH(installers); i++)
+			if (strcmp(installers[i].name, value->key) == 0)
+				installer = &installers[i];
+		snprintf(path, sizeof(path), "packages.%.60s", value->key);
+		if (!installer)
+			return wrong(path, "is not known; Warder knows pip and npm, and `setup` runs others",
+				     err);
+		if (add_packages(installer, value, ret, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int read_entries(const struct json_value *list, struct warder_error *err)
 {
 	size_t count = 0;
@@ -167,6 +260,8 @@ static int read_member(const struct json_value *value, struct manifest *ret, str
 		ret->entries = value->child;
 		return read_entries(value, err);
 	}
+	if (strcmp(value->key, "packages") == 0)
+		return read_packages(value, ret, err);
 	if (strcmp(value->key, "setup") == 0)
 		return read_setup(value, ret, err);
 	if (strcmp(value->key, "policy") == 0) {
@@ -184,6 +279,22 @@ static int read_member(const struct json_value *value, struct manifest *ret, str
 	return wrong(value->key, "is not known", err);
 }
 
+static int put_packages_first(struct manifest *manifest, struct warder_error *err)
+{
+	const size_t count = manifest->package_count + manifest->setup_count;
+	const char **all = calloc(count + 1, sizeof(*all));
+
+	if (!all)
+		return error_no_memory(err, NULL);
+	for (size_t i = 0; i < count; i++)
+		all[i] = i < manifest->package_count ? manifest->packages[i]
+						     : manifest->setup[i - manifest->package_count];
+	free(manifest->setup);
+	manifest->setup = all;
+	manifest->setup_count = count;
+	return 0;
+}
+
 int manifest_parse(const char *text, size_t len, const char *origin, struct manifest *ret,
 		   struct warder_error *err)
 {
@@ -198,6 +309,8 @@ int manifest_parse(const char *text, size_t len, const char *origin, struct mani
 	for (const struct json_value *value = status == 0 ? ret->document->child : NULL; value && status == 0;
 	     value = value->next)
 		status = read_member(value, ret, err);
+	if (status == 0 && ret->package_count)
+		status = put_packages_first(ret, err);
 	if (status != 0)
 		manifest_done(ret);
 	return status;
@@ -207,6 +320,9 @@ void manifest_done(struct manifest *manifest)
 {
 	json_free(manifest->document);
 	free(manifest->setup);
+	for (size_t i = 0; i < manifest->package_count; i++)
+		free(manifest->packages[i]);
+	free(manifest->packages);
 	*manifest = (struct manifest){ 0 };
 }
 

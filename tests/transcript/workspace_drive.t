@@ -84,6 +84,44 @@ $ warder workspace drive manifest -- sleep 60 2> err; echo $?; warder workspace 
 ! warder: the program ended: cancelled
 ? 1
 
+= packages are installed in the workspace before the set-up, from its files or from an index that the policy reaches
+needs python3 npm
++ python3 - <<END
++ import base64, io, json, tarfile, zipfile
++ wheel = io.BytesIO()
++ with zipfile.ZipFile(wheel, "w") as z:
++     for name, text in (("small.py", "word = 'installed'\n"), ("small-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: small\nVersion: 1.0\n"),
++                        ("small-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"), ("small-1.0.dist-info/RECORD", "")):
++         z.writestr(name, text)
++ package = io.BytesIO()
++ with tarfile.open(fileobj=package, mode="w:gz") as t:
++     for name, text in (("package/package.json", '{"name": "tiny", "version": "1.0.0", "main": "tiny.js"}'), ("package/tiny.js", "module.exports = 'too';\n")):
++         row = tarfile.TarInfo(name); row.size = len(text); t.addfile(row, io.BytesIO(text.encode()))
++ files = [{"type": "file", "path": path, "contentBase64": base64.b64encode(data.getvalue()).decode()}
++          for path, data in (("work/small-1.0-py3-none-any.whl", wheel), ("work/tiny.tgz", package))]
++ policy = {"version": 1, "limits": {"wallTime": "300s", "disk": "unlimited", "memory": "1GiB"}, "filesystem": {"workspace": "readWrite"}, "syscalls": {"profile": "default", "allow": ["flock"]}}
++ both = {"pip": ["./work/small-1.0-py3-none-any.whl"], "npm": ["./work/tiny.tgz"]}
++ json.dump({"entries": files, "policy": policy, "packages": both, "setup": ["test -e node_modules/tiny/tiny.js && echo before > up"]}, open("both", "w"))
++ json.dump({"packages": {"pip": ["./work/gone-1.0-py3-none-any.whl"]}, "policy": policy}, open("gone", "w"))
++ json.dump({"packages": {"pip": ["six==1.16.0"]}}, open("index", "w"))
++ END
+$ warder workspace drive both -- sh -c 'python3 -c "import small; print(small.word)"; node -p "require(\"tiny\")"; cat up'; warder workspace drive gone -- echo never 2> err; echo $? $(grep -c '^warder: start: ' err); warder workspace drive index -- echo never; echo $?; warder workspace list | wc -l
+| installed
+| too
+| before
+| 125 1
+| 125
+| 0
+! warder: start: the package six==1.16.0 is fetched from an index, and the manifest's policy has no network; allow the index, such as "network": {"mode": "allow", "allow": [{"host": "@pypi"}]}, or put the file into the workspace and name it "./FILE"
+
+= a package is a name or a file of the workspace, never a flag, a URL or a word of the shell
+$ for p in '"-r"' '"--index-url=x"' '"http://a/b.whl"' "\"a'b\"" '"a b"' '"/etc/x.whl"' '"./../x.whl"' '"$(id)"' '""' 1; do echo "{\"packages\": {\"pip\": [\"six\", $p]}}" > m; warder workspace drive m -- echo never 2>&1 | cut -c1-45; done | uniq -c | sed 's/^ *//'; for m in '[]' '{"cargo": []}' '{"npm": "x"}'; do echo "{\"packages\": $m}" > m; warder workspace drive m -- echo never; done
+| 10 warder: the manifest's packages.pip[1] is not
+? 125
+! warder: the manifest's packages is not an object with the members pip and npm
+! warder: the manifest's packages.cargo is not known; Warder knows pip and npm, and `setup` runs others
+! warder: the manifest's packages.npm is not a list of at most 200 packages
+
 = wrong manifests name the member
 $ w() { echo "$1" > m; warder workspace drive m -- true; }; w '[]'; w '{"entry": []}'; w '{"entries": [{"type": "pipe"}]}'; w '{"entries": [{"type": "file", "path": "a"}]}'; w '{"entries": [{"type": "directory", "path": "a", "content": "x"}]}'; w '{"timeout": 0}'; w '{"policy": "none"}'; w '{"setup": "x"}'; echo '{}' > m; warder workspace drive m; warder workspace list | wc -l
 | 0

@@ -71,7 +71,7 @@ Recommends: git, ca-certificates
 Suggests: warder-host, crun | runc, podman, python3, nodejs
 Section: utils
 Priority: optional
-Description: run untrusted programs, and prove which restrictions were enforced
+Description: run untrusted programs, and report which restrictions were enforced
  Warder runs a program in a jail made of namespaces, control groups, a system
  call filter and a root file system of its own. A policy says what the program
  may do. If this host cannot enforce a part of the policy, nothing is started.

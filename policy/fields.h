@@ -143,8 +143,8 @@ struct policy_variable {
 	MEMBER("network", OBJECT)                                                                            \
 	MEMBER("network.mode", CHOICE(network.mode, policy_network_modes, 0))                                \
 	FLAG("network.mode", "--net", "MODE", AS_VALUE,                                                      \
-	     "none, loopback, host, allow (the destinations of --allow) or learn (every public name and "    \
-	     "IPv4 address on ports 22, 80 and 443; Warder lists those that were used)")                     \
+	     "none, loopback, host (the host's own), allow (what --allow lists), or learn: public names "    \
+	     "and IPv4 addresses on ports 22, 80 and 443, and Warder lists those that were used")            \
 	MEMBER("network.allow", ENDPOINTS(network.allow))                                                    \
 	FLAG("network.allow", "--allow", "HOST[:PORT]", CHANGE(change_allow),                                \
 	     "allow a destination, on ports 443 and 80 if none is given", REPEATABLE)                        \
@@ -192,7 +192,7 @@ struct policy_variable {
 	FIELD(VIEW, "filesystem.view", "filesystem", check_view)                                             \
 	MEMBER("filesystem.view", SOURCED(filesystem.view, policy_views, filesystem.view_source))            \
 	FLAG("filesystem.view", "--view", "VIEW", CHANGE(change_view),                                       \
-	     "the root of the program: host, directory:DIR or image:NAME")                                   \
+	     "the root that the program sees: host (the host's programs), directory:DIR or image:NAME")      \
 	CONTROL(VIEW_HOST, "filesystem.view.host", VIEW, "a read-only view of the host's programs",          \
 		p->filesystem.view == POLICY_VIEW_HOST)                                                      \
 	CONTROL(VIEW_DIRECTORY, "filesystem.view.directory", VIEW, "a directory as the root",                \

@@ -1,6 +1,6 @@
 /*
- * libwarder: run an untrusted program under a policy. Warder enforces and proves every required restriction, or
- * starts nothing.
+ * libwarder: run an untrusted program under a policy. Warder enforces every required restriction, or starts
+ * nothing, and reports what it enforced.
  *
  *   struct warder_error err;
  *   struct warder_policy *policy;      warder_policy_preset("strict", &policy, &err)
@@ -25,7 +25,7 @@
  * fail, and _free does nothing: the child keeps the memory and the descriptors until it ends.
  * Time: the wall time is enforced even if warder_wait() or warder_run_dispatch() is called late, or if on_output does
  * not return. In these cases the jail's init ends the run, at most two seconds after the wall time is over.
- * Wrong use: NULL where an object is required, and a struct without its size, are errors (INVALID_REQUEST). So is a
+ * Wrong use: NULL where an object is required, and a struct whose member `size` is not set, are errors (INVALID_REQUEST). So is a
  * second wait, also in another thread at the same time (CONFLICT). These errors harm nothing. Do not use an object
  * after its _free.
  */
@@ -85,7 +85,7 @@ WARDER_API int warder_policy_parse(const char *json, size_t len, const char *ori
  * document or on the command line: "256MiB", "none", "readWrite:/srv/job". */
 WARDER_API int warder_policy_set(struct warder_policy *policy, const char *path, const char *value,
 				 struct warder_error *err);
-/* Fill missing variables from a function of the caller. Warder calls `provide` once, with `context`. The
+/* Set environment variables that are missing, from a function of the caller. Warder calls `provide` once, with `context`. The
  * function returns rows "NAME=value", NULL-terminated. The rows belong to the function, and must be valid
  * until this call returns. If the function fails, it returns NULL with *err filled. If two rows have the same
  * name, the later one counts. A row sets a variable in the same way as "environment.set.NAME", under three
@@ -110,8 +110,8 @@ WARDER_API char *warder_policy_json(const struct warder_policy *policy);
 /* Compare a policy with a ceiling, field by field. Warder never lowers a policy: it refuses one that asks for
  * too much, and this function shows which fields are too wide. It borrows `policy` and `ceiling` and does not
  * change them. If `policy` is NULL, it only shows the ceiling. If `ceiling` is NULL, there is none, and
- * Warder does not look for one in /etc/warder. Then every field is granted, except "network" with the mode
- * "learn" or with a row that has `inject`: only a ceiling can grant these. *ret is a JSON object in UTF-8
+ * Warder does not look for one in /etc/warder. Then every field is granted, with two exceptions: the network
+ * mode "learn" and rows of "network" with `inject` need a ceiling that allows them. *ret is a JSON object in UTF-8
  * with a final NUL. The caller frees it with free(). Its members are
  *   granted  true if the whole policy is granted, else false; null without a policy
  *   most     the ceiling as a policy document; null without a ceiling
@@ -120,7 +120,7 @@ WARDER_API char *warder_policy_json(const struct warder_policy *policy);
  *   field       the path of the field, such as "limits.memory"
  *   grant       null without a policy; else one of these:
  *                 "granted"  the ceiling grants the value
- *                 "lowered"  the ceiling refuses the value, but would grant a narrower one
+ *                 "lowered"  the ceiling refuses the value, but would grant a narrower one; Warder refuses the policy
  *                 "refused"  the ceiling grants no value of this field
  *   asked       the value of the policy, with units as in a document ("256MiB", "30s", "0.5"); null without a policy
  *   most        the most that the ceiling grants, written in the same way; null without a ceiling
@@ -208,8 +208,8 @@ struct warder_file {
 	unsigned int mode; /* permission bits; 0: 0644 */
 };
 
-/* The result keeps only a part of the output. These files, which the caller has opened, get the whole output. They
- * are borrowed until the run is freed. */
+/* Files for the output of a run. The result keeps only a part of the output; Warder also writes the output to these
+ * files, which the caller has opened. They are borrowed until the run is freed. */
 struct warder_spill {
 	size_t size; /* sizeof(struct warder_spill) */
 	/* Two descriptors of regular files, for standard output and error. Each stream is written to its file from
@@ -237,8 +237,8 @@ struct warder_function {
 
 struct warder_command {
 	size_t size; /* sizeof(struct warder_command) */
-	/* NULL-terminated. argv[0] is a path inside, or a name that is searched in PATH inside. NULL or empty:
-	 * entrypoint and command of the policy's image. */
+	/* NULL-terminated. argv[0] is a path in the jail, or a name that is searched in the jail's PATH. NULL
+	 * or empty: entrypoint and command of the policy's image. */
 	char *const *argv;
 	/* NULL-terminated "NAME=value", in addition to the policy's variables, or NULL. No ceiling applies: the
 	 * caller is responsible. */
@@ -281,8 +281,9 @@ struct warder_command {
 	/* with output_fds: a stream with more bytes than this ends the run, cause "output"; 0: no limit */
 	uint64_t output_max;
 	/* Called with `context` about ten times a second while the jail is set up, which takes some milliseconds on
-	 * a healthy host. Non-zero cancels the launch (UNAVAILABLE). NULL: Warder cancels the launch after 30 s, or
-	 * when one of its processes has hung in the kernel for 4 s (8 s while it makes a network namespace). */
+	 * a healthy host. Non-zero cancels the launch (UNAVAILABLE); no other limit holds. NULL: Warder
+	 * cancels the launch after 30 s, or when one of its processes has hung in the kernel for 4 s (8 s while it
+	 * makes a network namespace). */
 	int (*should_stop)(void *context);
 	/* > 0: a terminal, open for reading; borrowed until the run is freed. The program gets a terminal of the
 	 * jail as its three streams and its controlling terminal, with the settings and the size of this terminal.
@@ -325,8 +326,8 @@ WARDER_API int warder_launch(struct warder_template *tmpl, const struct warder_c
 			     struct warder_run **ret, struct warder_error *err);
 /* Pass input and output on, and supervise the run until the program ends. Then end every process that the
  * program left, and return when all are gone. A failure of the program is a result, not an error. The caller
- * frees *ret with warder_result_free(). If the call fails, *ret is not set. The text then names everything
- * that could not be removed from the host. A second call for the same run fails (CONFLICT). */
+ * frees *ret with warder_result_free(). If the call fails, *ret is not set. If something could not be removed
+ * from the host, err->text names it. A second call for the same run fails (CONFLICT). */
 WARDER_API int warder_wait(struct warder_run *run, struct warder_result **ret, struct warder_error *err);
 /* Like warder_wait(), but wait for at most timeout_us microseconds. The call returns
  *   1   the run has ended, and *ret is its result
@@ -369,8 +370,8 @@ WARDER_API void warder_run_free(struct warder_run *run);
 
 /* ---- event loops ---- */
 /*
- * One thread can drive many runs. Poll the descriptor of each run for reading (poll, epoll, libuv, ...). When it is
- * readable, call warder_run_dispatch(), until this returns 1 or -1. docs/example-epoll.c and docs/example-uv.c are
+ * One thread can drive many runs. Poll the descriptor of each run for reading (poll, epoll, libuv, ...). Each
+ * time it is readable, call warder_run_dispatch() once. Stop when this returns 1 or -1. docs/example-epoll.c and docs/example-uv.c are
  * complete programs. Executions of sessions and runs from warder_call() work in the same way.
  * Between two dispatches, Warder does not take the program's output, and does not enforce the limit of CPU time.
  * A dispatch does not wait, unless its on_output frees the run. The descriptor also becomes readable when
@@ -472,8 +473,8 @@ WARDER_API int warder_session_stop(const char *name, struct warder_error *err);
 /* End a session and start it again with the same options and set-up, but without the files that programs made
  * in it. `program` is as in struct warder_session_options. The caller frees *ret with warder_session_free().
  * The call fails if the session could not be started again. If Warder notices this before the old session has
- * ended, the old session goes on. CONFLICT means that the session had ended, and that another one with its
- * name runs. */
+ * ended, the old session goes on. CONFLICT: the session ended meanwhile, and another caller has started one
+ * with its name. */
 WARDER_API int warder_session_restart(const char *name, const char *program, struct warder_session **ret,
 				      struct warder_error *err);
 /* warder_session_pause() freezes all processes of a session; warder_session_resume() lets them continue.
@@ -492,8 +493,8 @@ WARDER_API void warder_session_free(struct warder_session *session);
 
 /* ---- executions that outlive their callers ---- */
 /*
- * An execution of warder_launch() ends with the process that launched it. An execution of warder_execution_start()
- * goes on when its caller has ended, because the keeper of its session launches and supervises it. It has an id, by
+ * A run of warder_launch() ends with the process that launched it. An execution of warder_execution_start() goes on
+ * when its caller has ended, because the keeper of its session launches and supervises it. It has an id, by
  * which every process of the same user finds it. The keeper keeps the newest 4 MiB of its output, and the result after
  * its end. All executions of a session share 64 MiB for output. At most 128 executions run at a time in a session.
  *
@@ -521,7 +522,8 @@ struct warder_execution_command {
 	/* A second ceiling, in addition to the session's: the session's policy and `policy` must be within it.
 	 * NULL: none. */
 	const struct warder_policy *ceiling;
-	char *const *argv; /* NULL-terminated; argv[0] is a path inside, or a name searched in PATH inside */
+	char *const
+	    *argv; /* NULL-terminated; argv[0] is a path in the jail, or a name searched in the jail's PATH */
 	char *const *environment; /* as in struct warder_command */
 	unsigned int flags;       /* enum warder_session_flags */
 	/* 1: standard input stays open, for warder_execution_write() and on_input. 0: it is empty. */
@@ -892,8 +894,8 @@ WARDER_API int warder_program_failed(const struct warder_program *program);
 /* The canonical name of the language. */
 WARDER_API const char *warder_program_language(const struct warder_program *program);
 /* Take the result of the last stage of the build: output, diagnostics, and the status "success", "compileFailed",
- * "timeout", ... The caller frees it with warder_result_free(). The call returns NULL if no stage ran, because none
- * was needed or the cache had the program, and if the result was already taken. */
+ * "timeout", ... The caller frees it with warder_result_free(). The call returns NULL if the result was already taken,
+ * or if no stage ran: none was needed, or the cache had the program. */
 WARDER_API struct warder_result *warder_program_result(struct warder_program *program);
 /* Free a program. Runs that it has started go on; the memory of the program is released with the last of them. */
 WARDER_API void warder_program_free(struct warder_program *program);
@@ -1001,9 +1003,10 @@ struct warder_pool_options {
 	uint64_t idle_us;      /* a key that is unused for so long loses its jails; 0: 60 s */
 	enum warder_pool_empty empty;
 	uint64_t wait_us; /* with WARDER_POOL_WAIT; 0: 10 s */
-	/* 0: each jail gets a new network namespace. 1: a parked jail may get the namespace of an ended jail of the
-	 * same key, if this namespace looks like a new one: Warder compares files of /proc/net byte for byte. The
-	 * program can see from the number of the namespace that it is not new, and the receipt says so. The value 1
+	/* Use network namespaces again, which saves time. 0: each jail gets a new one. 1: a parked jail may get the
+	 * namespace of an ended jail of the same key, if this namespace looks like a new one: Warder compares files
+	 * of /proc/net byte for byte. The program can see from the inode number of /proc/self/ns/net that the
+	 * namespace is not new, and the receipt says so. The value 1
 	 * has an effect only as root and with the network mode "none". */
 	int parts;
 };
@@ -1018,8 +1021,8 @@ struct warder_pool_key {
 	const char *tenant; /* any text; jails are never shared between two tenants. NULL: "" */
 	/* A program that the pool starts in each parked jail, and that waits there for its code; or NULL. When the
 	 * program is ready, it must write to descriptor 3 the paths of the files that it has loaded, one on each
-	 * line, and then an empty line. The pool removes the jail if one of these files changes. Then the program
-	 * must read its code from descriptor 4 until end of file, and run it once. It gets the variables of this
+	 * line, and then an empty line. After that, it must read its code from descriptor 4 until end of file, and
+	 * run it once. If one of the named files changes before, the pool removes the jail. It gets the variables of this
 	 * key's policy when it starts. So its jail, unlike others, is handed out only for the same environment.set. */
 	char *const *program;
 	/* Instead of `program`: "python" or "node"; or NULL. The interpreter must be among the files that the
@@ -1060,20 +1063,20 @@ WARDER_API int warder_pool_code(struct warder_pool *pool, const struct warder_po
 				struct warder_error *err);
 /* End all parked jails, forget all keys, and wait until nothing is left of any jail: no process, no cgroup,
  * no descriptor. The pool parks jails again after the next fill or launch. The call fails with CONFLICT if
- * runs of the pool have not been freed. Otherwise it fails with the first failure to remove a jail, and the
- * text names everything that is left on the host. */
+ * runs of the pool have not been freed. If a jail cannot be removed, the call fails with the first such error,
+ * and the text names everything that is left on the host. */
 WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *err);
 /* Return the statistics of the pool as a JSON object, or NULL if memory is missing. The caller frees the text
  * with free(). The members are
  *   keys          the number of keys
  *   states        the number of jails in each state
- *   parked        jails that were parked
- *   handedOut     jails that were handed out
+ *   parked        all jails that were parked since the pool was made
+ *   handedOut     all jails that were handed out
  *   launched      launches for which no jail was ready, so that a new one was made
  *   stale         jails removed because a file or the source of a mount had changed
- *   broken        jails removed because the second reading failed
+ *   broken        jails removed because the check at the hand-out failed
  *   evicted       jails removed to make room for another key, or because the key was unused for idle_us
- *   removed       all jails that are gone
+ *   removed       all jails that are gone, for whatever reason
  *   pressed       true while memory is short and the pool keeps half as many jails
  *   partsReused   jails that got the network namespace of an ended one
  *   partsRefused  an object: the number of namespaces that were not kept, by the file of /proc/net that differed */
@@ -1082,7 +1085,8 @@ WARDER_API char *warder_pool_stats(struct warder_pool *pool);
 WARDER_API void warder_pool_free(struct warder_pool *pool);
 
 /* ---- result ---- */
-/* If `result` is NULL, these functions return the same value as for missing data: "", -1, 0, UINT64_MAX or NULL. */
+/* If `result` is NULL, each of these functions returns the same value as for missing data: the text "", the number -1, 0 or
+ * UINT64_MAX, or NULL. */
 /* The status: "success", "failed", "compileFailed", "timeout" or "killed". */
 WARDER_API const char *warder_result_status(const struct warder_result *result);
 /* The cause of the end: "exit", "signal", "wallTime", "cpuTime", "memory", "output", "disk", "syscall",

@@ -544,10 +544,10 @@ static const struct flag flags[] = {
 	  "with --local: end after this long without a request (default: 10m)", TIME(session.idle_us),
 	  .fallback = "10m" },
 	{ FLAG_RUN | USES_CODE, "--no-service", NULL, NULL,
-	  "start the jail without the service (\"warder serve --local\")", SWITCH(no_service) },
+	  "start the jail directly, even if \"warder serve --local\" runs", SWITCH(no_service) },
 	{ FLAG_SESSION_START, "--workspace-id", "ID", NULL,
 	  "start the session in this stored workspace, see \"warder workspace\"; --cwd is relative to it; "
-	  "further ones lie in /workspaces/ID",
+	  "further workspaces are /workspaces/ID",
 	  LIST(session.workspace_ids), REPEATABLE, .typed = true },
 	{ FLAG_SESSION_START, "--snapshot-on-stop", NULL, NULL,
 	  "let \"warder session stop\" store a snapshot of each --workspace-id after the end",
@@ -618,9 +618,7 @@ static const struct flag flags[] = {
 	  "PROGRAM on this host",
 	  LIST(functions), REPEATABLE },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--env-from", "FILE", NULL,
-	  "take granted variables (--env NAME) that the caller does not have from FILE, with a NAME=VALUE on "
-	  "each "
-	  "line",
+	  "read from FILE (lines NAME=VALUE) the values of --env NAME that the caller does not have",
 	  TEXT(env_from) },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--receipt", "FILE", NULL,
 	  "write the receipt to FILE; - is standard error", TEXT(receipt) },
@@ -672,7 +670,7 @@ static const struct flag flags[] = {
 	{ PRINTS_RESULT, "--json", NULL, NULL,
 	  "print one JSON object: the result, with the output of the program", SWITCH(json) },
 	{ KEEPS_JAIL, "--json", NULL, NULL,
-	  "print JSON instead of text; the result of exec or run then contains the output of the program",
+	  "print JSON instead of text; the result of an execution then contains the output of the program",
 	  SWITCH(json) },
 	{ (USES_POLICY | USES_TEXT | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | FLAG_POLICY | FLAG_PS |
 	   FLAG_LOGS) &

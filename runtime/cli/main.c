@@ -22,6 +22,7 @@ static int complete(struct request *request, char **argv);
 /* Ends with a row without a name. */
 static const struct command commands[] = {
 	{ "run", FLAG_RUN, "run [FLAG...] [--] [PROGRAM [ARGUMENT...]]", "run a program under a policy",
+	  "The name in parentheses at the end of a flag is the field of the policy that it sets.\n"
 	  "Without PROGRAM, --view image:NAME starts the image's entrypoint and command.\n"
 	  "Exit status: the program's own; 128+N if signal N ended it; 124 if Warder killed it because its "
 	  "time\n"
@@ -95,7 +96,7 @@ static const struct command commands[] = {
 	  "list the languages, and whether they are installed and allowed", NULL, "warder languages --json",
 	  languages_command },
 	{ "changes", FLAG_CHANGES, "changes [FLAG...] show|commit|drop DIR [PATTERN...]",
-	  "show, commit or drop the changes that run --changes DIR stored",
+	  "show, commit or drop the changes that \"warder run --changes\" stored",
 	  "A PATTERN is a path (a directory stands for all files in it), or has wildcards: \"*.c\", "
 	  "\"src/**\".\n"
 	  "commit makes no change at all if one of the files has changed on the host since the run (see "
@@ -282,7 +283,7 @@ static const struct command commands[] = {
 	  "With --extract, FILE or standard input is the text.\n",
 	  "warder run --json -- echo hello | warder format", format_command },
 	{ "data", FLAG_DATA, "data [FLAG...] [FILE]",
-	  "replace the tables in a conversation by file names, and print Python code that loads the files",
+	  "move tables out of a conversation into files, and print Python code that loads the files",
 	  "Without FILE, or with -, the conversation is standard input:\n"
 	  "{\"messages\": [[{\"text\": \"Look:\"}, {\"mimeType\": \"text/csv\", \"content\": "
 	  "\"a,b\\n1,2\\n\"}]]}\n"
@@ -309,7 +310,7 @@ static const struct command commands[] = {
 	  "workspace "
 	  "create|run|list|put|write|read|stage|provision|drive|collect|patch|show|snapshot|resume|remove "
 	  "[...]",
-	  "keep directories of inputs and outputs between runs", NULL, NULL, NULL },
+	  "keep directories of inputs and outputs in the store, between runs", NULL, NULL, NULL },
 	{ "snapshot", 0, "snapshot list|verify|remove|prune [...]",
 	  "list, verify and remove saved states of workspaces", NULL, NULL, NULL },
 	{ "artifact", 0, "artifact save|take|list|read|verify|remove [...]",
@@ -338,7 +339,7 @@ static void fill_closed_streams(void)
 
 static int print_usage(void)
 {
-	term_title("warder: run untrusted programs, and prove which restrictions were enforced");
+	term_title("warder: run untrusted programs, and report which restrictions were enforced");
 	printf("\nusage: warder COMMAND [FLAG...]\n\n");
 	for (const struct command *command = commands; command->name; command++) {
 		printf("  ");

@@ -1,11 +1,16 @@
 /*
  * session: jails that stay, by name. The word and the name come first, then the flags.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
+#include "base/fd.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "runtime/cli/changes_text.h"
 #include "runtime/cli/commands.h"
@@ -520,6 +525,21 @@ static int with_flags(const struct word *word, struct request *request, char **a
 	return status;
 }
 
+/* For the launcher of an execution host, which has many threads. If it fails, standard output gets the error. */
+static int save_word(const char *name, const char *directory, const char *bytes_max)
+{
+	struct warder_error err = { 0 };
+	owned_fd int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		error_set_errno(&err, WARDER_ERROR_UNAVAILABLE, "path", errno, "cannot open %.200s",
+				directory);
+	else if (session_save(name, fd, strtoull(bytes_max, NULL, 10), &err) == 0)
+		return 0;
+	file_write_all(STDOUT_FILENO, (const char *)&err, sizeof(err));
+	return EXIT_REFUSED;
+}
+
 int session_command(struct request *request, char **argv)
 {
 	const char *names[WORDS + 1] = { NULL };
@@ -532,6 +552,8 @@ int session_command(struct request *request, char **argv)
 			heap_stay();
 		return keeper_main();
 	}
+	if (rest[0] && strcmp(rest[0], "save") == 0 && rest[1] && rest[2] && rest[3])
+		return save_word(rest[1], rest[2], rest[3]);
 	if (rest[0] && strcmp(rest[0], "start-in") == 0 && rest[1])
 		return start_in_word(request, rest[1], rest + 2);
 	for (size_t i = 0; rest[0] && i < WORDS; i++) {

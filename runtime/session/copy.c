@@ -1,5 +1,5 @@
 /*
- * copy: the files of a session, as those with which another one begins.
+ * copy: the files of a session, as those with which another one begins, at once or later: a directory of the host has them in between.
  *
  * A program can write to one tmpfs, which is mounted at /tmp and /dev/shm; so these two trees are copied. If the policy lets it write
  * anywhere else, the session is refused: an overlay holds only the differences from its layers, and a directory of the caller would belong
@@ -9,11 +9,16 @@
  * the target nothing has run yet. Each name is nevertheless opened in the descriptor of its directory, without following links, and
  * compared with the file that was seen. Reading has the rights of the source's user, and writing those of the target's.
  *
+ * In a directory of the host the files belong to the user of this process, without the bits set-user-ID and set-group-ID. A jail gives these
+ * bits no effect.
+ *
  * All or nothing: the caller ends the new session when this fails, and its tmpfs goes with it. Whatever cannot be copied as it is is an
  * error, not left out. Mounts in the trees are those of the policy, and the new session has its own.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +51,8 @@ struct copy {
 	int top_fd; /* of the target: /tmp or /dev/shm */
 	dev_t device;
 	size_t entries;
+	uint64_t bytes, bytes_max;
+	mode_t mode_bits;   /* that are copied */
 	struct link *links; /* an open hash table; a path NULL: free */
 	size_t link_count, link_room;
 	bool (*came)(const void *context);
@@ -198,8 +205,8 @@ static int copy_state(const struct copy *copy, const struct entry *entry, int to
 	if (copy->to.switches && st.st_uid != copy->to.uid)
 		return 0;
 	tree_become(&copy->to);
-	done = ((st.st_mode ^ entry->st.st_mode) & MODE_BITS) == 0 ||
-	       fchmod(to_fd, entry->st.st_mode & MODE_BITS) == 0;
+	done = ((st.st_mode ^ entry->st.st_mode) & copy->mode_bits) == 0 ||
+	       fchmod(to_fd, entry->st.st_mode & copy->mode_bits) == 0;
 	done = done && futimens(to_fd, times) == 0;
 	tree_return(&copy->to);
 	return done ? 0 : failed(copy, "cannot be made");
@@ -233,6 +240,11 @@ static int copy_file(struct copy *copy, const struct entry *entry)
 
 	if (from_fd < 0)
 		return -1;
+	if ((uint64_t)entry->st.st_size > copy->bytes_max - copy->bytes)
+		return error_set(copy->err, WARDER_ERROR_INVALID_REQUEST, "bytes",
+				 "the files of the session have more than %" PRIu64 " bytes",
+				 copy->bytes_max);
+	copy->bytes += (uint64_t)entry->st.st_size;
 	tree_become(&copy->to);
 	to_fd = openat(entry->to_fd, entry->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	tree_return(&copy->to);
@@ -263,7 +275,7 @@ static int copy_node(struct copy *copy, const struct entry *entry)
 	tree_become(&copy->to);
 	made = is_link ? symlinkat(target, entry->to_fd, entry->name) == 0
 		       : mknodat(entry->to_fd, entry->name, (entry->st.st_mode & S_IFMT) | 0600, 0) == 0 &&
-			     fchmodat(entry->to_fd, entry->name, entry->st.st_mode & MODE_BITS, 0) == 0;
+			     fchmodat(entry->to_fd, entry->name, entry->st.st_mode & copy->mode_bits, 0) == 0;
 	made = made && utimensat(entry->to_fd, entry->name, times, AT_SYMLINK_NOFOLLOW) == 0;
 	tree_return(&copy->to);
 	return made ? 0 : failed(copy, "cannot be made");
@@ -414,28 +426,110 @@ static int check_places(const struct session_spec *source, const char *root, str
 	return status;
 }
 
+static const char *const tops[] = { "/tmp", "/dev/shm" };
+
+/* The trees, which were opened if status is 0. Closes them. */
+static int copy_all(struct copy *copy, int status)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(tops) && status == 0; i++)
+		status = copy_top(copy, tops[i]);
+	tree_done(&copy->from);
+	tree_done(&copy->to);
+	return status;
+}
+
+static void begin(struct copy *copy, bool (*came)(const void *context), const void *context,
+		  struct warder_error *err)
+{
+	*copy = (struct copy){ .from = { .fd = -1 },
+			       .to = { .fd = -1 },
+			       .bytes_max = UINT64_MAX,
+			       .mode_bits = MODE_BITS,
+			       .came = came,
+			       .context = context,
+			       .err = err };
+}
+
 int copy_session(const struct session_spec *source, const struct jail_joint *joint, const char *root,
 		 bool (*came)(const void *context), const void *context, struct warder_error *err)
 {
-	static const char *const tops[] = { "/tmp", "/dev/shm" };
 	static struct copy copy; /* large */
 	struct attachment *attachment = session_attach(source, SESSION_COPY, err);
 	int status;
 
 	if (!attachment)
 		return -1;
-	copy = (struct copy){
-		.from = { .fd = -1 }, .to = { .fd = -1 }, .came = came, .context = context, .err = err
-	};
+	begin(&copy, came, context, err);
 	status = check_places(source, attachment->root, err);
 	if (status == 0)
 		status = tree_open(&source->policy, &attachment->joint, attachment->root, &copy.from, err);
 	if (status == 0)
 		status = tree_open(&source->policy, joint, root, &copy.to, err);
-	for (size_t i = 0; i < ARRAY_LENGTH(tops) && status == 0; i++)
-		status = copy_top(&copy, tops[i]);
-	tree_done(&copy.from);
-	tree_done(&copy.to);
+	status = copy_all(&copy, status);
 	session_detach(attachment);
 	return status;
+}
+
+/* ---- by way of a directory of the host ---- */
+
+static bool goes_on(const void *context)
+{
+	return false;
+}
+
+static int make_tops(int directory_fd, struct warder_error *err)
+{
+	static const char *const names[] = { "tmp", "dev", "dev/shm" };
+
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++)
+		if (mkdirat(directory_fd, names[i], 0700) < 0)
+			return tree_failed(names[i], "cannot be made", err);
+	return 0;
+}
+
+int session_save(const char *name, int directory_fd, uint64_t bytes_max, struct warder_error *err)
+{
+	static struct copy copy; /* large */
+	struct warder_session *session = NULL;
+	struct attachment *attachment = NULL;
+	int status = warder_session_open(name, &session, err);
+
+	if (status == 0 && geteuid() == 0 && setgroups(0, NULL) < 0)
+		status = error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "setgroups");
+	if (status == 0 && !(attachment = session_attach(&session->spec, SESSION_SAVE, err)))
+		status = -1;
+	begin(&copy, goes_on, NULL, err);
+	copy.bytes_max = bytes_max;
+	copy.mode_bits = MODE_BITS & ~(mode_t)(S_ISUID | S_ISGID);
+	if (status == 0)
+		status = check_places(&session->spec, attachment->root, err);
+	if (status == 0)
+		status = make_tops(directory_fd, err);
+	if (status == 0)
+		status =
+		    tree_open(&session->spec.policy, &attachment->joint, attachment->root, &copy.from, err);
+	copy.to.fd = fcntl(directory_fd, F_DUPFD_CLOEXEC, 0);
+	if (status == 0 && copy.to.fd < 0)
+		status = failed(&copy, "cannot be opened");
+	status = copy_all(&copy, status);
+	if (attachment)
+		session_detach(attachment);
+	warder_session_free(session);
+	return status;
+}
+
+int copy_load(const char *directory, const struct policy *policy, const struct jail_joint *joint,
+	      const char *root, bool (*came)(const void *context), const void *context,
+	      struct warder_error *err)
+{
+	static struct copy copy; /* large */
+	int status = 0;
+
+	begin(&copy, came, context, err);
+	copy.from.fd = open(directory, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (copy.from.fd < 0)
+		status = tree_failed(directory, "cannot be opened", err);
+	if (status == 0)
+		status = tree_open(policy, joint, root, &copy.to, err);
+	return copy_all(&copy, status);
 }

@@ -54,6 +54,7 @@
 struct connection {
 	int fd;
 	bool joined, copies;
+	bool froze;            /* the programs, as long as it copies */
 	bool replaces;         /* it waits until the session has other rules */
 	uint64_t number;       /* in the order in which they came */
 	bool stranger;         /* of other namespaces */
@@ -193,6 +194,18 @@ static bool is_ending(const void *context)
 	return has_ended(context);
 }
 
+/* The saved files take the place of the set-up's. The description does not have their directory: a restart begins with the set-up. */
+static int load_files(struct keeper *keeper, struct warder_error *err)
+{
+	const int ret =
+	    copy_load(keeper->spec.files_from, &keeper->spec.policy, keeper->sessions->joint(keeper->session),
+		      keeper->sessions->root(keeper->session), is_ending, keeper, err);
+
+	free(keeper->spec.files_from);
+	keeper->spec.files_from = NULL;
+	return ret;
+}
+
 /* The files of its source take the place of the set-up's. The description does not have the source: a restart begins with the set-up. */
 static int copy_files(struct keeper *keeper, struct warder_error *err)
 {
@@ -217,6 +230,8 @@ static int set_up(struct keeper *keeper, struct warder_error *err)
 
 	if (keeper->spec.copy_of)
 		return copy_files(keeper, err);
+	if (keeper->spec.files_from)
+		return load_files(keeper, err);
 	if (!keeper->spec.setup_count)
 		return 0;
 	ret = library_prepare(&keeper->spec.policy, &how, false, &tmpl, err);
@@ -316,6 +331,11 @@ static bool joins(const struct session_request *request)
 	return request->type == SESSION_JOIN || request->type == SESSION_FILES;
 }
 
+static bool copies(const struct session_request *request)
+{
+	return request->type == SESSION_COPY || request->type == SESSION_SAVE;
+}
+
 static int check_request(struct keeper *keeper, const struct session_request *request,
 			 struct warder_error *err)
 {
@@ -324,7 +344,7 @@ static int check_request(struct keeper *keeper, const struct session_request *re
 	if (request->type == SESSION_JOIN &&
 	    session_check_capability(&keeper->spec, WARDER_SESSION_SHELL, err) < 0)
 		return -1;
-	if ((request->type == SESSION_FILES || request->type == SESSION_COPY) &&
+	if ((request->type == SESSION_FILES || copies(request)) &&
 	    session_check_capability(&keeper->spec, WARDER_SESSION_FILESYSTEM, err) < 0)
 		return -1;
 	if (request->type == SESSION_COPY)
@@ -410,6 +430,48 @@ static int replace_rules(struct keeper *keeper, struct connection *connection,
 	return 0;
 }
 
+/* Idle time stands still. A caller that supervises its execution does not know of a pause, and its clock would go on. */
+static int pause_session(void *context, bool paused, struct warder_error *err)
+{
+	struct keeper *keeper = context;
+	const uint64_t now = clock_us();
+
+	if (keeper->executions.copies)
+		return error_set(err, WARDER_ERROR_CONFLICT, "session", EXECUTIONS_COPIED, keeper->spec.name);
+	if (paused == (keeper->paused_us != 0))
+		return error_set(err, WARDER_ERROR_CONFLICT, "session", "session %.64s is %s",
+				 keeper->spec.name, paused ? "paused already" : "not paused");
+	if (paused && joined(keeper))
+		return error_set(
+		    err, WARDER_ERROR_CONFLICT, "session",
+		    "session %.64s has executions that their callers supervise, whose time goes on; wait for "
+		    "their end, or start them with --detach",
+		    keeper->spec.name);
+	if (!paused && keeper->sessions->freeze(keeper->session, false, err) < 0)
+		return -1;
+	if (executions_pause(&keeper->executions, paused, err) < 0)
+		return -1;
+	if (paused && keeper->sessions->freeze(keeper->session, true, err) < 0) {
+		struct warder_error ignored;
+
+		executions_pause(&keeper->executions, false, &ignored);
+		return -1;
+	}
+	if (!paused)
+		keeper->idle_since_us += now - keeper->paused_us;
+	keeper->paused_us = paused ? now : 0;
+	return 0;
+}
+
+/* Nothing writes to its files while the connection stays. False with *err. */
+static bool freeze_for(struct keeper *keeper, struct connection *connection, struct warder_error *err)
+{
+	if (check_still(keeper, err) == 0)
+		return true;
+	connection->froze = err->code == WARDER_ERROR_CONFLICT && pause_session(keeper, true, err) == 0;
+	return connection->froze;
+}
+
 /* False: the connection is done with. */
 static bool answer(struct keeper *keeper, struct connection *connection)
 {
@@ -442,11 +504,15 @@ static bool answer(struct keeper *keeper, struct connection *connection)
 			keeper->stopper_fd = fcntl(connection->fd, F_DUPFD_CLOEXEC, 0);
 		return true; /* the end of the connection answers, too */
 	}
-	if (joins(&request) || request.type == SESSION_COPY) {
+	if (request.type == SESSION_SAVE && !freeze_for(keeper, connection, &err)) {
+		session_send_reply(connection->fd, &err, NULL, NULL);
+		return false;
+	}
+	if (joins(&request) || copies(&request)) {
 		sent = session_send_reply(connection->fd, NULL, keeper->sessions->root(keeper->session),
 					  keeper->sessions->joint(keeper->session)) == 0;
 		connection->joined = sent && joins(&request);
-		connection->copies = sent && request.type == SESSION_COPY;
+		connection->copies = sent && copies(&request);
 		keeper->executions.copies += connection->copies;
 		return sent;
 	}
@@ -458,7 +524,11 @@ static bool answer(struct keeper *keeper, struct connection *connection)
 
 static void drop(struct keeper *keeper, size_t i)
 {
+	struct warder_error ignored;
+
 	keeper->executions.copies -= keeper->connections[i].copies;
+	if (keeper->connections[i].froze)
+		pause_session(keeper, false, &ignored);
 	client_free(keeper->connections[i].client);
 	close(keeper->connections[i].fd);
 	keeper->connections[i] = keeper->connections[--keeper->connection_count];
@@ -535,39 +605,6 @@ static bool look_in_use(struct keeper *keeper)
 		keeper->sessions->sweep(keeper->session);
 	}
 	return keeper->in_use;
-}
-
-/* Idle time stands still. A caller that supervises its execution does not know of a pause, and its clock would go on. */
-static int pause_session(void *context, bool paused, struct warder_error *err)
-{
-	struct keeper *keeper = context;
-	const uint64_t now = clock_us();
-
-	if (keeper->executions.copies)
-		return error_set(err, WARDER_ERROR_CONFLICT, "session", EXECUTIONS_COPIED, keeper->spec.name);
-	if (paused == (keeper->paused_us != 0))
-		return error_set(err, WARDER_ERROR_CONFLICT, "session", "session %.64s is %s",
-				 keeper->spec.name, paused ? "paused already" : "not paused");
-	if (paused && joined(keeper))
-		return error_set(
-		    err, WARDER_ERROR_CONFLICT, "session",
-		    "session %.64s has executions that their callers supervise, whose time goes on; wait for "
-		    "their end, or start them with --detach",
-		    keeper->spec.name);
-	if (!paused && keeper->sessions->freeze(keeper->session, false, err) < 0)
-		return -1;
-	if (executions_pause(&keeper->executions, paused, err) < 0)
-		return -1;
-	if (paused && keeper->sessions->freeze(keeper->session, true, err) < 0) {
-		struct warder_error ignored;
-
-		executions_pause(&keeper->executions, false, &ignored);
-		return -1;
-	}
-	if (!paused)
-		keeper->idle_since_us += now - keeper->paused_us;
-	keeper->paused_us = paused ? now : 0;
-	return 0;
 }
 
 static void count_session(void *context, struct jail_counters *ret)

@@ -189,7 +189,8 @@ struct attachment *session_attach(const struct session_spec *spec, enum session_
 {
 	const struct timespec pause = { .tv_nsec = 50000000 };
 
-	for (int tries = how == SESSION_COPY ? COPY_TRIES : 1;; nanosleep(&pause, NULL)) {
+	for (int tries = how == SESSION_COPY || how == SESSION_SAVE ? COPY_TRIES : 1;;
+	     nanosleep(&pause, NULL)) {
 		struct attachment *attachment = attach(spec, how, err);
 
 		if (attachment || --tries == 0 || err->code != WARDER_ERROR_CONFLICT ||
@@ -505,6 +506,7 @@ int session_start(const char *name, const struct warder_session_options *options
 		spec.workspaces = places->workspaces;
 		spec.workspace_count = places->workspace_count;
 		spec.snapshot_on_stop = places->snapshot_on_stop;
+		spec.files_from = places->files_from;
 	}
 	/* The keeper is at home in another directory. */
 	if (known.backends && !realpath(known.backends, backends))

@@ -91,6 +91,7 @@ enum session_request_type {
 	SESSION_COPY,  /* answered as a join; while the connection stays, nothing starts, pauses or resumes */
 	SESSION_FILES, /* answered as a join: to reach the files */
 	SESSION_RULES, /* with a memory file: a policy, whose network.allow and network.deny take the place of the session's */
+	SESSION_SAVE, /* as a copy; if programs run, they are frozen as long as the connection stays */
 };
 
 /* The step of an error by which SESSION_STOP is answered: the session has ended, and the text names what stays behind. */
@@ -104,7 +105,7 @@ struct session_request {
 	uint64_t bytes; /* of the memory file */
 };
 
-/* The version before has no SESSION_RULES, and ends here. A request without rules and memory file is sent like this. */
+/* The version before has no SESSION_RULES and SESSION_SAVE, and ends here. A request without rules and memory file is sent like this. */
 #define SESSION_REQUEST_OLD offsetof(struct session_request, rules)
 
 struct session_reply {
@@ -170,6 +171,8 @@ struct session_spec {
 	bool snapshot_on_stop; /* of these workspaces, by who stops it */
 	char *copy_of,
 	    *copy_of_id; /* the session whose files it begins with, instead of a set-up; or NULL. Of no description */
+	char *
+	    files_from; /* a directory of session_save(), with whose files it begins; or NULL. Of no description */
 	char *id;       /* of a description: another one of each session that was ever started; else NULL */
 	uint64_t rules; /* of a description: how often its rules were replaced */
 };
@@ -211,8 +214,9 @@ struct session_places {
 	char **workspaces;
 	size_t workspace_count;
 	bool snapshot_on_stop;
+	char *files_from; /* a directory of session_save(), with whose files it begins; or NULL */
 };
-/* places: the workspaces of the store that it is started in; or NULL. */
+/* places: the workspaces of the store that it is started in, and the files that it begins with; or NULL. */
 int session_start(const char *name, const struct warder_session_options *options,
 		  const struct session_places *places, int (*came)(void *context),
 		  struct warder_session **ret, struct warder_error *err);
@@ -245,6 +249,11 @@ int session_restart(const char *name, const char *program, const struct warder_p
 int session_copy(const char *source, const char *name, const char *program,
 		 const struct warder_policy *ceiling, int (*came)(void *context), struct warder_session **ret,
 		 struct warder_error *err);
+
+/* Copy the files that programs of a session have made into an empty directory, from which another session can begin (copy.c). Programs are frozen
+ * meanwhile. At most bytes_max of them. This process must have one thread. -1 with *err, and part of the files may be there: the field is "bytes" if
+ * there are more. */
+int session_save(const char *name, int directory_fd, uint64_t bytes_max, struct warder_error *err);
 
 /* ---- executions that the keeper supervises: remote.c ---- */
 

@@ -61,6 +61,8 @@ void session_spec_write(const struct session_spec *spec, struct json_writer *w)
 		json_key_string(w, "copyOf", spec->copy_of);
 		json_key_string(w, "copyOfId", spec->copy_of_id);
 	}
+	if (spec->files_from)
+		json_key_string(w, "filesFrom", spec->files_from);
 }
 
 /* ---- reading ---- */
@@ -179,6 +181,7 @@ static const struct member {
 	{ "snapshotOnStop", take_truth, offsetof(struct session_spec, snapshot_on_stop) },
 	{ "copyOf", take_text, offsetof(struct session_spec, copy_of) },
 	{ "copyOfId", take_text, offsetof(struct session_spec, copy_of_id) },
+	{ "filesFrom", take_text, offsetof(struct session_spec, files_from) },
 };
 
 static int take_member(const struct json_value *value, bool more, struct session_spec *spec,
@@ -254,6 +257,7 @@ void session_spec_done(struct session_spec *spec)
 	free(spec->store);
 	free(spec->copy_of);
 	free(spec->copy_of_id);
+	free(spec->files_from);
 	free(spec->id);
 	memset(spec, 0, sizeof(*spec));
 }

@@ -49,5 +49,9 @@ int tree_copy_bytes(int from_fd, int to_fd, off_t size);
  * part of the files may have been copied. */
 int copy_session(const struct session_spec *source, const struct jail_joint *joint, const char *root,
 		 bool (*came)(const void *context), const void *context, struct warder_error *err);
+/* The same from a directory of session_save(). */
+int copy_load(const char *directory, const struct policy *policy, const struct jail_joint *joint,
+	      const char *root, bool (*came)(const void *context), const void *context,
+	      struct warder_error *err);
 
 #endif

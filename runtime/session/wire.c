@@ -32,7 +32,7 @@ static int no_answer(struct warder_error *err)
 int session_send_request(int fd, struct session_request *request, int file_fd, struct warder_error *err)
 {
 	request->magic = MAGIC;
-	request->size = request->type == SESSION_RULES || request->rules || request->bytes
+	request->size = request->type >= SESSION_RULES || request->rules || request->bytes
 			    ? sizeof(*request)
 			    : SESSION_REQUEST_OLD;
 	return fd_send(fd, request, request->size, &file_fd, file_fd >= 0, 0) == 0 ? 0 : no_answer(err);
@@ -43,7 +43,7 @@ static bool request_valid(const struct session_request *request, size_t len)
 	if (len != sizeof(*request) && len != SESSION_REQUEST_OLD)
 		return false;
 	return request->magic == MAGIC && request->size == len && request->type >= SESSION_DESCRIBE &&
-	       request->type <= (len == sizeof(*request) ? SESSION_RULES : SESSION_FILES) &&
+	       request->type <= (len == sizeof(*request) ? SESSION_SAVE : SESSION_FILES) &&
 	       !request->id[SESSION_ID_LENGTH];
 }
 

@@ -49,6 +49,9 @@ enum link_call {
 	LINK_CANCEL,    /* value: number of a request of this front whose client is gone; not answered */
 	LINK_CERTIFICATE, /* number: of an offer; value 1: the front took the certificate, 0: it cannot; not answered */
 	LINK_NETWORK, /* text: JSON, as in narrow.h: the rules of a sandbox that runs are those of its policy, narrowed so */
+	LINK_STORE, /* text: {"name": ...}; store the files of a sandbox; a JSON object of the new snapshot */
+	LINK_SNAPSHOTS, /* a JSON array of the tenant's snapshots */
+	LINK_FORGET,    /* text: {"id": ...}; remove a snapshot */
 	LINK_CALLS,
 };
 

@@ -298,6 +298,7 @@ run_root() {
 	suite root containers as_root env WARDER=build/gcc/warder tests/containers/run.py
 	suite root host as_root env WARDER=build/gcc/warder tests/host/run.py
 	suite root host-limits as_root env WARDER=build/gcc/warder tests/host/limits.py
+	suite root host-snapshots as_root env WARDER=build/gcc/warder tests/host/snapshots.py
 	suite root host-kills as_root env WARDER=build/gcc/warder tests/host/kills.py
 	suite root host-api as_root env WARDER=build/gcc/warder tests/host/api.py
 	! $deep || suite root host-load as_root env WARDER=build/gcc/warder tests/host/load.py
@@ -331,6 +332,7 @@ run_user() {
 	suite user host as_user env WARDER=build/gcc/warder tests/host/run.py
 	suite user host-limits as_user env WARDER=build/gcc/warder tests/host/limits.py
 	suite user host-api as_user env WARDER=build/gcc/warder tests/host/api.py
+	suite user host-snapshots as_user env WARDER=build/gcc/warder tests/host/snapshots.py
 	suite user host-service as_user env WARDER=build/gcc/warder tests/host/service.py
 	suite user remote as_user env WARDER=build/gcc/warder tests/remote/run.py
 	suite user escape as_user env WARDER=build/gcc/warder tests/escape/run.sh

@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "host/front/front.h"
+#include "host/front/v1.h"
 
 #define CLIENT_ID    "warder"
 #define ENVD_VERSION "0.5.7"
@@ -472,6 +473,91 @@ static void end(struct exchange *x)
 	exchange_ask(x, LINK_REMOVE, 0, NULL, emptied);
 }
 
+/* ---- snapshots ---- */
+
+static void write_snapshot(const struct json_value *snapshot, struct json_writer *w)
+{
+	const char *name = json_member_text(snapshot, "name", NULL);
+
+	json_begin_object(w);
+	json_key_string(w, "snapshotID", json_member_text(snapshot, "id", ""));
+	json_key(w, "names");
+	json_begin_array(w);
+	if (name)
+		json_string(w, name);
+	json_end_array(w);
+	json_end_object(w);
+}
+
+static void stored(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	struct json_value *snapshot = read_answer(x, text);
+	struct json_writer w = { 0 };
+
+	if (!snapshot)
+		return;
+	write_snapshot(snapshot, &w);
+	json_free(snapshot);
+	exchange_json(x, 201, json_take(&w));
+}
+
+static void store(struct exchange *x)
+{
+	struct json_value *document;
+	struct json_writer w = { 0 };
+
+	if (exchange_object(x, &document) < 0)
+		return;
+	json_begin_object(&w);
+	write_as(&w, "name", json_member(document, "name"));
+	json_end_object(&w);
+	json_free(document);
+	exchange_ask(x, LINK_STORE, 0, json_take(&w), stored);
+}
+
+/* Whether a filter of the request lets it pass: none is given, or one of the texts is that. */
+static bool passes(const struct exchange *x, const char *filter, const char *one, const char *other)
+{
+	const char *wanted = exchange_query(x, filter);
+
+	return !wanted || !*wanted || strcmp(one, wanted) == 0 || strcmp(other, wanted) == 0;
+}
+
+static void snapshots_listed(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	struct json_value *list = read_answer(x, text);
+	struct json_writer w = { 0 };
+
+	if (!list)
+		return;
+	json_begin_array(&w);
+	for (const struct json_value *one = list->child; one; one = one->next) {
+		const char *sandbox = json_member_text(one, "sandbox", "");
+
+		if (passes(x, "sandboxID", sandbox, sandbox) &&
+		    passes(x, "name", json_member_text(one, "name", ""), json_member_text(one, "id", "")))
+			write_snapshot(one, &w);
+	}
+	json_end_array(&w);
+	json_free(list);
+	exchange_json(x, 200, json_take(&w));
+}
+
+static void list_snapshots(struct exchange *x)
+{
+	exchange_ask(x, LINK_SNAPSHOTS, 0, NULL, snapshots_listed);
+}
+
+void e2b_forget_snapshot(struct exchange *x)
+{
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	json_key_string(&w, "id", x->args[0]);
+	json_end_object(&w);
+	exchange_ask(x, LINK_FORGET, 0, json_take(&w), emptied);
+}
+
 const struct route routes_e2b[] = {
 	{ "POST", "/sandboxes", "sandboxes", 0, create_v1, "E2B: create a sandbox" },
 	{ "POST", "/v2/sandboxes", "sandboxes", 0, create_v2, "E2B: create a sandbox" },
@@ -488,5 +574,8 @@ const struct route routes_e2b[] = {
 	{ "POST", "/sandboxes/{id}/resume", "sandboxes", 0, resume_sandbox, "E2B: resume a sandbox" },
 	{ "PUT", "/sandboxes/{id}/network", "sandboxes", 0, replace_network,
 	  "E2B: replace the network rules of a sandbox" },
+	{ "POST", "/sandboxes/{id}/snapshots", "sandboxes", 0, store, "E2B: store the files of a sandbox" },
+	{ "GET", "/snapshots", "read", 0, list_snapshots, "E2B: list snapshots" },
+	{ "DELETE", "/templates/{id}", "sandboxes", 0, e2b_forget_snapshot, "E2B: remove a snapshot" },
 	{ 0 },
 };

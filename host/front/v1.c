@@ -84,6 +84,16 @@ static void create_sandbox(struct exchange *x)
 	hand_on(x, LINK_CREATE, 0);
 }
 
+static void store_snapshot(struct exchange *x)
+{
+	hand_on(x, LINK_STORE, 0);
+}
+
+static void list_snapshots(struct exchange *x)
+{
+	exchange_ask(x, LINK_SNAPSHOTS, 0, NULL, pass_on);
+}
+
 static void run_program(struct exchange *x)
 {
 	hand_on(x, LINK_RUN, 0);
@@ -216,11 +226,12 @@ static void describe_api(struct exchange *x)
 
 /* ---- the bodies ---- */
 
-#define POLICY_MEMBERS                                                                                       \
-	{ "template", MEMBER_TEXT, false, "name of a template of the host; without it: base" },              \
+#define POLICY_MEMBER                                                                                        \
 	{                                                                                                    \
 		"policy", MEMBER_OBJECT, false, "a policy of its own, within the tenant's ceiling"           \
 	}
+#define POLICY_MEMBERS                                                                                       \
+	{ "template", MEMBER_TEXT, false, "name of a template of the host; without it: base" }, POLICY_MEMBER
 #define ENV_MEMBER                                                                                           \
 	{                                                                                                    \
 		"env", MEMBER_VARIABLES, false, "variables of the program"                                   \
@@ -265,7 +276,14 @@ static const struct member of_create[] = {
 	TIMEOUT_MEMBER(false, "after which the sandbox ends; without it: 5 minutes"),
 	{ "metadata", MEMBER_VARIABLES, false, "texts by their names, for the client" },
 	ENV_MEMBER,
-	POLICY_MEMBERS,
+	{ "template", MEMBER_TEXT, false,
+	  "name of a template of the host, or id or name of a snapshot; without it: base" },
+	POLICY_MEMBER,
+	KEY_MEMBER,
+	{ 0 },
+};
+static const struct member of_store[] = {
+	{ "name", MEMBER_TEXT, false, "for the snapshot; the newest one of a name is found by it" },
 	KEY_MEMBER,
 	{ 0 },
 };
@@ -353,6 +371,12 @@ const struct route routes_v1[] = {
 	  NULL },
 	{ "POST", SANDBOX "/resume", "sandboxes", OWN, resume_sandbox, "let the programs of a sandbox go on",
 	  NULL, of_resume },
+	{ "POST", SANDBOX "/snapshots", "sandboxes", OWN, store_snapshot,
+	  "store the files of a sandbox, for new sandboxes that begin with them", NULL, of_store },
+	{ "GET", "/v1/snapshots", "read", OWN, list_snapshots, "the tenant's snapshots, the newest first",
+	  NULL, NULL },
+	{ "DELETE", "/v1/snapshots/{snapshot}", "sandboxes", OWN, e2b_forget_snapshot, "remove a snapshot",
+	  NULL, NULL },
 	{ "GET", SANDBOX "/executions", "sandboxes", OWN, v1_list_executions, "the executions of a sandbox",
 	  NULL, NULL },
 	{ "POST", SANDBOX "/executions", "sandboxes", OWN, v1_start_execution, "start a program in a sandbox",

@@ -39,4 +39,8 @@ void v1_run_piece(struct exchange *x);
 
 void v1_terminal(struct exchange *x);
 
+/* ---- handlers: e2b.c ---- */
+
+void e2b_forget_snapshot(struct exchange *x);
+
 #endif

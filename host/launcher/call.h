@@ -42,6 +42,12 @@ struct call {
 	uint64_t memory_bytes, cpu_milli; /* that a run takes of its tenant's share */
 	atomic_bool cancelled;            /* its client is gone, or this host ends */
 	struct call *next_run;
+	char store[SNAPSHOT_STORE_MAX]; /* of a call about a snapshot: the tenant's; else "" */
+	const char *stores;             /* borrowed: the path of all stores */
+	struct snapshot
+	    snapshot; /* that is made, removed or begun with: the launcher's own as it is for the job */
+	struct snapshot *made; /* the launcher's own */
+	int snapshots_fd;      /* borrowed: the records */
 	struct repeat *repeat; /* of a run with an idempotency key: it goes on without its client; or NULL */
 };
 
@@ -52,6 +58,7 @@ struct context {
 	struct sandbox *sandbox;     /* or NULL */
 	const char *text;
 	size_t len;
+	const char *template_name; /* in the place of the one that the request names; or NULL */
 };
 
 /* ---- calls.c ---- */
@@ -77,6 +84,24 @@ int call_launch(struct context *context, struct call *call, void (*work)(struct 
 /* The program's input, as a text or as any bytes: `stdin` of the document, or *ret_bytes, which is the caller's. */
 int call_take_input(const struct json_value *document, const char **ret, size_t *ret_len, char **ret_bytes,
 		    struct warder_error *err);
+/* The idempotency key of a request. */
+struct call_key {
+	const char *key; /* the document's; NULL: there is none */
+	char digest[SHA256_HEX];
+};
+/* Answer with what the same request was answered before. 0: it was not; 1: the call was answered; -1 with *err. */
+int call_find_repeat(const struct context *context, struct call *call, struct call_key *ret,
+		     struct warder_error *err);
+/* The answer of this call is for requests that come later, too. -1 with *err. */
+int call_begin_repeat(const struct context *context, struct call *call, const struct call_key *key,
+		      struct warder_error *err);
+/* It has ended. happened: what was asked for was done, even if the answer was lost; else the key is free again. */
+void call_finish_repeat(struct launcher *launcher, struct call *call, bool happened);
+/* More than the tenant's share: 429, and when to try again. Returns -1 with *err. */
+int call_refuse_share(struct call *call, unsigned int retry_s, struct warder_error *err, const char *field,
+		      const char *what, uint64_t has, uint64_t most);
+/* Set *err: another call changes the sandbox. Returns -1. */
+int call_refuse_changing(const struct sandbox *sandbox, struct warder_error *err);
 /* Wait for a run until its end, or until the call is cancelled; the result is the call's text then. The run is freed. -1 with *err. */
 int call_wait(struct call *call, struct warder_run *run, struct warder_error *err);
 
@@ -92,5 +117,15 @@ int calls_code(struct context *context, struct call *call, struct warder_error *
 int calls_policies(struct context *context, struct call *call,
 		   struct warder_error *err); /* calls_policies.c */
 int calls_policy(struct context *context, struct call *call, struct warder_error *err);
+int calls_store(struct context *context, struct call *call, struct warder_error *err); /* calls_snapshots.c */
+int calls_snapshots(struct context *context, struct call *call, struct warder_error *err);
+int calls_forget(struct context *context, struct call *call, struct warder_error *err);
+
+/* ---- calls_snapshots.c, for the creation of a sandbox ---- */
+
+/* In a job: the files of call->snapshot, in a directory with which a session can begin. *ret_path is heap; *ret_fd holds the lock. -1 with *err. */
+int call_unpack_snapshot(const struct call *call, char **ret_path, int *ret_fd, struct warder_error *err);
+/* And remove that directory. */
+void call_drop_unpacked(const struct call *call, int lock_fd);
 
 #endif

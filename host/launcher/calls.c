@@ -107,6 +107,8 @@ static struct call *call_new(const struct context *context)
 	call->pool = context->launcher->pool;
 	call->signing = &context->launcher->signing;
 	call->sandboxes_fd = context->launcher->sandboxes_fd;
+	call->snapshots_fd = context->launcher->snapshots.records_fd;
+	call->stores = context->launcher->snapshots.stores;
 	call->job.tenant = call->tenant;
 	if (context->tenant)
 		snprintf(call->tenant, sizeof(call->tenant), "%s", context->tenant->name);
@@ -125,9 +127,8 @@ void call_finish(struct job *job, void *launcher)
 
 /* ---- a tenant's share ---- */
 
-/* More than the tenant's share: 429, and when to try again. */
-static int refuse_share(struct call *call, unsigned int retry_s, struct warder_error *err, const char *field,
-			const char *what, uint64_t has, uint64_t most)
+int call_refuse_share(struct call *call, unsigned int retry_s, struct warder_error *err, const char *field,
+		      const char *what, uint64_t has, uint64_t most)
 {
 	call->answer.retry_s = retry_s;
 	call->answer.status = 429;
@@ -184,26 +185,27 @@ static int admit(struct launcher *launcher, const struct tenant *tenant, const s
 	if (!rate)
 		return error_no_memory(err, NULL);
 	if (sandbox && use.sandboxes >= limits->sandboxes)
-		return refuse_share(call, 5, err, "sandboxes", "sandboxes", use.sandboxes, limits->sandboxes);
+		return call_refuse_share(call, 5, err, "sandboxes", "sandboxes", use.sandboxes,
+					 limits->sandboxes);
 	if (!fits(limits->memory_bytes, use.memory_bytes, policy->limits.memory_bytes))
-		return refuse_share(call, 5, err, "limits.memory", "MiB of memory in its sandboxes",
-				    use.memory_bytes >> 20, limits->memory_bytes >> 20);
+		return call_refuse_share(call, 5, err, "limits.memory", "MiB of memory in its sandboxes",
+					 use.memory_bytes >> 20, limits->memory_bytes >> 20);
 	if (!fits(limits->cpu_milli, use.cpu_milli, policy->limits.cpu_milli))
-		return refuse_share(call, 5, err, "limits.cpus", "thousandths of a CPU in its sandboxes",
-				    use.cpu_milli, limits->cpu_milli);
+		return call_refuse_share(call, 5, err, "limits.cpus", "thousandths of a CPU in its sandboxes",
+					 use.cpu_milli, limits->cpu_milli);
 	if (sandbox && !fits(limits->spool_bytes, use.spool_bytes, SPOOLS_BYTES_MAX))
-		return refuse_share(call, 5, err, "spoolBytes", "MiB of kept output in its sandboxes",
-				    use.spool_bytes >> 20, limits->spool_bytes >> 20);
+		return call_refuse_share(call, 5, err, "spoolBytes", "MiB of kept output in its sandboxes",
+					 use.spool_bytes >> 20, limits->spool_bytes >> 20);
 	if (jobs_waiting(&launcher->jobs, tenant->name) >= limits->queue)
-		return refuse_share(call, 1, err, "queue", "requests that wait", limits->queue,
-				    limits->queue);
+		return call_refuse_share(call, 1, err, "queue", "requests that wait", limits->queue,
+					 limits->queue);
 	if (now_us - rate->since_us >= SECOND_US) {
 		rate->since_us = now_us;
 		rate->count = 0;
 	}
 	if (rate->count >= limits->launches_per_second)
-		return refuse_share(call, 1, err, "launchesPerSecond", "launches in this second", rate->count,
-				    limits->launches_per_second);
+		return call_refuse_share(call, 1, err, "launchesPerSecond", "launches in this second",
+					 rate->count, limits->launches_per_second);
 	rate->count++;
 	return 0;
 }
@@ -274,10 +276,16 @@ static const struct warder_policy *ceiling_of(const struct context *context, con
 					: template;
 }
 
+static const char *template_of(const struct context *context, const struct json_value *document)
+{
+	return context->template_name ? context->template_name
+				      : json_member_text(document, "template", "base");
+}
+
 const struct warder_policy *call_ceiling(const struct context *context, const struct json_value *document,
 					 struct warder_error *err)
 {
-	return ceiling_of(context, json_member_text(document, "template", "base"), err);
+	return ceiling_of(context, template_of(context, document), err);
 }
 
 /* Held against the ceiling. Without one, a template is allowed as it is. */
@@ -286,7 +294,7 @@ int call_choose_policy(const struct context *context, const struct json_value *d
 {
 	const struct warder_policy *ceiling = call_ceiling(context, document, err);
 	const struct warder_policy *template =
-	    settings_template(&context->launcher->settings, json_member_text(document, "template", "base"));
+	    settings_template(&context->launcher->settings, template_of(context, document));
 	const struct json_value *own = json_member(document, "policy");
 	struct warder_policy *policy = NULL;
 	int done;
@@ -396,19 +404,25 @@ static void create_work(struct job *job)
 		.idle_us = SESSION_TIME_MAX_US,
 		.program = call->program,
 	};
+	struct session_places places = { 0 };
 	struct warder_session *session = NULL;
 	struct warder_error *err = &call->answer.error;
 	struct warder_error ignored;
+	owned_fd int lock_fd = -1;
 
 	if (state_write(call->sandboxes_fd, call->sandbox, call->record, err) < 0)
 		return;
 	call->launch_us = clock_us();
 	/* Nobody can start a program before the connection is there. */
-	if (session_start(call->sandbox, &options, NULL, NULL, &session, err) == 0 &&
+	if ((!call->snapshot.id[0] || call_unpack_snapshot(call, &places.files_from, &lock_fd, err) == 0) &&
+	    session_start(call->sandbox, &options, &places, NULL, &session, err) == 0 &&
 	    ((base && session_replace_rules(call->sandbox, &call->policy->policy, err) < 0) ||
 	     remote_connect(call->sandbox, &call->fd, err) < 0))
 		session_stop(call->sandbox, NULL, NULL, &ignored);
 	warder_session_free(session);
+	if (lock_fd >= 0)
+		call_drop_unpacked(call, lock_fd);
+	free(places.files_from);
 	call->launch_us = call->fd < 0 ? 0 : clock_us() - call->launch_us;
 	if (call->fd < 0)
 		state_remove(call->sandboxes_fd, call->sandbox, &ignored);
@@ -501,7 +515,7 @@ static int fill_sandbox(const struct context *context, const struct call *call, 
 	sandbox->disk_bytes = policy->limits.disk_bytes;
 	snprintf(sandbox->tenant, sizeof(sandbox->tenant), "%s", context->tenant->name);
 	snprintf(sandbox->template_name, sizeof(sandbox->template_name), "%s",
-		 json_member_text(call->document, "template", "base"));
+		 template_of(context, call->document));
 	sandbox->policy = warder_policy_json(call->policy);
 	sandbox->base = call->base ? warder_policy_json(call->base) : NULL;
 	return sandbox->policy && !sandbox->base == !call->base ? 0 : error_no_memory(err, NULL);
@@ -546,6 +560,22 @@ static int find_created(const struct context *context, struct call *call, const 
 	return 1;
 }
 
+/* A sandbox may begin with a snapshot. A template of that name comes first. */
+static void find_snapshot(struct context *context, struct call *call)
+{
+	const char *name = json_member_text(call->document, "template", "base");
+	const struct snapshot *found;
+
+	if (settings_template(&context->launcher->settings, name))
+		return;
+	snapshot_store_name(context->tenant, call->store);
+	found = snapshots_find(&context->launcher->snapshots, call->store, name);
+	if (!found)
+		return;
+	call->snapshot = *found;
+	context->template_name = call->snapshot.template_name;
+}
+
 static int create(struct context *context, struct call *call, struct warder_error *err)
 {
 	static const char *const members[] = { "template", "policy",         "env",    "timeoutMs",
@@ -562,6 +592,7 @@ static int create(struct context *context, struct call *call, struct warder_erro
 	found = find_created(context, call, key, digest, err);
 	if (found != 0)
 		return found < 0 ? -1 : 0;
+	find_snapshot(context, call);
 	if (call_choose_policy(context, call->document, &call->policy, err) < 0 ||
 	    (call->policy->policy.network.mode == POLICY_NETWORK_ALLOW &&
 	     copy_policy(call->policy, &call->base, err) < 0) ||
@@ -784,6 +815,16 @@ static void run_work(struct job *job)
 }
 
 /* Where nothing ran, the key is free again: the next request with it tries once more. */
+void call_finish_repeat(struct launcher *launcher, struct call *call, bool happened)
+{
+	if (call->repeat && happened)
+		repeats_finish(&launcher->repeats, call->repeat,
+			       call->answer.status < 300 ? call->text : NULL, clock_us());
+	else if (call->repeat)
+		repeats_forget(&launcher->repeats, call->repeat);
+	call->repeat = NULL;
+}
+
 static void launch_finish(struct job *job, void *of)
 {
 	struct call *call = (struct call *)(void *)job;
@@ -801,11 +842,7 @@ static void launch_finish(struct job *job, void *of)
 		metrics_launched(&launcher->metrics, METRICS_RUN, call->launch_us);
 	else if (call->answer.status >= 500 && !call->began)
 		launcher->metrics.failed[METRICS_RUN]++;
-	if (call->repeat && (call->answer.status == 200 || call->began))
-		repeats_finish(&launcher->repeats, call->repeat,
-			       call->answer.status == 200 ? call->text : NULL, clock_us());
-	else if (call->repeat)
-		repeats_forget(&launcher->repeats, call->repeat);
+	call_finish_repeat(launcher, call, call->answer.status == 200 || call->began);
 	call_finish(job, launcher);
 }
 
@@ -848,36 +885,46 @@ static void digest_request(const struct context *context, char ret[SHA256_HEX])
 	sha256_hex(&sha, ret);
 }
 
+int call_find_repeat(const struct context *context, struct call *call, struct call_key *ret,
+		     struct warder_error *err)
+{
+	if (take_key(call->document, &ret->key, err) < 0)
+		return -1;
+	if (!ret->key)
+		return 0;
+	digest_request(context, ret->digest);
+	return find_answered(context, call, ret->key, ret->digest, err);
+}
+
+int call_begin_repeat(const struct context *context, struct call *call, const struct call_key *key,
+		      struct warder_error *err)
+{
+	if (!key->key)
+		return 0;
+	call->repeat =
+	    repeats_begin(&context->launcher->repeats, context->tenant->digest, key->key, key->digest);
+	return call->repeat
+		   ? 0
+		   : error_set(err, WARDER_ERROR_UNAVAILABLE, "idempotencyKey",
+			       "too many programs of the tenant run with a key; wait until one has ended");
+}
+
 int call_launch(struct context *context, struct call *call, void (*work)(struct job *job),
 		struct warder_error *err)
 {
 	struct launcher *launcher = context->launcher;
-	const char *key = NULL;
-	char digest[SHA256_HEX];
-	int found = 0;
+	struct call_key key;
+	const int found = call_find_repeat(context, call, &key, err);
 
-	if (take_key(call->document, &key, err) < 0)
-		return -1;
-	if (key) {
-		digest_request(context, digest);
-		found = find_answered(context, call, key, digest, err);
-	}
 	if (found != 0)
 		return found < 0 ? -1 : 0;
 	if (call_choose_policy(context, call->document, &call->policy, err) < 0 ||
-	    admit(launcher, context->tenant, &call->policy->policy, false, call, err) < 0)
+	    admit(launcher, context->tenant, &call->policy->policy, false, call, err) < 0 ||
+	    call_begin_repeat(context, call, &key, err) < 0)
 		return -1;
-	if (key) {
-		call->repeat = repeats_begin(&launcher->repeats, context->tenant->digest, key, digest);
-		if (!call->repeat)
-			return error_set(
-			    err, WARDER_ERROR_UNAVAILABLE, "idempotencyKey",
-			    "too many programs of the tenant run with a key; wait until one has ended");
-	}
 	call->request = malloc(context->len);
 	if (!call->request) {
-		if (call->repeat)
-			repeats_forget(&launcher->repeats, call->repeat);
+		call_finish_repeat(launcher, call, false);
 		return error_no_memory(err, NULL);
 	}
 	memcpy(call->request, context->text, context->len);
@@ -1025,8 +1072,12 @@ static int host(struct context *context, struct call *call, struct warder_error 
 {
 	const struct launcher *launcher = context->launcher;
 	const struct tenant_use use = use_of(launcher, context->tenant->name);
+	char store[SNAPSHOT_STORE_MAX];
+	uint64_t snapshots, snapshot_bytes;
 	struct json_writer w = { 0 };
 
+	snapshot_store_name(context->tenant, store);
+	snapshots_use(&launcher->snapshots, store, &snapshots, &snapshot_bytes);
 	json_begin_object(&w);
 	json_key_string(&w, "version", warder_version());
 	json_key_uint(&w, "startedMs", launcher->started_ms);
@@ -1047,6 +1098,8 @@ static int host(struct context *context, struct call *call, struct warder_error 
 	json_key_uint(&w, "memoryBytes", use.memory_bytes);
 	json_key_uint(&w, "cpuMilli", use.cpu_milli);
 	json_key_uint(&w, "spoolBytes", use.spool_bytes);
+	json_key_uint(&w, "snapshots", snapshots);
+	json_key_uint(&w, "snapshotBytes", snapshot_bytes);
 	json_key_uint(&w, "running", jobs_running(&launcher->jobs, context->tenant->name));
 	json_key_uint(&w, "waiting", jobs_waiting(&launcher->jobs, context->tenant->name));
 	json_end_object(&w);
@@ -1153,7 +1206,7 @@ static int find_end(const struct sandbox *sandbox, uint64_t value_s, uint64_t *r
 	return 0;
 }
 
-static int is_changing(const struct sandbox *sandbox, struct warder_error *err)
+int call_refuse_changing(const struct sandbox *sandbox, struct warder_error *err)
 {
 	return error_set(err, WARDER_ERROR_CONFLICT, "id",
 			 "sandbox %s is being changed by another request; try again", sandbox->id);
@@ -1252,7 +1305,7 @@ static int set_timeout(struct context *context, struct call *call, struct warder
 	if (sandbox->state != SANDBOX_RUNNING)
 		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run", sandbox->id);
 	if (sandbox->changing)
-		return is_changing(sandbox, err);
+		return call_refuse_changing(sandbox, err);
 	if (sandbox->paused_ms)
 		return error_set(err, WARDER_ERROR_CONFLICT, "id",
 				 "sandbox %s is paused; resume it with the new time", sandbox->id);
@@ -1267,7 +1320,7 @@ static int check_changeable(const struct sandbox *sandbox, bool paused, struct w
 	if (sandbox->state != SANDBOX_RUNNING)
 		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run", sandbox->id);
 	if (sandbox->changing)
-		return is_changing(sandbox, err);
+		return call_refuse_changing(sandbox, err);
 	if ((sandbox->paused_ms != 0) != paused)
 		return error_set(err, WARDER_ERROR_CONFLICT, "id", "sandbox %s is %s", sandbox->id,
 				 paused ? "not paused" : "paused already");
@@ -1415,6 +1468,9 @@ static const struct row {
 	[LINK_CANCEL] = { cancel, 0, false, false },
 	[LINK_CERTIFICATE] = { certificate, 0, false, false },
 	[LINK_NETWORK] = { replace_network, TENANT_SANDBOXES, true, false },
+	[LINK_STORE] = { calls_store, TENANT_SANDBOXES, true, false },
+	[LINK_SNAPSHOTS] = { calls_snapshots, TENANT_READ, false, false },
+	[LINK_FORGET] = { calls_forget, TENANT_SANDBOXES, false, false },
 };
 
 static int refuse_key(struct call *call, struct warder_error *err)
@@ -1563,6 +1619,37 @@ void calls_take(struct launcher *launcher, const struct link_request *request, c
 
 /* ---- tenants ---- */
 
+/* What goes with the snapshots of tenants that are gone, and what a launcher that died has left. */
+struct sweep {
+	struct job job;
+	const char *state, *stores, *program;
+};
+
+static void sweep_work(struct job *job)
+{
+	const struct sweep *sweep = (struct sweep *)(void *)job;
+
+	snapshots_sweep(sweep->state, sweep->stores, sweep->program);
+}
+
+static void sweep_finish(struct job *job, void *of)
+{
+	free(job);
+}
+
+static void begin_sweep(struct launcher *launcher)
+{
+	struct sweep *sweep = calloc(1, sizeof(*sweep));
+
+	if (!sweep)
+		return;
+	*sweep = (struct sweep){ .job = { .tenant = "", .work = sweep_work, .finish = sweep_finish },
+				 .state = launcher->options->state,
+				 .stores = launcher->snapshots.stores,
+				 .program = launcher->options->program };
+	jobs_add(&launcher->jobs, &sweep->job);
+}
+
 struct reload {
 	struct job job;
 	const char *state;
@@ -1586,6 +1673,21 @@ static void end_orphans(struct launcher *launcher)
 			launcher->sandboxes.items[i]->ends_ms = 0;
 }
 
+/* Whether there is one whose tenant is not in the list any more. */
+static bool snapshots_without_tenant(const struct launcher *launcher)
+{
+	char store[SNAPSHOT_STORE_MAX];
+	uint64_t count, bytes;
+	size_t owned = 0;
+
+	for (size_t i = 0; i < launcher->tenants.count; i++) {
+		snapshot_store_name(&launcher->tenants.items[i], store);
+		snapshots_use(&launcher->snapshots, store, &count, &bytes);
+		owned += count;
+	}
+	return owned < launcher->snapshots.count;
+}
+
 static void reload_finish(struct job *job, void *of)
 {
 	struct reload *reload = (struct reload *)(void *)job;
@@ -1595,6 +1697,8 @@ static void reload_finish(struct job *job, void *of)
 		tenants_done(&launcher->tenants);
 		launcher->tenants = reload->tenants;
 		end_orphans(launcher);
+		if (snapshots_without_tenant(launcher))
+			begin_sweep(launcher);
 	} else {
 		launcher->options->log(reload->err.text);
 	}
@@ -1750,5 +1854,6 @@ int calls_adopt(struct launcher *launcher, struct warder_error *err)
 	if (state_each(launcher->sandboxes_fd, adopt_one, launcher, err) < 0)
 		return -1;
 	end_orphans(launcher);
+	begin_sweep(launcher);
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include "host/launcher/sandboxes.h"
 #include "host/launcher/settings.h"
 #include "host/launcher/signing.h"
+#include "host/launcher/snapshots.h"
 #include "host/launcher/tenants.h"
 #include "host/link.h"
 
@@ -61,6 +62,7 @@ struct launcher {
 	size_t rate_count;
 	struct launcher_health health;
 	struct repeats repeats;
+	struct snapshots snapshots;
 	struct call *runs; /* programs without a sandbox, and sandboxes that are being started */
 	int sandboxes_fd;  /* directory of the records */
 	int tenants_fd;    /* inotify over the directory of tenants */

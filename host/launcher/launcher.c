@@ -298,6 +298,7 @@ static int open_all(struct launcher *launcher, struct warder_error *err)
 		return is_inherited(options) ? 0 : read_address(options->listen, &address, &len, err);
 	}
 	return state_lock(launcher->sandboxes_fd, err) < 0 ||
+		       snapshots_open(options->state, options->log, &launcher->snapshots, err) < 0 ||
 		       listen_at(options, &launcher->front.listen_fd, launcher->url, sizeof(launcher->url),
 				 err) < 0 ||
 		       fill_hosts(launcher, err) < 0 || jobs_init(&launcher->jobs, err) < 0 ||
@@ -359,6 +360,7 @@ static void close_all(struct launcher *launcher)
 	fd_done(&launcher->sandboxes_fd);
 	fd_done(&launcher->tenants_fd);
 	sandboxes_done(&launcher->sandboxes);
+	snapshots_done(&launcher->snapshots);
 	tenants_done(&launcher->tenants);
 	settings_done(&launcher->settings);
 	repeats_done(&launcher->repeats);
@@ -372,6 +374,7 @@ int launcher_run(const struct launcher_options *options, struct warder_error *er
 		.options = options,
 		.sandboxes_fd = -1,
 		.tenants_fd = -1,
+		.snapshots = { .records_fd = -1, .stores_fd = -1 },
 		.front = { .listen_fd = -1, .certificate_fd = -1, .fd = -1, .run_fd = -1 },
 		.certificate = { .offered_fd = -1 },
 		.started_ms = clock_wall_ms()

@@ -1,9 +1,9 @@
 /*
- * state: the directory of an execution host: tenants, and records of sandboxes. Private to host/launcher/ and the command line.
+ * state: the directory of an execution host: tenants, records of sandboxes and snapshots, and the tenants' stores. Private to host/launcher/ and the command line.
  *
  * It has mode 0700 and belongs to the user of the host. Files in it have mode 0600 and are replaced by rename, so that a reader sees the old
  * or the new content.
- *   tenants/NAME.json   sandboxes/ID.json   keys/host.json
+ *   tenants/NAME.json   sandboxes/ID.json   keys/host.json   snapshots/ID.json   stores/TENANT/
  */
 #ifndef WARDER_HOST_LAUNCHER_STATE_H
 #define WARDER_HOST_LAUNCHER_STATE_H
@@ -15,6 +15,8 @@
 #define STATE_TENANTS   "tenants"
 #define STATE_SANDBOXES "sandboxes"
 #define STATE_KEYS      "keys"
+#define STATE_SNAPSHOTS "snapshots"
+#define STATE_STORES    "stores"
 
 #define STATE_BYTES_MAX ((size_t)2 << 20) /* of a file */
 

@@ -38,6 +38,8 @@ static const struct limit tenant_limits[] = {
 	ROW("launchesPerSecond", launches_per_second, 50, 100000),
 	ROW("queue", queue, 64, 4096),
 	ROW("spoolBytes", spool_bytes, UINT64_C(16) << 30, UINT64_C(1) << 50),
+	ROW("snapshots", snapshots, 20, 100000),
+	ROW("snapshotBytes", snapshot_bytes, UINT64_C(16) << 30, UINT64_C(1) << 50),
 	{ 0 },
 };
 #undef ROW

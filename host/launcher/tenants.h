@@ -33,6 +33,8 @@ struct tenant_limits {
 	uint64_t launches_per_second; /* sandboxes and runs */
 	uint64_t queue;               /* requests that wait for a worker */
 	uint64_t spool_bytes;         /* sum of the output that its sandboxes may keep for clients */
+	uint64_t snapshots;           /* of its sandboxes' files */
+	uint64_t snapshot_bytes;      /* sum of the files in its snapshots */
 };
 
 struct tenant {

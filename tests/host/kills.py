@@ -98,6 +98,22 @@ def mounts():
         return sum(1 for _ in file)
 
 
+def stray_snapshots(host, token):
+    """What the list of snapshots, the records and the store do not have alike, and workspaces that are left. A restart sweeps them."""
+    if not getattr(host, "swept", False):
+        host.process.kill()
+        restart(host)
+        host.swept = True
+    listed = {row["id"] for row in host.ask("GET", "/v1/snapshots", token)[1]}
+    records = {name[:-5] for name in os.listdir(os.path.join(host.state, "snapshots"))}
+    stores = os.path.join(host.state, "stores")
+    kept, ways = set(), []
+    for store in os.listdir(stores):
+        kept |= {name[:-6] for name in os.listdir(os.path.join(stores, store, "snapshots", "manifests"))}
+        ways += os.listdir(os.path.join(stores, store, "workspaces")) if os.path.isdir(os.path.join(stores, store, "workspaces")) else []
+    return [] if listed == records == kept and not ways else [listed, records, kept, ways]
+
+
 killed = set()
 
 
@@ -132,6 +148,9 @@ CALLS = {
     "write a file": lambda one: one.inside("POST", "/files?path=/tmp/f", b"x" * 300000),
     "list files": lambda one: one.inside("POST", "/filesystem.Filesystem/ListDir", {"path": "/usr/lib", "depth": 2}),
     "pause": lambda one: one.ask("POST", "/sandboxes/%s/pause" % one.id),
+    "store the files": lambda one: one.ask("POST", "/sandboxes/%s/snapshots" % one.id, {"name": "more"}),
+    "begin with a snapshot": lambda one: one.ask("POST", "/v2/sandboxes", {"templateID": "stored", "timeout": 600}),
+    "remove a snapshot": lambda one: one.ask("DELETE", "/templates/more"),
     "set the time": lambda one: one.ask("POST", "/sandboxes/%s/timeout" % one.id, {"timeout": 500}),
     "create with a narrower network": lambda one: one.ask("POST", "/v2/sandboxes", {"templateID": "net", "timeout": 600, "network": {"allowOut": ["pypi.org"]}}),
     "replace its rules": lambda one: one.ask("PUT", "/sandboxes/%s/network" % one.id, {"allowOut": ["a.example.org"]}),
@@ -225,6 +244,11 @@ def every_process_in_every_call():
     host = Host("kills", more={"templates": {"small": SMALL, "net": NET}})
     token = host.tenant("killed", launchesPerSecond=1000)
     chance = random.Random(SEED)
+    first = Try(host, token)
+    first.inside("POST", "/files?path=/tmp/f", b"x" * 300000)
+    if first.ask("POST", "/sandboxes/%s/snapshots" % first.id, {"name": "stored"})[0] != 201:
+        raise RuntimeError("no snapshot")
+    first.ask("DELETE", "/sandboxes/" + first.id)
     mounts_before = mounts()
     for call in CALLS:
         for victim in VICTIMS:
@@ -237,6 +261,7 @@ def every_process_in_every_call():
     # A run removes what processes that were killed have left; some of it at a time.
     swept = lambda: host.ask("POST", "/v1/run", token, {"argv": ["true"], "template": "small"})[0] == 200 and not groups(killed)
     tell(bool(killed) and until(swept, 60), "no control group is left", sorted(groups(killed))[:10])
+    tell(until(lambda: not stray_snapshots(host, token), 60), "every snapshot is listed, and has its files; nothing else is on the disk", stray_snapshots(host, token))
     tell(mounts() == mounts_before, "no mount is left", (mounts(), mounts_before))
     host.end()
     left = subprocess.run(["ps", "-eo", "args="], capture_output=True, text=True).stdout

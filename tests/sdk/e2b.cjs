@@ -138,7 +138,23 @@ async function life(sandbox, make) {
 		assert.equal(await narrow.kill(), true);
 	});
 	await test('what the host has not is refused with a message', async () => {
-		await assert.rejects(sandbox.createSnapshot(), /501: this call is not there on a Warder host/);
+		await assert.rejects(sandbox.fork(), /501: this call is not there on a Warder host/);
+	});
+	await test('the files of a sandbox are stored, and others begin with them', async () => {
+		await sandbox.files.write('stored/file', 'before');
+		const snapshot = await sandbox.createSnapshot({ name: 'mine' });
+		assert.deepEqual(snapshot.names, ['mine']);
+		await sandbox.files.write('stored/file', 'after');
+		assert.deepEqual(await sandbox.listSnapshots().nextItems(), [snapshot]);
+		assert.deepEqual(await make.listSnapshots({ sandboxId: 'other' }).nextItems(), []);
+		for (const name of [snapshot.snapshotId, 'mine']) {
+			const other = await make.create(name);
+			assert.equal(await other.files.read('stored/file'), 'before');
+			await other.kill();
+		}
+		assert.equal(await make.deleteSnapshot(snapshot.snapshotId), true);
+		assert.equal(await make.deleteSnapshot(snapshot.snapshotId), false);
+		await assert.rejects(make.create(snapshot.snapshotId), /404/);
 	});
 	await test('a sandbox ends at its time', async () => {
 		const short = await make.create({ timeoutMs: 60000 });

@@ -1,0 +1,362 @@
+/*
+ * Snapshots of a sandbox's files: stored, listed, removed, and unpacked for a new sandbox.
+ *
+ * The tool does the work, step by step. On the way, the files are in a workspace of the tenant's store, which bears the name of the sandbox that they are
+ * of or for. If this process dies meanwhile, the sweep of the next start removes the workspace. The keeper lets the programs of the
+ * sandbox go on when the process that copies is gone, however it ends.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "host/launcher/call.h"
+#include "host/launcher/state.h"
+#include "policy/policy.h"
+#include "runtime/library/library.h"
+
+#define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:"
+#define TREE         "tree" /* the directory in the workspace, beside those that each workspace has */
+
+static void path_of_store(const struct call *call, char ret[PATH_MAX + SNAPSHOT_STORE_MAX])
+{
+	snprintf(ret, PATH_MAX + SNAPSHOT_STORE_MAX, "%s/%s", call->stores, call->store);
+}
+
+/* ---- a workspace on the way ---- */
+
+/* argv: a command that prints a JSON object with the path of the workspace. *ret: heap. */
+static int make_workspace(const struct tool *tool, const char *const *argv, char **ret,
+			  struct warder_error *err)
+{
+	struct json_value *document = NULL;
+	char *text = NULL;
+	int done = tool_run(tool, argv, &text, err);
+
+	if (done == 0)
+		done = json_parse(text, strlen(text), "workspace", NULL, &document, err);
+	if (done == 0 && asprintf(ret, "%s/" TREE, json_member_text(document, "path", "")) < 0)
+		done = error_no_memory(err, NULL);
+	json_free(document);
+	free(text);
+	return done;
+}
+
+static void remove_workspace(const struct call *call, const struct tool *tool, const char *store)
+{
+	const char *const argv[] = { "workspace", "remove", call->sandbox, "--wait", "--store", store, NULL };
+	struct warder_error ignored;
+
+	tool_run(tool, argv, NULL, &ignored);
+}
+
+int call_unpack_snapshot(const struct call *call, char **ret_path, int *ret_fd, struct warder_error *err)
+{
+	char store[PATH_MAX + SNAPSHOT_STORE_MAX];
+	const char *const argv[] = { "workspace", "resume", call->snapshot.id, call->sandbox,
+				     "--store",   store,    "--json",          NULL };
+	struct tool tool = { .program = call->program };
+
+	path_of_store(call, store);
+	if (snapshots_lock(call->stores, false, ret_fd, err) < 0)
+		return -1;
+	tool.hold_fd = *ret_fd;
+	return make_workspace(&tool, argv, ret_path, err) < 0
+		   ? error_context(err, "snapshot %.40s cannot be unpacked", call->snapshot.id)
+		   : 0;
+}
+
+void call_drop_unpacked(const struct call *call, int lock_fd)
+{
+	const struct tool tool = { call->program, lock_fd };
+	char store[PATH_MAX + SNAPSHOT_STORE_MAX];
+
+	path_of_store(call, store);
+	remove_workspace(call, &tool, store);
+}
+
+/* ---- store ---- */
+
+static int take_made(struct call *call, const char *text, struct warder_error *err)
+{
+	const struct json_value *bytes;
+	struct json_value *document = NULL;
+	const char *id;
+	bool good;
+
+	if (json_parse(text, strlen(text), "snapshot", NULL, &document, err) < 0)
+		return -1;
+	id = json_member_text(document, "id", "");
+	bytes = json_member(document, "bytes");
+	good = strlen(id) == SNAPSHOT_ID_LENGTH && bytes && bytes->is_uint;
+	if (good) {
+		memcpy(call->snapshot.id, id, SNAPSHOT_ID_LENGTH + 1);
+		call->snapshot.bytes = bytes->uint;
+		call->snapshot.created_ms = clock_wall_ms();
+	}
+	json_free(document);
+	return good ? 0 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "the tool printed no snapshot");
+}
+
+/* From the sandbox into the workspace, and from there into the store. */
+static int store_files(struct call *call, const struct tool *tool, const char *store,
+		       struct warder_error *err)
+{
+	char most[24], size[24];
+	const char *const create[] = {
+		"workspace", "create", call->sandbox, "--store", store, "--json", NULL
+	};
+	const char *const keep[] = { "workspace", "snapshot",   call->sandbox, "--store", store,
+				     "--wait",    "--max-size", size,          "--json",  NULL };
+	char *path = NULL, *text = NULL;
+	int done = make_workspace(tool, create, &path, err);
+
+	/* The store wants a size that is not 0. */
+	snprintf(most, sizeof(most), "%" PRIu64, call->snapshot.bytes);
+	snprintf(size, sizeof(size), "%" PRIu64, call->snapshot.bytes + 1);
+	if (done == 0 && mkdir(path, 0700) < 0)
+		done = error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "--state", errno, "cannot make %.200s",
+				       path);
+	if (done == 0) {
+		const char *const save[] = { "session", "save", call->sandbox, path, most, NULL };
+
+		done = tool_run(tool, save, NULL, err);
+	}
+	if (done == 0)
+		done = tool_run(tool, keep, &text, err);
+	if (done == 0)
+		done = take_made(call, text, err);
+	free(path);
+	free(text);
+	return done;
+}
+
+static void store_work(struct job *job)
+{
+	struct call *call = (struct call *)(void *)job;
+	struct warder_error *err = &call->answer.error;
+	struct tool tool = { .program = call->program };
+	char store[PATH_MAX + SNAPSHOT_STORE_MAX];
+	const char *const remove[] = { "snapshot", "remove", call->snapshot.id, "--store", store, NULL };
+	struct warder_error ignored;
+	owned_fd int lock_fd = -1;
+
+	path_of_store(call, store);
+	if (snapshots_lock(call->stores, false, &lock_fd, err) < 0)
+		return;
+	tool.hold_fd = lock_fd;
+	if (store_files(call, &tool, store, err) == 0) {
+		call->record = snapshot_record(&call->snapshot);
+		if (!call->record)
+			error_no_memory(err, NULL);
+		else if (state_write(call->snapshots_fd, call->snapshot.id, call->record, err) == 0)
+			call->answer.status = 201;
+		if (call->answer.status != 201)
+			tool_run(&tool, remove, NULL, &ignored);
+	}
+	remove_workspace(call, &tool, store);
+}
+
+/* The copy was refused, as the files are more than the tenant may store now. */
+static void say_too_large(struct call *call, uint64_t most)
+{
+	struct warder_error *err = &call->answer.error;
+
+	error_set(err, WARDER_ERROR_UNAVAILABLE, "snapshotBytes",
+		  "the files of sandbox %s have more than %" PRIu64
+		  " bytes, and the tenant may store no more than that now; remove files, or a snapshot",
+		  call->sandbox, most);
+	call->answer.status = 429;
+	call->answer.retry_s = 5;
+}
+
+static void store_finish(struct job *job, void *of)
+{
+	struct call *call = (struct call *)(void *)job;
+	struct launcher *launcher = of;
+	struct sandbox *sandbox = sandboxes_find(&launcher->sandboxes, call->sandbox);
+	struct json_writer w = { 0 };
+
+	if (sandbox)
+		sandbox->changing = false;
+	if (call->answer.status == 201) {
+		memset(&call->answer.error, 0, sizeof(call->answer.error));
+		*call->made = call->snapshot;
+		snapshot_write(call->made, &w);
+		call->text = json_take(&w);
+	} else {
+		if (strcmp(call->answer.error.field, "bytes") == 0)
+			say_too_large(call, call->made->bytes);
+		else
+			call->answer.status = link_status(call->answer.error.code);
+		metrics_refused(&launcher->metrics, call->answer.status);
+		snapshots_remove(&launcher->snapshots, call->made);
+	}
+	call_finish_repeat(launcher, call, call->answer.status == 201);
+	call_finish(job, launcher);
+}
+
+static int take_name(const struct context *context, const struct json_value *document, const char **ret,
+		     struct warder_error *err)
+{
+	const struct json_value *value = json_member(document, "name");
+
+	*ret = "";
+	if (!value || value->type == JSON_NULL)
+		return 0;
+	if (value->type != JSON_STRING || !value->string[0] || strlen(value->string) > SNAPSHOT_NAME_MAX ||
+	    strspn(value->string, NAME_LETTERS) != strlen(value->string))
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "name",
+		    "\"name\" must be a text of 1 to %d letters, digits, '.', '_', '-', '/' and ':'",
+		    SNAPSHOT_NAME_MAX);
+	*ret = value->string;
+	return settings_template(&context->launcher->settings, value->string)
+		   ? error_set(err, WARDER_ERROR_INVALID_REQUEST, "name",
+			       "\"name\": there is a template %s; take another name", value->string)
+		   : 0;
+}
+
+/* How many bytes the snapshot may have. No sandbox has more files than its /tmp takes, except those with holes. */
+static int admit(const struct context *context, struct call *call, uint64_t *ret_bytes,
+		 struct warder_error *err)
+{
+	const struct tenant_limits *limits = &context->tenant->limits;
+	uint64_t count, bytes, left;
+
+	snapshots_use(&context->launcher->snapshots, call->store, &count, &bytes);
+	if (count >= limits->snapshots)
+		return call_refuse_share(call, 5, err, "snapshots", "snapshots", count, limits->snapshots);
+	if (bytes >= limits->snapshot_bytes)
+		return call_refuse_share(call, 5, err, "snapshotBytes", "MiB in its snapshots", bytes >> 20,
+					 limits->snapshot_bytes >> 20);
+	if (jobs_waiting(&context->launcher->jobs, context->tenant->name) >= limits->queue)
+		return call_refuse_share(call, 1, err, "queue", "requests that wait", limits->queue,
+					 limits->queue);
+	left = limits->snapshot_bytes - bytes;
+	*ret_bytes = call->policy->policy.filesystem.tmp_bytes < left
+			 ? call->policy->policy.filesystem.tmp_bytes
+			 : left;
+	return 0;
+}
+
+int calls_store(struct context *context, struct call *call, struct warder_error *err)
+{
+	static const char *const members[] = { "name", "idempotencyKey", NULL };
+	struct launcher *launcher = context->launcher;
+	struct sandbox *sandbox = context->sandbox;
+	struct call_key key;
+	const char *name;
+	int found;
+
+	if (call_parse(context, call, members, err) < 0 || take_name(context, call->document, &name, err) < 0)
+		return -1;
+	found = call_find_repeat(context, call, &key, err);
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	if (sandbox->state != SANDBOX_RUNNING)
+		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run", sandbox->id);
+	if (sandbox->changing)
+		return call_refuse_changing(sandbox, err);
+	snapshot_store_name(context->tenant, call->store);
+	if (warder_policy_parse(sandbox->policy, strlen(sandbox->policy), "sandbox", &call->policy, err) !=
+		0 ||
+	    admit(context, call, &call->snapshot.bytes, err) < 0 ||
+	    call_begin_repeat(context, call, &key, err) < 0)
+		return -1;
+	call->made = snapshots_begin(&launcher->snapshots, call->store, err);
+	if (!call->made) {
+		call_finish_repeat(launcher, call, false);
+		return -1;
+	}
+	call->made->bytes = call->snapshot.bytes;
+	memcpy(call->snapshot.store, call->store, sizeof(call->store));
+	snprintf(call->snapshot.name, sizeof(call->snapshot.name), "%s", name);
+	memcpy(call->snapshot.sandbox, sandbox->id, sizeof(sandbox->id));
+	memcpy(call->snapshot.template_name, sandbox->template_name, sizeof(sandbox->template_name));
+	sandbox->changing = true;
+	call->job.changes = call->sandbox;
+	call->job.work = store_work;
+	call->job.finish = store_finish;
+	jobs_add(&launcher->jobs, &call->job);
+	return 0;
+}
+
+/* ---- list and remove ---- */
+
+int calls_snapshots(struct context *context, struct call *call, struct warder_error *err)
+{
+	const struct snapshots *snapshots = &context->launcher->snapshots;
+	struct json_writer w = { 0 };
+
+	snapshot_store_name(context->tenant, call->store);
+	json_begin_array(&w);
+	for (size_t i = snapshots->count; i-- > 0;) {
+		const struct snapshot *one = snapshots->items[i];
+
+		if (one->id[0] && !one->going && strcmp(one->store, call->store) == 0)
+			snapshot_write(one, &w);
+	}
+	json_end_array(&w);
+	call->text = json_take(&w);
+	call_answer(context->launcher, call, 200, NULL);
+	return 0;
+}
+
+/* Nobody can find it from now on. What of its files cannot be removed is removed by the sweep of the next start. */
+static void forget_work(struct job *job)
+{
+	struct call *call = (struct call *)(void *)job;
+	struct warder_error *err = &call->answer.error;
+	char store[PATH_MAX + SNAPSHOT_STORE_MAX];
+	const char *const remove[] = { "snapshot", "remove", call->snapshot.id, "--store", store, NULL };
+	struct tool tool = { .program = call->program };
+	owned_fd int lock_fd = -1;
+
+	path_of_store(call, store);
+	if (snapshots_lock(call->stores, false, &lock_fd, err) < 0 ||
+	    state_remove(call->snapshots_fd, call->snapshot.id, err) < 0)
+		return;
+	tool.hold_fd = lock_fd;
+	call->answer.status = tool_run(&tool, remove, NULL, err) == 0 ? 204 : 503;
+	call->began = true;
+}
+
+static void forget_finish(struct job *job, void *of)
+{
+	struct call *call = (struct call *)(void *)job;
+	struct launcher *launcher = of;
+
+	if (call->began)
+		snapshots_remove(&launcher->snapshots, call->made);
+	else
+		call->made->going = false;
+	if (!call->answer.status)
+		call->answer.status = link_status(call->answer.error.code);
+	call_finish(job, launcher);
+}
+
+int calls_forget(struct context *context, struct call *call, struct warder_error *err)
+{
+	static const char *const members[] = { "id", NULL };
+	const char *id;
+	char shown[100];
+
+	if (call_parse(context, call, members, err) < 0)
+		return -1;
+	id = json_member_text(call->document, "id", "");
+	snapshot_store_name(context->tenant, call->store);
+	call->made = snapshots_find(&context->launcher->snapshots, call->store, id);
+	if (!call->made)
+		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "there is no snapshot %s",
+				 json_quote(id, shown, sizeof(shown)));
+	call->made->going = true;
+	call->snapshot = *call->made;
+	call->job.work = forget_work;
+	call->job.finish = forget_finish;
+	jobs_add(&context->launcher->jobs, &call->job);
+	return 0;
+}

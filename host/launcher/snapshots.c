@@ -1,0 +1,373 @@
+#include "host/launcher/snapshots.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/fd.h"
+#include "host/launcher/state.h"
+#include "rootfs/rootfs.h"
+
+#define DIGITS         16 /* of a tenant's digest, in the name of its store */
+#define WORKSPACES_DIR "workspaces"
+
+void snapshot_store_name(const struct tenant *tenant, char ret[SNAPSHOT_STORE_MAX])
+{
+	snprintf(ret, SNAPSHOT_STORE_MAX, "%s-%.*s", tenant->name, DIGITS, tenant->digest);
+}
+
+/* ---- the list ---- */
+
+struct snapshot *snapshots_find(const struct snapshots *snapshots, const char *store, const char *text)
+{
+	struct snapshot *named = NULL;
+
+	for (size_t i = 0; i < snapshots->count; i++) {
+		struct snapshot *one = snapshots->items[i];
+
+		if (!one->id[0] || one->going || strcmp(one->store, store) != 0)
+			continue;
+		if (strcmp(one->id, text) == 0)
+			return one;
+		if (one->name[0] && strcmp(one->name, text) == 0)
+			named = one;
+	}
+	return named;
+}
+
+void snapshots_use(const struct snapshots *snapshots, const char *store, uint64_t *ret_count,
+		   uint64_t *ret_bytes)
+{
+	*ret_count = *ret_bytes = 0;
+	for (size_t i = 0; i < snapshots->count; i++)
+		if (strcmp(snapshots->items[i]->store, store) == 0) {
+			++*ret_count;
+			*ret_bytes += snapshots->items[i]->bytes;
+		}
+}
+
+struct snapshot *snapshots_begin(struct snapshots *snapshots, const char *store, struct warder_error *err)
+{
+	struct snapshot **grown = realloc(snapshots->items, (snapshots->count + 1) * sizeof(*grown));
+	struct snapshot *made = grown ? calloc(1, sizeof(*made)) : NULL;
+
+	if (grown)
+		snapshots->items = grown;
+	if (!made) {
+		error_no_memory(err, NULL);
+		return NULL;
+	}
+	snprintf(made->store, sizeof(made->store), "%s", store);
+	return grown[snapshots->count++] = made;
+}
+
+void snapshots_remove(struct snapshots *snapshots, struct snapshot *snapshot)
+{
+	size_t i = 0;
+
+	while (snapshots->items[i] != snapshot)
+		i++;
+	memmove(&snapshots->items[i], &snapshots->items[i + 1],
+		(--snapshots->count - i) * sizeof(snapshots->items[0]));
+	free(snapshot);
+}
+
+void snapshots_done(struct snapshots *snapshots)
+{
+	for (size_t i = 0; i < snapshots->count; i++)
+		free(snapshots->items[i]);
+	free(snapshots->items);
+	fd_done(&snapshots->records_fd);
+	fd_done(&snapshots->stores_fd);
+	*snapshots = (struct snapshots){ .records_fd = -1, .stores_fd = -1 };
+}
+
+/* ---- JSON ---- */
+
+/* The texts of a record. Only those with a key for clients are shown to them. */
+static const struct {
+	const char *key, *shown;
+	size_t offset, size;
+} texts[] = {
+#define TEXT(key, shown, member)                                                                             \
+	{                                                                                                    \
+		key, shown, offsetof(struct snapshot, member), sizeof(((struct snapshot *)NULL)->member)     \
+	}
+	TEXT("id", "id", id),
+	TEXT("name", "name", name),
+	TEXT("store", NULL, store),
+	TEXT("sandbox", "sandbox", sandbox),
+	TEXT("template", "template", template_name),
+#undef TEXT
+};
+
+static void write_members(const struct snapshot *snapshot, bool shown, struct json_writer *w)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+		const char *text = (const char *)snapshot + texts[i].offset;
+
+		if (!shown || (texts[i].shown && *text))
+			json_key_string(w, texts[i].key, text);
+	}
+	json_key_uint(w, "createdMs", snapshot->created_ms);
+	json_key_uint(w, "bytes", snapshot->bytes);
+}
+
+void snapshot_write(const struct snapshot *snapshot, struct json_writer *w)
+{
+	json_begin_object(w);
+	write_members(snapshot, true, w);
+	json_end_object(w);
+}
+
+char *snapshot_record(const struct snapshot *snapshot)
+{
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	json_key_uint(&w, "version", 1);
+	write_members(snapshot, false, &w);
+	json_end_object(&w);
+	return json_take(&w);
+}
+
+static int take_record(const char *id, const char *text, struct snapshot *ret, struct warder_error *err)
+{
+	const struct json_limits limits = { .max_bytes = STATE_BYTES_MAX };
+	const struct json_value *created, *bytes;
+	struct json_value *record = NULL;
+	bool good;
+
+	if (json_parse(text, strlen(text), id, &limits, &record, err) < 0)
+		return -1;
+	created = json_member(record, "createdMs");
+	bytes = json_member(record, "bytes");
+	good = created && created->is_uint && bytes && bytes->is_uint;
+	for (size_t i = 0; i < ARRAY_LENGTH(texts) && good; i++) {
+		const char *value = json_member_text(record, texts[i].key, NULL);
+
+		good = value && strlen(value) < texts[i].size;
+		if (good)
+			memcpy((char *)ret + texts[i].offset, value, strlen(value) + 1);
+	}
+	if (good) {
+		ret->created_ms = created->uint;
+		ret->bytes = bytes->uint;
+		good = strcmp(ret->id, id) == 0;
+	}
+	json_free(record);
+	return good ? 0
+		    : error_set(err, WARDER_ERROR_INVALID_REQUEST, "id",
+				"the record of snapshot %.40s is not valid", id);
+}
+
+/* ---- the start ---- */
+
+struct loading {
+	struct snapshots *snapshots;
+	void (*log)(const char *line);
+};
+
+/* A record that cannot be read stays, for the operator, and its files stay, too. */
+static int load_one(void *context, const char *id)
+{
+	struct loading *loading = context;
+	struct warder_error err = { 0 };
+	struct snapshot read = { 0 };
+	struct snapshot *made;
+	char *text = NULL;
+
+	if (state_read(loading->snapshots->records_fd, id, &text, &err) == 0 &&
+	    take_record(id, text, &read, &err) == 0) {
+		made = snapshots_begin(loading->snapshots, read.store, &err);
+		if (made)
+			*made = read;
+	}
+	free(text);
+	if (err.code)
+		loading->log(err.text);
+	return 0;
+}
+
+static int older_first(const void *a, const void *b)
+{
+	const struct snapshot *const *one = a, *const *two = b;
+
+	return ((*one)->created_ms > (*two)->created_ms) - ((*one)->created_ms < (*two)->created_ms);
+}
+
+int snapshots_open(const char *state, void (*log)(const char *line), struct snapshots *ret,
+		   struct warder_error *err)
+{
+	struct loading loading = { ret, log };
+	char link[40];
+	ssize_t len;
+
+	if (state_open(state, STATE_SNAPSHOTS, &ret->records_fd, err) < 0 ||
+	    state_open(state, STATE_STORES, &ret->stores_fd, err) < 0)
+		return -1;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", ret->stores_fd);
+	len = readlink(link, ret->stores, sizeof(ret->stores) - 1);
+	if (len < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "--state", errno,
+				       "cannot find the path of the stores");
+	ret->stores[len] = '\0';
+	state_sweep(ret->records_fd);
+	if (state_each(ret->records_fd, load_one, &loading, err) < 0)
+		return -1;
+	if (ret->count)
+		qsort(ret->items, ret->count, sizeof(*ret->items), older_first);
+	return 0;
+}
+
+/* ---- in a job ---- */
+
+int snapshots_lock(const char *stores, bool alone, int *ret_fd, struct warder_error *err)
+{
+	owned_fd int made = open(stores, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	owned_fd int fd = made < 0 ? -1 : fcntl(made, F_DUPFD_CLOEXEC, TOOL_FD + 1);
+
+	while (fd >= 0 && flock(fd, alone ? LOCK_EX : LOCK_SH) < 0)
+		if (errno != EINTR)
+			fd_done(&fd);
+	if (fd < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "--state", errno, "cannot lock %.200s",
+				       stores);
+	*ret_fd = fd_take(&fd);
+	return 0;
+}
+
+/* Whether the tenant of a store is gone for certain: a file that cannot be read as a tenant is the operator's to mend. */
+static bool is_orphan(int tenants_fd, const char *store)
+{
+	const size_t len = strlen(store);
+	char name[TENANT_NAME_MAX + 1];
+	char wanted[SNAPSHOT_STORE_MAX];
+	struct tenant tenant = { 0 };
+	struct warder_error err = { 0 };
+	char *text = NULL;
+	bool orphan = false;
+
+	if (len <= DIGITS + 1 || len - DIGITS - 1 > TENANT_NAME_MAX)
+		return false;
+	snprintf(name, sizeof(name), "%.*s", (int)(len - DIGITS - 1), store);
+	if (state_read(tenants_fd, name, &text, &err) < 0) {
+		orphan = err.code == WARDER_ERROR_NOT_FOUND;
+	} else if (tenant_parse(name, text, &tenant, &err) == 0) {
+		snapshot_store_name(&tenant, wanted);
+		orphan = strcmp(wanted, store) != 0;
+		tenant_done(&tenant);
+	}
+	free(text);
+	return orphan;
+}
+
+struct sweep {
+	int tenants_fd, records_fd, stores_fd;
+	const char *stores;
+	struct tool tool;
+};
+
+/* A record whose tenant is gone. */
+static int sweep_record(void *context, const char *id)
+{
+	struct sweep *sweep = context;
+	struct warder_error ignored;
+	struct snapshot read = { 0 };
+	char *text = NULL;
+
+	if (state_read(sweep->records_fd, id, &text, &ignored) == 0 &&
+	    take_record(id, text, &read, &ignored) == 0 && is_orphan(sweep->tenants_fd, read.store))
+		state_remove(sweep->records_fd, id, &ignored);
+	free(text);
+	return 0;
+}
+
+static bool has_record(const struct sweep *sweep, const char *id)
+{
+	char file[SNAPSHOT_ID_LENGTH + 8];
+
+	snprintf(file, sizeof(file), "%s.json", id);
+	return faccessat(sweep->records_fd, file, F_OK, 0) == 0;
+}
+
+/* What a launcher that died has left: workspaces on their way, and snapshots that nobody knows of. */
+static void sweep_store(const struct sweep *sweep, const char *store)
+{
+	char path[PATH_MAX + SNAPSHOT_STORE_MAX];
+	const char *const list[] = { "snapshot", "list", "--store", path, "--json", NULL };
+	owned_fd int store_fd =
+	    openat(sweep->stores_fd, store, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct json_value *rows = NULL;
+	struct warder_error ignored;
+	char *text = NULL;
+
+	if (store_fd < 0)
+		return;
+	snprintf(path, sizeof(path), "%s/%s", sweep->stores, store);
+	rootfs_remove_tree(store_fd, WORKSPACES_DIR);
+	if (tool_run(&sweep->tool, list, &text, &ignored) < 0 ||
+	    json_parse(text, strlen(text), "snapshots", &(struct json_limits){ .max_bytes = SIZE_MAX }, &rows,
+		       &ignored) < 0) {
+		free(text);
+		return;
+	}
+	for (const struct json_value *row = rows->child; row; row = row->next) {
+		const char *id = json_member_text(row, "id", "");
+		const char *const remove[] = { "snapshot", "remove", id, "--store", path, NULL };
+
+		if (strlen(id) == SNAPSHOT_ID_LENGTH && !has_record(sweep, id))
+			tool_run(&sweep->tool, remove, NULL, &ignored);
+	}
+	json_free(rows);
+	free(text);
+}
+
+static void sweep_stores(struct sweep *sweep)
+{
+	const int fd = openat(sweep->stores_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		if (entry->d_name[0] == '.')
+			continue;
+		if (is_orphan(sweep->tenants_fd, entry->d_name))
+			rootfs_remove_tree(sweep->stores_fd, entry->d_name);
+		else
+			sweep_store(sweep, entry->d_name);
+	}
+	closedir(dir);
+}
+
+void snapshots_sweep(const char *state, const char *stores, const char *program)
+{
+	owned_fd int tenants_fd = -1;
+	owned_fd int records_fd = -1;
+	owned_fd int lock_fd = -1;
+	struct warder_error ignored;
+	struct sweep sweep;
+
+	if (state_open(state, STATE_TENANTS, &tenants_fd, &ignored) < 0 ||
+	    state_open(state, STATE_SNAPSHOTS, &records_fd, &ignored) < 0 ||
+	    snapshots_lock(stores, true, &lock_fd, &ignored) < 0)
+		return;
+	sweep = (struct sweep){ .tenants_fd = tenants_fd,
+				.records_fd = records_fd,
+				.stores_fd = lock_fd,
+				.stores = stores,
+				.tool = { program, lock_fd } };
+	state_each(records_fd, sweep_record, &sweep, &ignored);
+	sweep_stores(&sweep);
+}

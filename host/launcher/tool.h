@@ -1,0 +1,22 @@
+/*
+ * tool: the command line tool, executed for a job. Private to host/launcher/.
+ *
+ * The libraries of the store are not part of this program, and a copy of a sandbox's files needs a process with one thread.
+ */
+#ifndef WARDER_HOST_LAUNCHER_TOOL_H
+#define WARDER_HOST_LAUNCHER_TOOL_H
+
+#include "base/error.h"
+
+#define TOOL_FD 9 /* of the tool: the descriptor that it holds */
+
+struct tool {
+	const char *program; /* its path */
+	int hold_fd;         /* the tool has it open as long as it runs */
+};
+
+/* Execute it, and wait for its end. argv: what follows the program's name, and NULL. *ret_text: what it wrote to standard output, heap, with a NUL;
+ * or NULL. -1 with *err: what it complained of. Any thread. */
+int tool_run(const struct tool *tool, const char *const *argv, char **ret_text, struct warder_error *err);
+
+#endif

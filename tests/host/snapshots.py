@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""snapshots.py: the files of sandboxes, stored and begun with again, over E2B's calls and Warder's own, as TAP. WARDER names the program
+(build/warder)."""
+import json, os, signal, subprocess, sys
+
+# Root's sessions are below /run/warder. Other suites must not find the sessions of this one, nor end them.
+if os.geteuid() == 0 and not os.environ.get("WARDER_TEST_OWN_RUN"):
+    os.environ["WARDER_TEST_OWN_RUN"] = "yes"
+    os.makedirs("/run/warder", 0o700, exist_ok=True)
+    os.execvp("unshare", ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o mode=700 none /run/warder && exec "$@"', "-", sys.executable,
+                          os.path.realpath(__file__)] + sys.argv[1:])
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+from lib import Host, WARDER, run_parts, tell, until
+
+TREE = ("umask 022; mkdir -p /tmp/d/empty && echo one > /tmp/d/a && ln /tmp/d/a /tmp/d/b && ln -s a /tmp/d/l && echo s > /dev/shm/s"
+        " && chmod 600 /tmp/d/a && mkfifo /tmp/d/p && touch -d @1000000000 /tmp/d/a")
+LOOK = ("cd /tmp/d && stat -c '%n %a %h %Y %F' a l p empty && cat b l /dev/shm/s && test $(stat -c %i a) = $(stat -c %i b) && echo same")
+
+
+class Client:
+    def __init__(self, host, token):
+        self.host, self.token = host, token
+
+    def ask(self, method, path, body=None):
+        return self.host.ask(method, path, self.token, {} if body is None and method == "POST" else body or b"")
+
+    def create(self, template="base", **more):
+        status, made, _ = self.ask("POST", "/v2/sandboxes", dict({"templateID": template, "timeout": 600}, **more))
+        if status != 201:
+            raise RuntimeError("no sandbox: %s %s" % (status, made))
+        return made["sandboxID"]
+
+    def sh(self, sandbox, script):
+        status, made, _ = self.ask("POST", "/v1/sandboxes/%s/executions" % sandbox, {"argv": ["sh", "-c", script]})
+        if status != 201:
+            return "%s %s" % (status, made)
+        events = self.ask("GET", "/v1/sandboxes/%s/executions/%s/output" % (sandbox, made["id"]))[1].decode().split("\n")
+        return "".join(json.loads(line[6:]).get("text", "") for line in events if line.startswith("data: "))
+
+    def store(self, sandbox, **body):
+        return self.ask("POST", "/sandboxes/%s/snapshots" % sandbox, body)[:2]
+
+
+def stores(host):
+    return os.path.join(host.state, "stores")
+
+
+def on_the_way(host):
+    """What stores have besides the snapshots."""
+    return [os.path.join(root, name) for root, names, _ in os.walk(stores(host)) for name in names if os.path.basename(root) == "workspaces"]
+
+
+def freezes(client, sandbox):
+    """Whether this host can stop the programs of a sandbox; an ordinary user's, as a rule, cannot."""
+    good = client.ask("POST", "/sandboxes/%s/pause" % sandbox)[0] == 204
+    if good:
+        client.ask("POST", "/sandboxes/%s/resume" % sandbox, {"timeout": 600})
+    return good
+
+
+def a_snapshot_and_what_begins_with_it():
+    host = Host("tree")
+    client = Client(host, host.tenant("me"))
+    first = client.create()
+    expected = client.sh(first, TREE + " && " + LOOK)
+    frozen = freezes(client, first)
+    if frozen:
+        client.ask("POST", "/v1/sandboxes/%s/executions" % first, {"argv": ["sh", "-c", "i=0; while :; do i=$((i+1)); echo $i > /tmp/count; sleep 0.01; done"]})
+    status, snapshot = client.store(first, name="me/first:v1")
+    tell(status == 201 and snapshot["names"] == ["me/first:v1"] and snapshot["snapshotID"].startswith("snap-"), "the files of a sandbox that runs are stored", (status, snapshot))
+    if frozen:
+        at = client.sh(first, "cat /tmp/count")
+        tell(until(lambda: client.sh(first, "cat /tmp/count") != at, 60), "its programs go on", at)
+    second = client.create(snapshot["snapshotID"])
+    seen = client.sh(second, LOOK)
+    tell(seen == expected and "same" in seen and "600 2 1000000000" in seen, "a sandbox begins with them: content, modes, times, links", (expected, seen))
+    client.sh(second, "echo two > /tmp/d/b; rm /tmp/d/l")
+    client.sh(first, "echo three > /tmp/d/a")
+    third = client.create("me/first:v1")
+    tell(client.sh(third, LOOK) == expected, "another one finds it by its name, as it was", client.sh(third, LOOK))
+    shown = client.ask("GET", "/sandboxes/" + third)[1]
+    tell(shown["templateID"] == "base", "its template is that of the first one", shown)
+    for sandbox in (first, second, third):
+        client.ask("DELETE", "/sandboxes/" + sandbox)
+    fourth = client.create(snapshot["snapshotID"])
+    tell(client.sh(fourth, LOOK) == expected, "the snapshot outlives its sandbox", "")
+    _, again = client.store(fourth, name="me/first:v1")
+    client.sh(fourth, "echo newer > /tmp/newer")
+    status, newest = client.store(fourth, name="me/first:v1")
+    fifth = client.create("me/first:v1")
+    tell(status == 201 and client.sh(fifth, "cat /tmp/newer") == "newer\n", "a name means the newest snapshot", (status, newest))
+    ids = lambda query="": [row["snapshotID"] for row in client.ask("GET", "/snapshots" + query)[1]]
+    tell(ids() == [newest["snapshotID"], again["snapshotID"], snapshot["snapshotID"]], "snapshots are listed, the newest first", ids())
+    tell(ids("?sandboxID=" + first) == [snapshot["snapshotID"]] and len(ids("?name=me%2Ffirst%3Av1")) == 3 and ids("?name=other") == [] and
+         ids("?name=" + newest["snapshotID"]) == [newest["snapshotID"]], "the list can be filtered", ids("?sandboxID=" + first))
+    status = client.ask("DELETE", "/templates/" + snapshot["snapshotID"])[0]
+    tell(status == 204 and snapshot["snapshotID"] not in ids() and client.ask("DELETE", "/templates/" + snapshot["snapshotID"])[0] == 404 and
+         client.ask("POST", "/v2/sandboxes", {"templateID": snapshot["snapshotID"]})[0] == 404, "a snapshot that was removed is gone", status)
+    for one in ids():
+        client.ask("DELETE", "/templates/" + one)
+    blobs = [os.path.join(root, name) for root, _, names in os.walk(stores(host)) for name in names if os.path.getsize(os.path.join(root, name))]
+    tell(not on_the_way(host) and not blobs, "nothing of the files is left on the disk", (on_the_way(host), blobs))
+    host.end()
+
+
+def a_paused_sandbox():
+    host = Host("paused")
+    client = Client(host, host.tenant("me"))
+    one = client.create()
+    client.sh(one, TREE)
+    expected = client.sh(one, LOOK)
+    if freezes(client, one):
+        client.ask("POST", "/sandboxes/%s/pause" % one)
+        status, snapshot = client.store(one)
+        state = client.ask("GET", "/sandboxes/" + one)[1]["state"]
+        tell(status == 201 and snapshot["names"] == [] and state == "paused", "a paused sandbox is stored, and stays paused", (status, snapshot, state))
+        tell(client.sh(client.create(snapshot["snapshotID"]), LOOK) == expected, "a sandbox begins with its files", "")
+    else:
+        status, snapshot = client.store(one)
+        tell(status == 201, "a sandbox in which nothing runs is stored", (status, snapshot))
+        tell(client.sh(client.create(snapshot["snapshotID"]), LOOK) == expected, "a sandbox begins with its files", "")
+    host.end()
+
+
+def own_calls():
+    host = Host("own")
+    client = Client(host, host.tenant("me"))
+    one = client.create()
+    client.sh(one, TREE)
+    path = "/v1/sandboxes/%s/snapshots" % one
+    status, made, _ = client.ask("POST", path, {"name": "mine", "idempotencyKey": "k"})
+    tell(status == 201 and made["sandbox"] == one and made["template"] == "base" and made["name"] == "mine" and made["bytes"] == 6, "POST /v1/sandboxes/ID/snapshots stores", (status, made))
+    status, again, _ = client.ask("POST", path, {"name": "mine", "idempotencyKey": "k"})
+    rows = client.ask("GET", "/v1/snapshots")[1]
+    tell(status == 200 and again == made and rows == [made], "the same request with the same key stores once", (status, again, rows))
+    status, refused, _ = client.ask("POST", path, {"name": "other", "idempotencyKey": "k"})
+    tell(status == 409, "another request with the key is refused", (status, refused))
+    status, sandbox, _ = client.ask("POST", "/v1/sandboxes", {"template": "mine", "metadata": {"a": "b"}})
+    tell(status == 201 and client.sh(sandbox["id"], "cat /tmp/d/b") == "one\n", "POST /v1/sandboxes begins with it", (status, sandbox))
+    used = client.ask("GET", "/v1/host")[1]["tenant"]["used"]
+    tell((used["snapshots"], used["snapshotBytes"]) == (1, 6), "GET /v1/host counts it", used)
+    tell(client.ask("DELETE", "/v1/snapshots/mine")[0] == 204 and client.ask("GET", "/v1/snapshots")[1] == [], "DELETE /v1/snapshots/ID removes it", "")
+    for body, why in (({"name": "base"}, "a template"), ({"name": "a b"}, "letters"), ({"name": "x" * 65}, "64"), ({"name": 1}, "text"), ({"nam": "x"}, "nam")):
+        status, refused, _ = client.ask("POST", path, body)
+        tell(status == 400 and why in refused["message"], "the body %s is refused" % json.dumps(body)[:40], (status, refused))
+    host.end()
+
+
+def tenants_and_their_share():
+    host = Host("share")
+    me = Client(host, host.tenant("me", snapshots=2, snapshotBytes=3 << 20))
+    other = Client(host, host.tenant("other"))
+    one = me.create()
+    me.sh(one, "head -c 1048576 /dev/urandom > /tmp/x")
+    status, snapshot = me.store(one, name="mine")
+    hidden = [other.ask("GET", "/snapshots")[1], other.ask("GET", "/v1/snapshots")[1]]
+    tell(status == 201 and hidden == [[], []], "another tenant does not see it", (snapshot, hidden))
+    answers = [other.ask("POST", "/v2/sandboxes", {"templateID": text})[0] for text in (snapshot["snapshotID"], "mine")] + [
+        other.ask("DELETE", "/templates/" + snapshot["snapshotID"])[0], other.ask("POST", "/sandboxes/%s/snapshots" % one, {})[0]]
+    tell(answers == [404] * 4, "nor can it use, remove or make one of another's sandbox", answers)
+    me.sh(one, "head -c 2500000 /dev/urandom > /tmp/y")
+    status, refused = me.store(one)
+    tell(status == 429 and "snapshotBytes" in json.dumps(refused), "more bytes than the tenant may have are refused", (status, refused))
+    tell(not on_the_way(host), "and nothing stays of them", on_the_way(host))
+    me.sh(one, "rm /tmp/y")
+    statuses = [me.store(one)[0], me.store(one)[0]]
+    tell(statuses == [201, 429], "and so are more snapshots", statuses)
+    me.sh(one, "rm /tmp/x; truncate -s 100M /tmp/z")
+    me.ask("DELETE", "/templates/mine")
+    status, refused = me.store(one)
+    tell(status == 429, "a file that is all hole counts as large as it seems", (status, refused))
+    me.sh(one, "rm /tmp/z; echo x > /tmp/closed; chmod 0 /tmp/closed")
+    status, refused = me.store(one)
+    tell(status in (409, 503) and "closed" in refused["message"] or status == 201 and os.geteuid() != 0, "a file that the sandbox's user cannot read is named", (status, refused))
+    tell("ok" in me.sh(one, "echo ok"), "the sandbox goes on", "")
+    mine = len(os.listdir(stores(host)))
+    subprocess.run([WARDER, "tenant", "revoke", "me", "--state", host.state], check=True)
+    tell(mine == 1 and until(lambda: not os.listdir(stores(host)) and not os.listdir(os.path.join(host.state, "snapshots")), 60),
+         "when a tenant is revoked, its store goes", (mine, os.listdir(stores(host))))
+    host.end()
+
+
+def restart(host, how):
+    host.process.send_signal(how)
+    host.process.wait()
+    host.process = subprocess.Popen([WARDER, "serve", "--listen", "127.0.0.1:%d" % host.port, "--state", host.state, "--config", host.state + ".json"],
+                                    stdout=subprocess.PIPE, stderr=host.errors, stdin=subprocess.DEVNULL)
+    if not host.process.stdout.readline().startswith(b"ready: "):
+        raise RuntimeError("the host does not start again")
+
+
+def a_restart():
+    host = Host("again")
+    client = Client(host, host.tenant("me"))
+    one = client.create()
+    client.sh(one, TREE)
+    expected = client.sh(one, LOOK)
+    _, snapshot = client.store(one, name="kept")
+    for how in (signal.SIGTERM, signal.SIGKILL):
+        restart(host, how)
+        rows = client.ask("GET", "/snapshots")[1]
+        tell(rows == [snapshot] and client.sh(client.create("kept"), LOOK) == expected, "a launcher after %s has the snapshots" % how.name, rows)
+    # What a launcher that was killed can leave: a workspace, and a snapshot without a record.
+    store = os.path.join(stores(host), os.listdir(stores(host))[0])
+    subprocess.run([WARDER, "workspace", "create", "left", "--store", store], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([WARDER, "workspace", "snapshot", "left", "--store", store], check=True, stdout=subprocess.DEVNULL)
+    manifests = os.path.join(store, "snapshots", "manifests")
+    before = len(os.listdir(manifests))
+    restart(host, signal.SIGKILL)
+    tell(before == 2 and until(lambda: len(os.listdir(manifests)) == 1 and not on_the_way(host), 60), "what has no record is removed", (os.listdir(manifests), on_the_way(host)))
+    tell(client.sh(client.create("kept"), LOOK) == expected, "and nothing else", "")
+    host.end()
+
+
+if __name__ == "__main__":
+    run_parts([a_snapshot_and_what_begins_with_it, a_paused_sandbox, own_calls, tenants_and_their_share, a_restart])

@@ -54,7 +54,7 @@ begin() {
 	unshare -n sleep 1000 &
 	children+=("$!")
 	local beyond=$!
-	for _ in $(seq 100); do
+	for _ in $(seq 1200); do
 		[ "$(readlink "/proc/$beyond/ns/net")" = "$(readlink /proc/self/ns/net)" ] || break
 		sleep 0.05
 	done
@@ -411,10 +411,11 @@ sys.exit(bool(found) or seen < 20 or "auth='"$digest"'" not in out.stdout)'
 
 secret_is_nowhere() {
 	local pid run good=0
+	mkfifo "$scratch/hold" && exec 8<>"$scratch/hold"
 	"$warder" run --ceiling "$scratch/ceiling.json" --policy "$scratch/policy.json" --receipt "$scratch/receipt" --json -- \
-		sh -c 'python3 -c "$0" "$1" && sleep 3' "$search" "$(echo "$marker" | rev)" >"$scratch/out" 2>"$scratch/err" &
+		sh -c 'python3 -c "$0" "$1" && read go' "$search" "$(echo "$marker" | rev)" <&8 >"$scratch/out" 2>"$scratch/err" &
 	run=$!
-	for _ in $(seq 100); do
+	for _ in $(seq 1200); do
 		pid=$(pgrep -P "$run" -x warder-edge) && break
 		sleep 0.05
 	done
@@ -436,6 +437,8 @@ with open(f"/proc/{pid}/mem", "rb") as mem:
         try: data = mem.read(high - low)
         except OSError: continue
         if marker in data: sys.exit(f"in {line}")' "$run" "$marker" || good=1
+	echo >&8
+	exec 8>&-
 	wait "$run" || good=1
 	python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); print(r["status"], r.get("cause"), r["stdout"], r["stderr"]); sys.exit(r["exitCode"])' "$scratch/out" || good=1
 	grep -F "$marker" "$scratch/out" "$scratch/err" "$scratch/receipt" && good=1

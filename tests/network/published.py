@@ -42,7 +42,7 @@ def start(command, arguments, text=None):
 
 def connect(port):
     """A connection that the server in the jail has answered."""
-    for _ in range(200):
+    for _ in range(1200):
         try:
             peer = socket.create_connection(("127.0.0.1", port), 5)
             peer.sendall(b"?")

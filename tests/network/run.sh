@@ -170,9 +170,20 @@ assert rows["network.allow.ipv6"]["status"] == "enforced" and "2 of the listener
 assert "3 listeners" in rows["network.allow"]["value"]'
 }
 
+# hold: a program whose standard input is descriptor 8 can wait there (read go) until release.
+hold() {
+	rm -f "$scratch/hold"
+	mkfifo "$scratch/hold" && exec 8<>"$scratch/hold"
+}
+
+release() {
+	echo >&8
+	exec 8>&-
+}
+
 # The process that connects for the jail of a supervisor.
 edge_pid() {
-	for _ in $(seq 100); do
+	for _ in $(seq 1200); do
 		pgrep -P "$1" -x warder-edge && return
 		sleep 0.05
 	done
@@ -181,14 +192,21 @@ edge_pid() {
 
 edge_is_confined() {
 	local run pid good=0
-	"$warder" run --timeout 20s --net allow --allow pypi.test:80 -- sleep 5 &
+	: >"$scratch/out"
+	hold
+	"$warder" run --timeout 100s --net allow --allow pypi.test:80 -- sh -c 'echo up; read go' <&8 >"$scratch/out" &
 	run=$!
-	pid=$(edge_pid "$run") && sleep 0.5 || good=1
+	pid=$(edge_pid "$run") || good=1
+	for _ in $(seq 1200); do
+		! grep -q up "$scratch/out" || break
+		sleep 0.05
+	done
 	awk '$1 == "Uid:" && $2 == 0 { bad = 1 } $1 == "CapPrm:" && $2 !~ /^0*$/ { bad = 1 } $1 == "CapBnd:" && $2 !~ /^0*$/ { bad = 1 }
 		$1 == "Seccomp:" && $2 != 2 { bad = 1 } $1 == "NoNewPrivs:" && $2 != 1 { bad = 1 } END { exit bad }' "/proc/$pid/status" || good=1
 	[ "$(awk '{ print $5 }' "/proc/$pid/mountinfo")" = / ] || good=1
 	[ -z "$(ls -A "/proc/$pid/root/")" ] || good=1
 	grep -E 'Uid|Cap|Seccomp|NoNew' "/proc/$pid/status"
+	release
 	wait "$run"
 	[ ! -e "/proc/$pid" ] || good=1
 	return "$good"
@@ -201,11 +219,11 @@ edge_fails() {
 	mkdir -p "$scratch/share"
 	chmod 777 "$scratch/share"
 	rm -f "$scratch/share/"*
-	"$warder" run --timeout 20s --net allow --allow pypi.test:80 --rw "$scratch/share" "$@" -- \
+	"$warder" run --timeout 100s --net allow --allow pypi.test:80 --rw "$scratch/share" "$@" -- \
 		sh -c "touch $scratch/share/up; until [ -e $scratch/share/go ]; do sleep 0.1; done; curl -sS -m 3 http://pypi.test/" >"$scratch/out" 2>"$scratch/err" &
 	run=$!
 	pid=$(edge_pid "$run") || return 1
-	for _ in $(seq 200); do
+	for _ in $(seq 1200); do
 		[ ! -e "$scratch/share/up" ] || break
 		sleep 0.05
 	done
@@ -223,14 +241,14 @@ container_is_killed() {
 	"$warder" run --backend "$1" --timeout 20s --allow pypi.test:80 --publish 8804:8000 -- sleep "$mark" &
 	run=$!
 	edge=$(edge_pid "$run") || return 1
-	for _ in $(seq 200); do
+	for _ in $(seq 1200); do
 		pgrep -xf "sleep $mark" && break
 		sleep 0.05
 	done >"$scratch/out"
 	[ -s "$scratch/out" ] || return 1
 	kill -KILL "$run"
 	wait "$run"
-	for _ in $(seq 200); do
+	for _ in $(seq 1200); do
 		[ ! -e "/proc/$edge" ] && ! pgrep -xf "sleep $mark" && break
 		sleep 0.05
 	done
@@ -468,7 +486,7 @@ open(sys.argv[1] + "/up", "w")
 while not os.path.exists(sys.argv[1] + "/go"): time.sleep(0.05)' "$scratch/share" >"$scratch/other" &
 	run=$!
 	edge=$(edge_pid "$run")
-	for _ in $(seq 200); do
+	for _ in $(seq 1200); do
 		[ ! -e "$scratch/share/up" ] || break
 		sleep 0.05
 	done
@@ -505,14 +523,18 @@ host_network() {
 host_is_as_before() {
 	local before run status=0
 	before=$(host_network)
-	"$warder" run --timeout 30s --net allow --allow pypi.test:80 -- sh -c 'env; cut -s -d: -f1 /proc/net/dev; curl -sS -m 8 http://pypi.test/; sleep 2' >"$scratch/out" 2>"$scratch/err" &
+	hold
+	: >"$scratch/out"
+	"$warder" run --timeout 100s --net allow --allow pypi.test:80 -- sh -c 'env; cut -s -d: -f1 /proc/net/dev; curl -sS -m 30 http://pypi.test/; read go' <&8 >"$scratch/out" 2>"$scratch/err" &
 	run=$!
-	for _ in $(seq 200); do
+	for _ in $(seq 1200); do
 		! grep -q '^hello pypi.test$' "$scratch/out" || break
 		sleep 0.05
 	done
 	diff <(echo "$before") <(host_network) || status=1
-	kill -0 "$run" && wait "$run" || status=1
+	kill -0 "$run" || status=1
+	release
+	wait "$run" || status=1
 	cat "$scratch/out" "$scratch/err"
 	[ -n "$before" ] && grep -q '^hello pypi.test$' "$scratch/out" && [ "$(grep -cE '^ *lo$' "$scratch/out")" -eq 1 ] &&
 		! grep -iE 'proxy|^ *(veth|eth|tap|tun)' "$scratch/out" || status=1
@@ -738,7 +760,7 @@ publishes() {
 	: >"$scratch/err" # else the port of the run before may be found there
 	"${as[@]}" "$warder" run --timeout 60s --pids 256 --publish 0:8000 "$@" -- python3 -c "$published_server" 2>"$scratch/err" &
 	run=$!
-	for _ in $(seq 100); do
+	for _ in $(seq 1200); do
 		port=$(sed -n 's/^warder: 127.0.0.1:\([0-9]*\) leads to port 8000 of the jail.*/\1/p' "$scratch/err")
 		[ -z "$port" ] || break
 		sleep 0.1
@@ -753,14 +775,16 @@ publishes() {
 }
 
 nobody_listens() {
-	"$warder" run --timeout 20s --publish 8801:8000 -- sleep 5 2>"$scratch/err" &
+	hold
+	"$warder" run --timeout 100s --publish 8801:8000 -- sh -c 'read go' <&8 2>"$scratch/err" &
 	local run=$! status=7
-	for _ in $(seq 40); do
+	for _ in $(seq 600); do
 		[ "$status" -eq 7 ] || break
 		sleep 0.1
 		curl -sS -m 3 -o /dev/null http://127.0.0.1:8801/ 2>"$scratch/out"
 		status=$?
 	done
+	release
 	wait "$run"
 	cat "$scratch/out" "$scratch/err"
 	[ "$status" -eq 56 ] && [ ! -s "$scratch/err" ]

@@ -41,7 +41,7 @@ world_begin() {
 	unshare -n sleep 1000 &
 	beyond=$!
 	children+=("$beyond")
-	for _ in $(seq 100); do
+	for _ in $(seq 1200); do
 		[ "$(readlink "/proc/$beyond/ns/net")" = "$(readlink /proc/self/ns/net)" ] || break
 		sleep 0.05
 	done

@@ -100,12 +100,14 @@ struct waiter {
 	struct warder_result *result;
 	struct warder_error err;
 	int ret;
+	volatile bool begun;
 };
 
 static void *wait_in_thread(void *context)
 {
 	struct waiter *waiter = context;
 
+	waiter->begun = true;
 	waiter->ret = warder_wait(waiter->run, &waiter->result, &waiter->err);
 	return NULL;
 }
@@ -155,7 +157,9 @@ Test(misuse, freed_while_another_thread_waits, .timeout = 60)
 	pthread_t thread;
 
 	cr_assert_eq(pthread_create(&thread, NULL, wait_in_thread, &waiter), 0);
-	usleep(50000); /* it waits by now */
+	while (!waiter.begun)
+		usleep(1000);
+	usleep(300000); /* it waits by now */
 	warder_template_free(tmpl);
 	warder_run_free(run);
 	pthread_join(thread, NULL);

@@ -96,7 +96,7 @@ def contexts():
         host.ask("POST", path + "/contexts/default-python/interrupt", token)
         caller.join(0.5)
         return not caller.is_alive()
-    stopped = until(interrupt, 20)
+    stopped = until(interrupt)
     tell(stopped and answers[0][1]["interrupted"] is True, "a piece is interrupted", (answers, row()))
     tell(host.ask("DELETE", path + "/contexts/mine", token)[0] == 204 and [one["context"] for one in host.ask("GET", path + "/contexts", token)[1]] == ["default-python"],
          "a context is ended")

@@ -225,18 +225,18 @@ def one_kill(host, token, call, victim, delay):
         names = listed(host, token)
         records = sorted(name[:-5] for name in os.listdir(os.path.join(host.state, "sandboxes")) if name.endswith(".json"))
         return names is not None and names == records == sessions() and ((one.id in names) == lives or (call == "end" and victim == "launcher"))
-    if not until(settled, 25):
+    if not until(settled):
         return "list %s, records %s, sessions %s; the sandbox is %s, and should %s; answer %s" % (
             listed(host, token), os.listdir(os.path.join(host.state, "sandboxes")), sessions(), one.id, "live" if lives else "not live", answer)
     if lives and victim != "launcher":
         one.ask("POST", "/sandboxes/%s/resume" % one.id, {"timeout": 500})
-        if not until(lambda: execute(one)[0] == 201, 15):
+        if not until(lambda: execute(one)[0] == 201):
             return "the sandbox lives, and executes nothing: %s" % (execute(one),)
-    wrong = [name for name in listed(host, token) or () if victim != "edge" and not until(lambda: agree(host, token, name), 15)]
+    wrong = [name for name in listed(host, token) or () if victim != "edge" and not until(lambda: agree(host, token, name))]
     if wrong:
         return "the rules of the sandbox are not those that the host shows: %s" % [(rules_of(name), shown(host, token, name)) for name in wrong]
     for name in listed(host, token) or ():
-        until(lambda: host.ask("DELETE", "/v1/sandboxes/" + name, token)[0] in (204, 404), 15)
+        until(lambda: host.ask("DELETE", "/v1/sandboxes/" + name, token)[0] in (204, 404))
     return None
 
 

@@ -477,7 +477,7 @@ def kills(host, token):
     def same():
         names = sorted(one["id"] for one in host.ask("GET", "/v1/sandboxes", None, token)[1])
         return names == sessions() and [name + ".json" for name in names] == sorted(os.listdir(os.path.join(host.state, "sandboxes")))
-    tell(until(same, 15), "a launcher that is killed at any moment: sandboxes, sessions and records agree afterwards",
+    tell(until(same), "a launcher that is killed at any moment: sandboxes, sessions and records agree afterwards",
          (host.ask("GET", "/v1/sandboxes", None, token)[1], sessions(), os.listdir(os.path.join(host.state, "sandboxes"))))
     for one in host.ask("GET", "/v1/sandboxes", None, token)[1]:
         host.ask("DELETE", "/v1/sandboxes/" + one["id"], None, token)

@@ -529,7 +529,7 @@ Test(executions, pause_and_resume, .init = library_begin_sessions, .fini = libra
 	const struct warder_execution_command another = { .size = sizeof(another), .argv = argv };
 	struct warder_execution *execution, *refused = NULL;
 	struct stage stage;
-	uint64_t before;
+	uint64_t before = 0;
 	const char *id;
 
 	stage_begin(&stage);
@@ -544,9 +544,11 @@ Test(executions, pause_and_resume, .init = library_begin_sessions, .fini = libra
 		stage_end(&stage);
 		library_skip("%s", stage.err.text);
 	}
-	usleep(100000); /* the keeper reads the output from before */
-	before = bytes_so_far(id, &stage.err);
-	usleep(300000);
+	/* The keeper still reads the output from before. */
+	for (int i = 0; i < 60 && bytes_so_far(id, &stage.err) != before; i++) {
+		before = bytes_so_far(id, &stage.err);
+		usleep(300000);
+	}
 	cr_expect_eq(bytes_so_far(id, &stage.err), before, "it goes on");
 	cr_expect_eq(warder_session_pause(stage.name, &stage.err), -1);
 	cr_expect_eq(stage.err.code, WARDER_ERROR_CONFLICT, "%s", stage.err.text);

@@ -60,15 +60,15 @@ Test(launch, a_late_wait, .timeout = 60)
 	struct jailed *j = jailed_new();
 	char *argv[] = { "/bin/sh", "-c", "echo x; exit 3", NULL };
 
-	j->policy.limits.wall_time_us = 800000;
+	j->policy.limits.wall_time_us = 3000000;
 	cr_assert_eq(jailed_prepare(j, false), 0, "%s", j->err.text);
 	j->command.argv = argv;
 	cr_assert_eq(jail_launch(j->tmpl, &j->command, &j->run, &j->err), 0, "%s", j->err.text);
-	usleep(1500000);
+	usleep(3500000);
 	cr_expect_eq(jail_supervise(j->run, &j->outcome, &j->err), 0, "%s", j->err.text);
 	cr_expect_eq(j->outcome.cause, JAIL_CAUSE_EXIT, "%s", j->outcome.detail);
 	cr_expect_eq(j->outcome.exit_code, 3);
-	cr_expect_lt(j->outcome.wall_us, 1400000u);
+	cr_expect_lt(j->outcome.wall_us, 3000000u);
 	jailed_free(j);
 }
 

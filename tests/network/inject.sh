@@ -112,9 +112,9 @@ java_client() {
 
 # java_passes: HttpClient gets the credential, because the default store of Java has the authority of the run.
 java_passes() {
-	# An ordinary user's limit of memory counts what Java reserves.
+	# An ordinary user's limit of memory counts what Java reserves, and malloc for each thread that meets another one in it.
 	local small=(-Xmx64m -XX:CompressedClassSpaceSize=16m -XX:ReservedCodeCacheSize=16m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData)
-	local get='echo "$0" | base64 -d >/tmp/Get.class; java '"${small[*]}"' -cp /tmp Get "$1"'
+	local get='echo "$0" | base64 -d >/tmp/Get.class; MALLOC_ARENA_MAX=1 java '"${small[*]}"' -cp /tmp Get "$1"'
 	if [ -n "$no_java" ]; then
 		skip "${label}Java's HttpClient" "$no_java"
 		return

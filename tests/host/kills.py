@@ -78,6 +78,18 @@ def edge(host, sandbox):
     return next((pid for pid, name in below(keeper).items() if name == "warder-edge"), None) if keeper else None
 
 
+def tool(host):
+    """The process that works in the stores for the launcher: its descriptor 9 is their directory."""
+    stores = os.path.join(host.state, "stores")
+    for pid in below(host.process.pid):
+        try:
+            if pid != host.process.pid and os.readlink("/proc/%d/fd/9" % pid) == stores:
+                return pid
+        except OSError:
+            pass
+    return None
+
+
 # ---- what is left ----
 
 def sessions():
@@ -102,7 +114,7 @@ def stray_snapshots(host, token):
     """What the list of snapshots, the records and the store do not have alike, and workspaces that are left. A restart sweeps them."""
     if not getattr(host, "swept", False):
         host.process.kill()
-        restart(host)
+        host.restart()
         host.swept = True
     listed = {row["id"] for row in host.ask("GET", "/v1/snapshots", token)[1]}
     records = {name[:-5] for name in os.listdir(os.path.join(host.state, "snapshots"))}
@@ -162,7 +174,9 @@ VICTIMS = {
     "keeper": lambda one: keeper_of(one.id),
     "agent": lambda one: agent(one.host, one.id),
     "edge": lambda one: edge(one.host, one.id),
+    "tool": lambda one: None,  # it begins during the call
 }
+ONLY = {"edge": ("replace its rules",), "tool": ("store the files", "begin with a snapshot", "remove a snapshot")}
 
 
 def listed(host, token):
@@ -208,6 +222,8 @@ def one_kill(host, token, call, victim, delay):
     caller = threading.Thread(target=do)
     caller.start()
     time.sleep(delay)
+    while victim == "tool" and not pid and caller.is_alive():
+        pid = tool(host)
     if pid:
         killed.add(str(pid))
         try:
@@ -252,7 +268,7 @@ def every_process_in_every_call():
     mounts_before = mounts()
     for call in CALLS:
         for victim in VICTIMS:
-            if victim == "edge" and call != "replace its rules":
+            if call not in ONLY.get(victim, CALLS):
                 continue
             delays = [0] + [chance.random() * 0.12 for _ in range(int(os.environ.get("WARDER_KILLS", "1")))]
             wrong = [(round(delay, 4), why) for delay in delays for why in [one_kill(host, token, call, victim, delay)] if why]

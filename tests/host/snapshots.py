@@ -182,11 +182,7 @@ def tenants_and_their_share():
 
 def restart(host, how):
     host.process.send_signal(how)
-    host.process.wait()
-    host.process = subprocess.Popen([WARDER, "serve", "--listen", "127.0.0.1:%d" % host.port, "--state", host.state, "--config", host.state + ".json"],
-                                    stdout=subprocess.PIPE, stderr=host.errors, stdin=subprocess.DEVNULL)
-    if not host.process.stdout.readline().startswith(b"ready: "):
-        raise RuntimeError("the host does not start again")
+    host.restart()
 
 
 def a_restart():

@@ -194,6 +194,34 @@ def ceilings():
     host.end()
 
 
+def lowered_ceiling():
+    """The rules of a live sandbox are held against the ceiling as it is now, not as it was when the sandbox was created."""
+    small = {"version": 1, "limits": {"wallTime": "1h", "memory": "64MiB"}}
+    rows = [{"host": name, "ports": [443]} for name in ("a.example.org", "b.example.org")]
+    within = lambda allow: dict(small, network={"mode": "allow", "allow": allow})
+    host = Host("lowered", more={"templates": {"net": within(rows)}})
+    token = host.tenant("me")
+    path = os.path.join(host.state, "tenants", "me.json")
+
+    def lower(allow):
+        document = dict(json.load(open(path)), ceiling=within(allow))
+        with open(path + ".new", "w") as file:
+            json.dump(document, file)
+        os.rename(path + ".new", path)
+        now = lambda: (host.ask("GET", "/v1/policies", token)[1]["ceiling"] or small).get("network", {}).get("allow")
+        tell(until(lambda: now() == allow), "the ceiling is another", now())
+    lower(rows)
+    status, made, _ = host.ask("POST", "/v2/sandboxes", token, {"templateID": "net", "timeout": 600})
+    tell(status == 201, "a sandbox is within the ceiling", made)
+    put = lambda name: host.ask("PUT", "/sandboxes/%s/network" % made["sandboxID"], token, {"allowOut": [name]})[:2]
+    tell(put("b.example.org")[0] == 204, "and so are its rules", put("b.example.org"))
+    lower(rows[:1])
+    status, data = put("b.example.org")
+    tell(status == 403 and "b.example.org" in data["message"], "what the ceiling has lost is refused", (status, data))
+    tell(put("a.example.org")[0] == 204, "and what it still grants is not", put("a.example.org"))
+    host.end()
+
+
 def paths():
     host = Host("paths")
     token = host.tenant("me")
@@ -703,4 +731,4 @@ def timeouts():
     host.end()
 
 
-run_parts((timeouts, files, contexts, code, policies, ceilings, paths, keys, terminals, records, encryption, renewal, places, document))
+run_parts((timeouts, files, contexts, code, policies, ceilings, lowered_ceiling, paths, keys, terminals, records, encryption, renewal, places, document))

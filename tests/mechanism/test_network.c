@@ -250,3 +250,28 @@ Test(network, rules_that_a_running_jail_cannot_have, .timeout = 120)
 	}
 	kill(-server, SIGKILL);
 }
+
+/* The jail would lack the authority that its edge makes at the start. */
+Test(network, credentials_that_a_running_jail_cannot_get, .timeout = 120)
+{
+	static const char other[] = "{\"version\": 1, \"limits\": {\"wallTime\": \"30s\"}, \"network\": "
+				    "{\"mode\": \"allow\", \"allow\": "
+				    "[{\"host\": \"known.test\", \"ports\": [443], "
+				    "\"inject\": {\"header\": \"Authorization\", \"secretFile\": "
+				    "\"/dev/null\", \"format\": \"Bearer {}\"}}]}}";
+	const pid_t server = begin();
+	struct talk talk = { .j = jailed_new() };
+
+	allow(&talk.j->policy, "known.test:443");
+	allow(&talk.j->policy, SERVER "/32:8");
+	cr_assert_eq(policy_decode(other, strlen(other), "policy", &talk.other, &talk.err), 0, "%s",
+		     talk.err.text);
+	run_with(&talk, SAY "exec 3" TO "8; say 3 && echo up; read -r _; say 3 && echo kept", false);
+	cr_expect(talk.replaced < 0 &&
+		      strstr(talk.err.text, "rows with inject cannot change while the jail runs"),
+		  "%s", talk.err.text);
+	cr_expect_str_eq(talk.text, "up\nkept\n", "%s", talk.text);
+	policy_done(&talk.other);
+	jailed_free(talk.j);
+	kill(-server, SIGKILL);
+}

@@ -81,9 +81,9 @@ def counted(session, name):
     return json.loads(warder("context", "describe", session, name, "--json"))["counters"]["memoryBytes"]
 
 
-# Of an idle context, and of each branch of one that holds 500 MB.
+# Of an idle context, and of each of 100 branches of one that holds 500 MB.
 def memory():
-    name, branches = "bench-memory-%d" % os.getpid(), 20
+    name, branches = "bench-memory-%d" % os.getpid(), 100
     warder("session", "start", name, "--memory", "2GiB", "--set", "limits.pids=512")
     try:
         warder("context", "create", name, "py", "--memory", "2GiB")

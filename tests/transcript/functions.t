@@ -67,3 +67,68 @@ $ warder run --detach --set functions=f --function-command f=true -- true; warde
 | 125
 ! warder: --function-command does not go with --detach; "warder wait --json ID" prints the result with its receipt
 !~ ^warder: .*functions.*descriptor 5
+
+= an embedding program answers from its event loop, from the function that is told of the call or from another thread
+needs library
++ cat > embed.c <<'END'
++ #include <poll.h>
++ #include <pthread.h>
++ #include <stdio.h>
++ #include <string.h>
++ #include <warder.h>
++ static struct warder_run *run;
++ static unsigned long long later;
++ static void *answer(void *unused)
++ {
++ 	struct warder_error err;
++ 	int first = warder_run_answer(run, later, "{\"by\": \"a thread\"}", NULL, &err);
++ 	int second = warder_run_answer(run, later, "1", NULL, &err);
++ 	return printf("%d %d %s\n", first, second, warder_error_kind_name(err.code)), unused;
++ }
++ static void on_call(void *context, uint64_t call, const char *name, const char *arguments)
++ {
++ 	struct warder_error err;
++ 	pthread_t *thread = context;
++ 	printf("call of %s with %s\n", name, arguments);
++ 	later = call;
++ 	if (strcmp(name, "now") == 0)
++ 		warder_run_answer(run, call, NULL, "not today", &err);
++ 	else
++ 		pthread_create(thread, NULL, answer, NULL);
++ }
++ int main(void)
++ {
++ 	char *argv[] = { "/bin/sh", "-c", "for n in now later; do echo \"{\\\"id\\\":1,\\\"name\\\":\\\"$n\\\",\\\"arguments\\\":[2]}\" >&5; read a <&5; echo \"$a\"; done", NULL };
++ 	struct warder_function functions[] = { { "now", NULL }, { "later", NULL } };
++ 	pthread_t thread;
++ 	struct warder_command command = { .size = sizeof(command), .argv = argv, .functions = functions, .function_count = 2, .on_call = on_call, .context = &thread };
++ 	struct warder_policy *policy;
++ 	struct warder_template *tmpl;
++ 	struct warder_result *result = NULL;
++ 	struct warder_error err;
++ 	const char *text;
++ 	uint64_t total;
++ 	size_t len;
++ 	if (warder_policy_preset("strict", &policy, &err) || warder_policy_set(policy, "functions", "now", &err) || warder_policy_set(policy, "functions", "later", &err) || warder_prepare(policy, NULL, &tmpl, &err) || warder_launch(tmpl, &command, &run, &err))
++ 		return fprintf(stderr, "%s\n", err.text), 1;
++ 	for (int got = 0; got == 0;) {
++ 		struct pollfd fd = { .fd = warder_run_fd(run, &err), .events = POLLIN };
++ 		if (poll(&fd, 1, 60000) != 1 || (got = warder_run_dispatch(run, &result, &err)) < 0)
++ 			return fprintf(stderr, "%s\n", err.text), 1;
++ 	}
++ 	pthread_join(thread, NULL);
++ 	text = warder_result_output(result, WARDER_STDOUT, &len, &total);
++ 	fwrite(text, 1, len, stdout);
++ 	warder_result_free(result);
++ 	warder_run_free(run);
++ 	warder_template_free(tmpl);
++ 	warder_policy_free(policy);
++ 	return 0;
++ }
++ END
+$ cc -Wall -Wextra -Werror -I"$TOP/runtime" embed.c "$BUILD/libwarder.a" -pthread -o embed && ./embed
+| call of now with [2]
+| call of later with [2]
+| 0 -1 notFound
+| {"id":1,"error":{"kind":"failed","message":"not today"}}
+| {"id":1,"result":{"by":"a thread"}}

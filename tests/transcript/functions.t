@@ -1,20 +1,19 @@
 # Functions of the host: a program calls them on descriptor 5, and a program outside answers.
-needs limits
 
 = a call is one line of JSON, and so is its answer; the number of the descriptor is in a variable
 + printf '#!/bin/sh\nread a; echo "{\\"got\\": $a}"\n' > lookup; chmod +x lookup
-$ warder run --set functions=lookup --function-command lookup=./lookup -- sh -c 'echo $WARDER_FUNCTIONS; echo "{\"id\": 1, \"name\": \"lookup\", \"arguments\": {\"key\": \"a\"}}" >&5; read answer <&5; echo "$answer"'
+$ warder run --prefer limits --set functions=lookup --function-command lookup=./lookup -- sh -c 'echo $WARDER_FUNCTIONS; echo "{\"id\": 1, \"name\": \"lookup\", \"arguments\": {\"key\": \"a\"}}" >&5; read answer <&5; echo "$answer"'
 | 5
 | {"id":1,"result":{"got":{"key":"a"}}}
 
 = the program outside has the rights, variables and directory of the caller, not of the jail
 + printf '#!/bin/sh\nprintf "\\"%%s %%s\\"" "$OUTSIDE" "$(cat only-here)"\n' > f; chmod +x f; echo outside > only-here
-$ OUTSIDE=variable warder run --set functions=f --function-command f=./f -- sh -c 'cat only-here 2>/dev/null; echo "{\"id\":1,\"name\":\"f\"}" >&5; read a <&5; echo "$a [$OUTSIDE]"'
+$ OUTSIDE=variable warder run --prefer limits --set functions=f --function-command f=./f -- sh -c 'cat only-here 2>/dev/null; echo "{\"id\":1,\"name\":\"f\"}" >&5; read a <&5; echo "$a [$OUTSIDE]"'
 | {"id":1,"result":"variable outside"} []
 
 = a name that is not granted is answered with an error, and counted in result, receipt and audit line
 needs python3
-$ warder run --json --audit audit --set functions=yes --function-command yes=true -- sh -c 'for n in yes no yes; do echo "{\"id\":1,\"name\":\"$n\"}" >&5; read a <&5; echo "$a"; done; echo nonsense >&5; read a <&5; echo "$a"' > result; python3 -c '
+$ warder run --prefer limits --json --audit audit --set functions=yes --function-command yes=true -- sh -c 'for n in yes no yes; do echo "{\"id\":1,\"name\":\"$n\"}" >&5; read a <&5; echo "$a"; done; echo nonsense >&5; read a <&5; echo "$a"' > result; python3 -c '
 > import json; r = json.load(open("result")); print(r["stdout"]["text"], end=""); print(json.dumps(r["functions"]))
 > print([(c["status"], c["requested"], c["value"]) for c in r["receipt"]["controls"] if c["control"] == "functions"])
 > print(json.dumps(json.loads(open("audit").read())["functions"]))'
@@ -27,13 +26,13 @@ $ warder run --json --audit audit --set functions=yes --function-command yes=tru
 | {"calls": {"yes": 2}, "answered": 2, "failed": 0, "timedOut": 0, "refused": 2}
 
 = without functions there is no descriptor 5, whatever the policy grants
-$ warder run -- sh -c 'echo x >&5' 2>/dev/null || echo none; warder run --set functions=f -- sh -c 'echo "[$WARDER_FUNCTIONS]"; echo x >&5' 2>/dev/null || echo none
+$ warder run --prefer limits -- sh -c 'echo x >&5' 2>/dev/null || echo none; warder run --prefer limits --set functions=f -- sh -c 'echo "[$WARDER_FUNCTIONS]"; echo x >&5' 2>/dev/null || echo none
 | none
 | []
 | none
 
 = what is refused before anything starts
-$ warder run --function-command f=true -- echo started; warder run --set functions=f --function-command f=./nosuch -- echo started; warder run --set functions=f --function-command f -- echo started; warder run --set functions=f --function-command f=true --progress -- echo started; warder run --set 'functions=a b' -- echo started; echo $?
+$ warder run --prefer limits --function-command f=true -- echo started; warder run --prefer limits --set functions=f --function-command f=./nosuch -- echo started; warder run --prefer limits --set functions=f --function-command f -- echo started; warder run --prefer limits --set functions=f --function-command f=true --progress -- echo started; warder run --prefer limits --set 'functions=a b' -- echo started; echo $?
 | 125
 ! warder: the policy does not grant the function f; add it to `functions` (--set functions=f)
 ! warder: the function f: ./nosuch is not a program that can be executed; give the path of one
@@ -42,6 +41,7 @@ $ warder run --function-command f=true -- echo started; warder run --set functio
 !~ ^warder: --set functions=a b: functions.*is not a valid name of a function
 
 = the operator's ceiling has the names that may be granted
+needs limits
 + echo '{"version": 1, "limits": {"wallTime": "60s"}, "functions": ["a", "b"]}' > ceiling.json
 $ warder run --ceiling ceiling.json --set functions=b --function-command b=true -- echo started; warder run --ceiling ceiling.json --set functions=c --function-command c=true -- echo started; echo $?
 | started
@@ -49,7 +49,7 @@ $ warder run --ceiling ceiling.json --set functions=b --function-command b=true 
 ! warder: functions[0]: "c" is not one of the functions (a, b) that the operator grants
 
 = a piece of code, and an execution of a session, have them too
-needs python3
+needs limits python3
 + printf 'import json, os\nos.write(5, b"""{"id": "x", "name": "f", "arguments": [1, 2]}\\n""")\nprint(json.loads(os.read(5, 9999))["result"])\n' > a.py; echo 'import sys, json; print(sum(json.load(sys.stdin)))' > sum.py; printf '#!/bin/sh\nexec python3 sum.py\n' > sum; chmod +x sum
 $ warder code --set functions=f --function-command f=./sum a.py; . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start --set functions=f; sh s exec --function-command f=./sum -- sh -c 'echo "{\"id\":1,\"name\":\"f\",\"arguments\":[4]}" >&5; read a <&5; echo "$a"'; sh s exec --function-command g=./sum -- true; sh s stop
 | 3
@@ -58,18 +58,19 @@ $ warder code --set functions=f --function-command f=./sum a.py; . "$TOP/tests/t
 
 = a program that dies with calls open takes what answers with it
 + printf '#!/bin/sh\necho $$ > pid; exec sleep 1000\n' > slow; chmod +x slow; rm -f pid
-$ warder run --json --set functions=slow --function-command slow=./slow --rw $PWD:/here -- sh -c 'echo "{\"id\":1,\"name\":\"slow\"}" >&5; while [ ! -s /here/pid ]; do sleep 0.02; done' | grep -o '"functions":{[^}]*}[^}]*}'; read pid < pid; while kill -0 $pid 2>/dev/null; do sleep 0.02; done; echo gone
+$ warder run --prefer limits --json --set functions=slow --function-command slow=./slow --rw $PWD:/here -- sh -c 'echo "{\"id\":1,\"name\":\"slow\"}" >&5; while [ ! -s /here/pid ]; do sleep 0.02; done' | grep -o '"functions":{[^}]*}[^}]*}'; read pid < pid; while kill -0 $pid 2>/dev/null; do sleep 0.02; done; echo gone
 | "functions":{"calls":{"slow":1},"answered":0,"failed":1,"timedOut":0,"refused":0}
 | gone
 
 = what cannot have them says so
+needs limits
 $ warder run --detach --set functions=f --function-command f=true -- true; warder run --backend wasm --set functions=f --function-command f=true -- x.wasm; echo $?
 | 125
 ! warder: --function-command does not go with --detach; "warder wait --json ID" prints the result with its receipt
 !~ ^warder: .*functions.*descriptor 5
 
 = an embedding program answers from its event loop, from the function that is told of the call or from another thread
-needs library
+needs limits library
 + cat > embed.c <<'END'
 + #include <poll.h>
 + #include <pthread.h>

@@ -88,3 +88,24 @@ $ sh s start; sh s exec -- no-such-program; echo $?; sh s exec -- /etc/passwd; e
 !~ ^warder: /etc/passwd: .*
 !~ ^warder: more than the session has: limits.wallTime: .*
 !~ ^warder: session [^ ]* does not run; .*
+
+= closed and wrong descriptors, and a client that asks and takes no answer, leave nothing in the keeper and disturb nobody
+needs python3
++ . "$TOP/tests/transcript/session.sh"; echo $name > name
+$ sh s start; XDG_RUNTIME_DIR=$PWD/rt python3 "$TOP/tests/transcript/session_hostile.py" $(cat name); sh s exec -- true <&-; echo $?; sh s exec -- sh -c 'exit 3' >&-; echo $?; sh s exec -- true <&- >&- 2>&-; echo $?; sh s exec -- echo goes on; sh s stop
+| as it should be: ended 0
+| no descriptor for a stream: refused
+| one too few: refused
+| one that nobody asked for: ended 0
+| no descriptor for the log: refused
+| no descriptor for the audit file: refused
+| a directory for the log: refused
+| words that can change: refused
+| a pipe that nobody reads: ended -1
+| left in the keeper: 0
+| a flood of requests: True others: served
+| takes no answer: dropped
+| 0
+| 3
+| 0
+| goes on

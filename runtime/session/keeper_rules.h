@@ -11,9 +11,9 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "backends/backend.h"
 #include "base/error.h"
 #include "policy/policy.h"
+#include "runtime/library/preparation.h"
 
 struct keeper_rules {
 	int fd;    /* an eventfd */

@@ -16,7 +16,7 @@
  * Members: where the comment of a member has "NULL: ..." or "0: ...", the text says what this value means.
  * Threads: several threads may use one policy or template at the same time, but not while one of them changes the
  * policy. A run belongs to one thread at a time, except for warder_cancel(), warder_stop(), warder_resize(),
- * warder_run_input_ready() and warder_run_free().
+ * warder_run_input_ready(), warder_run_answer() and warder_run_free().
  * Processes: the library installs no signal handler. Its global state is a list of what its templates have found out
  * about cgroups, protected by a lock, and a few atomic counters of jails and cgroups. The first process of a jail, its
  * init, is a child of the calling process, and raises SIGCHLD when it ends. An application that waits for any child
@@ -25,9 +25,9 @@
  * fail, and _free does nothing: the child keeps the memory and the descriptors until it ends.
  * Time: the wall time is enforced even if warder_wait() or warder_run_dispatch() is called late, or if on_output does
  * not return. In these cases the jail's init ends the run, at most two seconds after the wall time is over.
- * Wrong use: NULL where an object is required, and a struct whose member `size` is not set, are errors (INVALID_REQUEST). So is a
- * second wait, also in another thread at the same time (CONFLICT). These errors harm nothing. Do not use an object
- * after its _free.
+ * Wrong use: NULL where an object is required, and a struct whose member `size` is not set, are errors
+ * (INVALID_REQUEST). So is a second wait for a run, also in another thread at the same time (CONFLICT). These errors
+ * harm nothing. Do not use an object after its _free.
  */
 #ifndef WARDER_H
 #define WARDER_H
@@ -85,9 +85,9 @@ WARDER_API int warder_policy_parse(const char *json, size_t len, const char *ori
  * document or on the command line: "256MiB", "none", "readWrite:/srv/job". */
 WARDER_API int warder_policy_set(struct warder_policy *policy, const char *path, const char *value,
 				 struct warder_error *err);
-/* Set environment variables that are missing, from a function of the caller. Warder calls `provide` once, with `context`. The
- * function returns rows "NAME=value", NULL-terminated. The rows belong to the function, and must be valid
- * until this call returns. If the function fails, it returns NULL with *err filled. If two rows have the same
+/* Ask a function for the environment variables that neither the policy nor this process has. Warder
+ * calls `provide` once, with `context`. The function returns rows "NAME=value", NULL-terminated. The rows belong
+ * to the function, and must be valid until this call returns. If the function fails, it returns NULL with *err filled. If two rows have the same
  * name, the later one counts. A row sets a variable in the same way as "environment.set.NAME", under three
  * conditions:
  *   the policy grants the name (environment.names, or any name with environment.mode "host"),
@@ -120,7 +120,8 @@ WARDER_API char *warder_policy_json(const struct warder_policy *policy);
  *   field       the path of the field, such as "limits.memory"
  *   grant       null without a policy; else one of these:
  *                 "granted"  the ceiling grants the value
- *                 "lowered"  the ceiling refuses the value, but would grant a narrower one; Warder refuses the policy
+ *                 "lowered"  the ceiling would grant only a narrower value. Despite this name, Warder lowers
+ *                            nothing: it refuses the policy
  *                 "refused"  the ceiling grants no value of this field
  *   asked       the value of the policy, with units as in a document ("256MiB", "30s", "0.5"); null without a policy
  *   most        the most that the ceiling grants, written in the same way; null without a ceiling
@@ -281,9 +282,9 @@ struct warder_command {
 	/* with output_fds: a stream with more bytes than this ends the run, cause "output"; 0: no limit */
 	uint64_t output_max;
 	/* Called with `context` about ten times a second while the jail is set up, which takes some milliseconds on
-	 * a healthy host. Non-zero cancels the launch (UNAVAILABLE); no other limit holds. NULL: Warder
-	 * cancels the launch after 30 s, or when one of its processes has hung in the kernel for 4 s (8 s while it
-	 * makes a network namespace). */
+	 * a healthy host. If it returns non-zero, the launch is cancelled (UNAVAILABLE). There is no other limit
+	 * of time then. NULL: Warder cancels the launch after 30 s, or when one of its processes has hung in the kernel
+	 * for 4 s (8 s while it makes a network namespace). */
 	int (*should_stop)(void *context);
 	/* > 0: a terminal, open for reading; borrowed until the run is freed. The program gets a terminal of the
 	 * jail as its three streams and its controlling terminal, with the settings and the size of this terminal.
@@ -310,7 +311,8 @@ struct warder_command {
 	 * must not block. It is not called any more when the program has closed its input. NULL: not used. */
 	long (*on_input)(void *context, char *bytes, size_t size);
 	/* Functions of the host that the program may call on descriptor 5, whose number is in $WARDER_FUNCTIONS: see
-	 * struct warder_function. NULL: none. Not with `progress`. The rows are read during the call only. */
+	 * struct warder_function. NULL: none. Not with `progress`. The rows need to be valid only until warder_launch()
+	 * returns. */
 	const struct warder_function *functions;
 	size_t function_count;
 	/* Called with `context` for each call of a function without a program, from warder_wait() and
@@ -326,8 +328,8 @@ WARDER_API int warder_launch(struct warder_template *tmpl, const struct warder_c
 			     struct warder_run **ret, struct warder_error *err);
 /* Pass input and output on, and supervise the run until the program ends. Then end every process that the
  * program left, and return when all are gone. A failure of the program is a result, not an error. The caller
- * frees *ret with warder_result_free(). If the call fails, *ret is not set. If something could not be removed
- * from the host, err->text names it. A second call for the same run fails (CONFLICT). */
+ * frees *ret with warder_result_free(). If the call fails, *ret is not set. The call also fails if something could
+ * not be removed from the host, and err->text names it. A second call for the same run fails (CONFLICT). */
 WARDER_API int warder_wait(struct warder_run *run, struct warder_result **ret, struct warder_error *err);
 /* Like warder_wait(), but wait for at most timeout_us microseconds. The call returns
  *   1   the run has ended, and *ret is its result
@@ -347,7 +349,7 @@ WARDER_API void warder_stop(struct warder_run *run, int signal, uint64_t grace_u
  * or signal handler may call this function. It makes the run's descriptor readable. With NULL it has no
  * effect. */
 WARDER_API void warder_run_input_ready(struct warder_run *run);
-/* Answer a call of a function, which on_call was told of. result: JSON text, NULL stands for null. error: NULL, or a
+/* Answer a call that on_call got; `call` is its number. result: JSON text, NULL stands for null. error: NULL, or a
  * message for the program; then `result` is not used. Both are copied. If `result` is not JSON or has more than 1 MiB,
  * the program gets an error. Any thread may call this function, also on_call. It makes the run's descriptor readable,
  * and takes effect in warder_wait() or warder_run_dispatch(). NOT_FOUND: the call no longer waits for an answer. */
@@ -401,8 +403,8 @@ WARDER_API int warder_run_dispatch(struct warder_run *run, struct warder_result 
 
 /* ---- sessions ---- */
 /*
- * A session is a jail that stays between executions. An execution finds the files and the background processes of the
- * earlier ones. The limits of the session hold for all of its processes together. A session has a name, unique for
+ * A session is a jail that stays between executions. An execution finds the files of the earlier ones, and
+ * the processes that they left running with WARDER_SESSION_BACKGROUND. The limits of the session hold for all of its processes together. A session has a name, unique for
  * each user, and a process that holds it: the keeper (`warder session keeper`). The session continues when the
  * process that started it has ended. Any number of processes and threads may start it and execute in it at the same
  * time.
@@ -429,7 +431,7 @@ struct warder_session_options {
 	const char *backend;
 	const char *backends;
 	const char *program;       /* the command line tool; NULL: /usr/local/bin/warder or /usr/bin/warder */
-	unsigned int capabilities; /* enum warder_session_capability, added; 0: all */
+	unsigned int capabilities; /* enum warder_session_capability, joined with |; 0: all */
 };
 
 /* Start a session, or find the running one. If several callers start it at the same time, one of them makes
@@ -495,8 +497,9 @@ WARDER_API void warder_session_free(struct warder_session *session);
 /*
  * A run of warder_launch() ends with the process that launched it. An execution of warder_execution_start() goes on
  * when its caller has ended, because the keeper of its session launches and supervises it. It has an id, by
- * which every process of the same user finds it. The keeper keeps the newest 4 MiB of its output, and the result after
- * its end. All executions of a session share 64 MiB for output. At most 128 executions run at a time in a session.
+ * which every process of the same user finds it. The keeper keeps at most the newest 4 MiB of its output, and the result
+ * after its end. All executions of a session together keep at most 64 MiB of output; the oldest is dropped first. At
+ * most 128 executions run at a time in a session.
  *
  *   struct warder_session *session;      warder_session_start("build", &options, &session, &err)
  *   struct warder_execution *execution;  warder_execution_start(session, &command, &execution, &err)
@@ -511,7 +514,7 @@ WARDER_API void warder_session_free(struct warder_session *session);
  * the program itself has no such limit. warder_execution_start() returns when the program has begun, and
  * warder_execution_write() when the program's pipe has taken the bytes.
  * End of the keeper: it ends the executions of the session. Dispatch and wait then return a result with the cause
- * "supervisor", and every other call fails (UNAVAILABLE).
+ * "supervisor". Every other call that asks the keeper fails (UNAVAILABLE, or NOT_FOUND if the session is gone).
  */
 struct warder_execution;
 
@@ -717,8 +720,8 @@ struct warder_piece {
 	/* the piece is interrupted after this time; 0: limits.wallTime of the context's policy */
 	uint64_t timeout_us;
 	int at_once; /* 1: if another piece runs, fail with CONFLICT. 0: wait behind it */
-	/* A part of a stream, in order; `offset` counts from the context's first byte. NULL: output is not wanted.
-	 * If it returns non-zero, the dispatch or wait fails with EXECUTION_FAILED, and the next one continues after
+	/* A part of a stream, in order; `offset` counts the bytes of this stream since the context's start. NULL: output is not
+	 * wanted. If it returns non-zero, the dispatch or wait fails with EXECUTION_FAILED, and the next one continues after
 	 * these bytes. */
 	int (*on_output)(void *context, enum warder_stream stream, uint64_t offset, const char *bytes,
 			 size_t len);

@@ -753,7 +753,7 @@ struct warder_piece_end {
 	uint64_t bytes[2]; /* sizes of standard output and error, as written by the piece */
 };
 
-/* Hand a piece of code to the context. It runs when the pieces that wait already have ended. Warder copies
+/* Hand a piece of code to the context. It runs after the pieces that are already waiting. Warder copies
  * the code. The call fails with
  *   CONFLICT         a piece of this handle has not ended, or at_once is 1 and another piece runs
  *   INVALID_REQUEST  the code is too long
@@ -828,8 +828,8 @@ struct warder_selection {
 };
 
 /* Make the selected changes in the original directory; if `selection` is NULL, make all. Each file is
- * replaced as a whole or not at all. If a selected path has changed since the run, nothing is done: the call
- * fails with CONFLICT, and the text names the path. *ret_count is the number of changes made, also after a
+ * replaced as a whole or not at all. If a selected path has changed since the run, and `force` is 0, nothing is
+ * done: the call fails with CONFLICT, and the text names the path. *ret_count is the number of changes made, also after a
  * failure; ret_count may be NULL. The set stays as it is. */
 WARDER_API int warder_changes_commit(struct warder_changes *changes, const struct warder_selection *selection,
 				     size_t *ret_count, struct warder_error *err);
@@ -876,7 +876,7 @@ struct warder_code {
 	/* If another process builds the same code, warder_build() waits for it and calls this every 10 ms.
 	 * Non-zero: warder_build() fails (EXECUTION_FAILED). NULL: not called. */
 	int (*should_stop)(void *context);
-	/* The session in which the program runs, under a policy as for warder_session_prepare(). NULL: in a jail of
+	/* The session in which the program runs; the policy must then be one that warder_session_prepare() accepts. NULL: in a jail of
 	 * its own. The stages of the build always have jails of their own. */
 	struct warder_session *session;
 };
@@ -913,7 +913,7 @@ struct warder_collect {
 	uint64_t file_bytes;  /* for each file; 0: 4 MiB */
 	uint64_t total_bytes; /* for all files together; 0: 64 MiB */
 	/* the result contains files up to this size; larger ones are saved to `directory`, or only listed. 0: 64
-	 * KiB. With UINT64_MAX, the result contains no file at all */
+	 * KiB. UINT64_MAX is no size: the result then contains no file, however small */
 	uint64_t inline_bytes;
 	const char *directory; /* directory for larger files, or NULL. Existing files are not overwritten. */
 };
@@ -999,11 +999,13 @@ enum warder_pool_empty {
 
 struct warder_pool_options {
 	size_t size;              /* sizeof(struct warder_pool_options) */
-	unsigned int jails_a_key; /* most jails parked for each struct warder_pool_key; 0: 4 */
-	unsigned int keys;     /* most keys; one more replaces the key that was unused for longest; 0: 16 */
-	unsigned int jails;    /* most jails parked in all; 0: 64 */
-	uint64_t memory_bytes; /* most memory of all parked jails, counted as 448 KiB for each; 0: 64 MiB */
-	uint64_t idle_us;      /* a key that is unused for so long loses its jails; 0: 60 s */
+	unsigned int jails_a_key; /* at most so many parked jails for each struct warder_pool_key; 0: 4 */
+	unsigned int
+	    keys; /* at most so many keys; one more replaces the key that was unused for longest; 0: 16 */
+	unsigned int jails; /* at most so many parked jails in all; 0: 64 */
+	uint64_t
+	    memory_bytes; /* limit of the memory of all parked jails, counted as 448 KiB for each; 0: 64 MiB */
+	uint64_t idle_us; /* a key that is unused for so long loses its jails; 0: 60 s */
 	enum warder_pool_empty empty;
 	uint64_t wait_us; /* with WARDER_POOL_WAIT; 0: 10 s */
 	/* Use network namespaces again, which saves time. 0: each jail gets a new one. 1: a parked jail may get the
@@ -1025,8 +1027,8 @@ struct warder_pool_key {
 	/* A program that the pool starts in each parked jail, and that waits there for its code; or NULL. When the
 	 * program is ready, it must write to descriptor 3 the paths of the files that it has loaded, one on each
 	 * line, and then an empty line. After that, it must read its code from descriptor 4 until end of file, and
-	 * run it once. If one of the named files changes before, the pool removes the jail. It gets the variables of this
-	 * key's policy when it starts. So its jail, unlike others, is handed out only for the same environment.set. */
+	 * run it once. If one of the named files, or of those that it has mapped, changes before the hand-out, the
+	 * pool removes the jail. The program gets the variables of this key's policy when it starts. So its jail, unlike others, is handed out only for the same environment.set. */
 	char *const *program;
 	/* Instead of `program`: "python" or "node"; or NULL. The interpreter must be among the files that the
 	 * policy's filesystem.view shows. */
@@ -1059,8 +1061,8 @@ WARDER_API int warder_pool_launch(struct warder_pool *pool, const struct warder_
  *   If output_fds are one file, the order of writes to standard output and error is lost.
  *   With WARDER_POOL_LAUNCH, an empty pool starts the program now. If it does not start, the call fails
  *   (EXECUTION_FAILED, NOT_FOUND).
- * The pool removes a jail if a file has changed that its program has mapped, or whose path the program has
- * written to descriptor 3. The program ends with its code, so the next piece gets another jail. */
+ * If a file has changed, the pool removes each jail whose program has mapped it, or has written its path to
+ * descriptor 3. The program ends with its code, so the next piece gets another jail. */
 WARDER_API int warder_pool_code(struct warder_pool *pool, const struct warder_pool_key *key, const char *code,
 				size_t len, const struct warder_command *command, struct warder_run **ret,
 				struct warder_error *err);

@@ -511,7 +511,8 @@ static const struct flag flags[] = {
 	  "start jails for the commands run, code, judge and tool of this user", SWITCH(local),
 	  .typed = true },
 	{ FLAG_SERVE, "--listen", "ADDR:PORT", NULL,
-	  "serve HTTP clients at this address; inherited: at the socket of a service manager",
+	  "serve HTTP clients at this address, or, with \"inherited\" in place of it, at the socket of a "
+	  "service manager",
 	  TEXT(host.listen), .typed = true },
 	{ FLAG_SERVE | FLAG_TENANT, "--state", "DIR", NULL,
 	  "the directory of tenants and sandboxes (default: /var/lib/warder/host, or $XDG_STATE_HOME/warder)",
@@ -527,7 +528,7 @@ static const struct flag flags[] = {
 	{ FLAG_SERVE, "--tls-key", "FILE", NULL, "with --listen: the private key of the certificate",
 	  TEXT(host.private_key), .typed = true },
 	{ FLAG_SERVE, "--stop-all", NULL, NULL,
-	  "end the sandboxes of a host that does not run, 100 at a time; serve nothing",
+	  "end the sandboxes that an ended \"serve --listen\" has left, 100 at a time; serve nothing",
 	  SWITCH(host.stop_all), .typed = true },
 	{ FLAG_SERVE, "--insecure-http", NULL, NULL,
 	  "with --listen: serve plain HTTP to other hosts; they can read the tokens",
@@ -613,9 +614,9 @@ static const struct flag flags[] = {
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--progress", NULL, NULL,
 	  "let the program report its progress on descriptor 5 ($WARDER_PROGRESS)", SWITCH(progress) },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--function-command", "NAME=PROGRAM", NULL,
-	  "answer the program's calls of the function NAME, which the policy grants (--set functions=NAME), "
-	  "by "
-	  "PROGRAM on this host",
+	  "run PROGRAM on this host for each call of the function NAME by the jailed program; the policy "
+	  "must "
+	  "grant NAME (--set functions=NAME)",
 	  LIST(functions), REPEATABLE },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--env-from", "FILE", NULL,
 	  "read from FILE (lines NAME=VALUE) the values of --env NAME that the caller does not have",

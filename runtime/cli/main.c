@@ -266,7 +266,8 @@ static const struct command commands[] = {
 	  "125 if not.\n",
 	  "warder policy show strict", policy_command },
 	{ "doctor", FLAG_DOCTOR, "doctor [FLAG...]", "probe which restrictions this host can enforce",
-	  "Exit status: 0 if the strict preset can be enforced, 1 if not; with --attack, 0 if every attack "
+	  "Exit status: 0 if the strict preset can be enforced, whatever policy the flags make, 1 if not; "
+	  "with --attack, 0 if every attack "
 	  "that the\npolicy does not allow was stopped, else 1.\n",
 	  "warder doctor", doctor_command },
 	{ "blocks", FLAG_BLOCKS, "blocks [FLAG...] [FILE]", "find code blocks in a model's text",

@@ -76,7 +76,7 @@ struct place {
 };
 
 struct attack {
-	const struct request *request;
+	const struct args *args;
 	struct attack_table table;
 	struct attack_marks marks;
 	struct place usual, hasty, thrifty;
@@ -231,9 +231,9 @@ static int try_in(struct attack *attack, struct jail_template *tmpl, const struc
 
 static struct preparation_options options_of(const struct attack *attack)
 {
-	return (struct preparation_options){ .cgroup_parent = attack->request->cgroup_parent,
-					     .backend = attack->request->backend,
-					     .backends = attack->request->backends };
+	return (struct preparation_options){ .cgroup_parent = attack->args->cgroup_parent,
+					     .backend = attack->args->backend,
+					     .backends = attack->args->backends };
 }
 
 /* In an execution of a session that nobody else has. */
@@ -270,9 +270,8 @@ static int try_inside(struct attack *attack, const struct attack_row *row, struc
 {
 	memset(ret, 0, sizeof(*ret));
 	attack->broken[0] = '\0';
-	return attack->request->attack_session
-		   ? try_in_session(attack, row, ret, err)
-		   : try_in(attack, choose_place(attack, row)->tmpl, row, ret, err);
+	return attack->args->attack_session ? try_in_session(attack, row, ret, err)
+					    : try_in(attack, choose_place(attack, row)->tmpl, row, ret, err);
 }
 
 /* ---- judging ---- */
@@ -434,7 +433,7 @@ static int check_policy(const struct attack *attack, const struct policy *policy
 	struct preparation preparation = { 0 };
 	int status;
 
-	options.ceiling = attack->request->ceiling ? &attack->request->ceiling->policy : NULL;
+	options.ceiling = attack->args->ceiling ? &attack->args->ceiling->policy : NULL;
 	status = preparation_build(policy, &options, &preparation, err);
 	preparation_done(&preparation);
 	return status;
@@ -506,14 +505,14 @@ static int prepare(struct attack *attack, struct policy *policy, struct warder_e
 		return -1;
 	attack_marks_limits(&attack->marks, jail_template_plan(attack->usual.tmpl));
 	return attack_marks_neighbours(&attack->marks, policy, attack->table.program,
-				       attack->request->cgroup_parent, err);
+				       attack->args->cgroup_parent, err);
 }
 
 /* ---- as text ---- */
 
-static const char *policy_title(const struct request *request)
+static const char *policy_title(const struct args *args)
 {
-	return request->base ? request->base : "strict";
+	return args->base ? args->base : "strict";
 }
 
 static void print_heading(const struct attack *attack)
@@ -522,9 +521,9 @@ static void print_heading(const struct attack *attack)
 
 	snprintf(text, sizeof(text),
 		 "Attack on the policy %.200s, as %s: %zu attempts, each in a %s of its own",
-		 policy_title(attack->request),
+		 policy_title(attack->args),
 		 jail_template_plan(attack->usual.tmpl)->privileged ? "root" : "an ordinary user",
-		 attack->table.count, attack->request->attack_session ? "session" : "jail");
+		 attack->table.count, attack->args->attack_session ? "session" : "jail");
 	term_title(text);
 	printf("On top of the policy %s is shown, read-only; attempts about time have 1s, or 300ms of CPU "
 	       "time%s.\n",
@@ -591,7 +590,7 @@ static void print_json(const struct attack *attack)
 	char *text;
 
 	json_begin_object(&w);
-	json_key_string(&w, "policy", policy_title(attack->request));
+	json_key_string(&w, "policy", policy_title(attack->args));
 	json_key_string(&w, "isolation",
 			jail_template_plan(attack->usual.tmpl)->privileged ? "root" : "user");
 	json_key_string(&w, "shown", attack->table.program);
@@ -620,7 +619,7 @@ static int try_all(struct attack *attack, struct warder_error *err)
 	attack->findings = calloc(attack->table.count, sizeof(*attack->findings));
 	if (!attack->findings)
 		return error_no_memory(err, NULL);
-	if (!attack->request->json)
+	if (!attack->args->json)
 		print_heading(attack);
 	for (size_t i = 0; i < attack->table.count; i++) {
 		struct finding *finding = &attack->findings[i];
@@ -631,7 +630,7 @@ static int try_all(struct attack *attack, struct warder_error *err)
 		if (ending_signal())
 			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "interrupted");
 		attack->count[finding->state]++;
-		if (!attack->request->json)
+		if (!attack->args->json)
 			print_finding(finding, group);
 		group = finding->row->group;
 	}
@@ -643,7 +642,7 @@ static int run_attack(struct attack *attack, struct policy *policy, struct warde
 	struct warder_error after = { 0 };
 	int status;
 
-	if (attack_table_read(attack->request->attack_session, &attack->table, err) != 0)
+	if (attack_table_read(attack->args->attack_session, &attack->table, err) != 0)
 		return -1;
 	if (attack_marks_make(&attack->marks, err) != 0)
 		return -1;
@@ -657,15 +656,15 @@ static int run_attack(struct attack *attack, struct policy *policy, struct warde
 	return status;
 }
 
-int attack_command(struct request *request, struct policy *policy)
+int attack_command(struct args *args, struct policy *policy)
 {
-	struct attack attack = { .request = request };
+	struct attack attack = { .args = args };
 	struct warder_error err = { 0 };
 	int status;
 
 	ending_catch(cancel_running);
 	status = run_attack(&attack, policy, &err);
-	if (status == 0 && request->json)
+	if (status == 0 && args->json)
 		print_json(&attack);
 	else if (status == 0)
 		print_summary(&attack);
@@ -677,6 +676,6 @@ int attack_command(struct request *request, struct policy *policy)
 	if (ending_signal())
 		return 128 + ending_signal();
 	if (status != 0)
-		return command_refuse(request, &err, EXIT_REFUSED);
+		return command_refuse(args, &err, EXIT_REFUSED);
 	return attack.count[STATE_OPEN] ? 1 : 0;
 }

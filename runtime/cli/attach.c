@@ -213,20 +213,20 @@ static int drive(struct attach *attach, int *status, struct warder_error *err)
 	return ended < 0 ? -1 : 0;
 }
 
-static int begin(const struct request *request, struct attach *attach, struct warder_error *err)
+static int begin(const struct args *args, struct attach *attach, struct warder_error *err)
 {
 	const struct warder_attach how = { .size = sizeof(how),
 					   .on_output = pass_output,
 					   .on_gap = pass_gap,
-					   .on_input = request->no_input ? NULL : pass_input,
+					   .on_input = args->no_input ? NULL : pass_input,
 					   .context = attach };
 
 	attach->attached.size = sizeof(attach->attached);
-	if (take_keys(request->execution.detach_keys, attach, err) < 0 ||
-	    executions_open(request, &attach->execution, err) < 0 ||
+	if (take_keys(args->execution.detach_keys, attach, err) < 0 ||
+	    executions_open(args, &attach->execution, err) < 0 ||
 	    warder_execution_attach(attach->execution, &how, &attach->attached, err) < 0)
 		return -1;
-	attach->reads = !request->no_input && attach->attached.input && !attach->attached.ended;
+	attach->reads = !args->no_input && attach->attached.input && !attach->attached.ended;
 	return 0;
 }
 
@@ -241,7 +241,7 @@ static void begin_terminal(struct attach *attach)
 	terminal_begin(NULL);
 }
 
-int attach_command(struct request *request, char **argv)
+int attach_command(struct args *args, char **argv)
 {
 	struct attach attach = { 0 };
 	struct warder_error err = { 0 };
@@ -250,7 +250,7 @@ int attach_command(struct request *request, char **argv)
 
 	ending_catch(NULL);
 	signal(SIGPIPE, SIG_IGN);
-	ret = begin(request, &attach, &err);
+	ret = begin(args, &attach, &err);
 	if (ret == 0) {
 		begin_terminal(&attach);
 		ret = drive(&attach, &status, &err);
@@ -264,5 +264,5 @@ int attach_command(struct request *request, char **argv)
 	warder_execution_free(attach.execution);
 	if (ret == 0)
 		return status;
-	return err.sys_errno == EPIPE ? 128 + SIGPIPE : command_refuse(request, &err, EXIT_REFUSED);
+	return err.sys_errno == EPIPE ? 128 + SIGPIPE : command_refuse(args, &err, EXIT_REFUSED);
 }

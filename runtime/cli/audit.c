@@ -25,7 +25,7 @@ static void tell(struct audit *audit, const struct warder_error *err)
 	struct json_writer w = { 0 };
 
 	json_begin_object(&w);
-	json_key_string(&w, "file", audit->request->audit);
+	json_key_string(&w, "file", audit->args->audit);
 	json_key_bool(&w, "written", !err);
 	if (err)
 		json_key_string(&w, "error", err->text);
@@ -34,17 +34,17 @@ static void tell(struct audit *audit, const struct warder_error *err)
 	audit->told = json_take(&w);
 }
 
-int audit_open(const struct request *request, const char *which, const char *session, struct audit *ret,
+int audit_open(const struct args *args, const char *which, const char *session, struct audit *ret,
 	       struct warder_error *err)
 {
-	*ret = (struct audit){ .request = request, .fd = -1, .which = which, .session = session };
-	if (request->audit_argv && !request->audit)
+	*ret = (struct audit){ .args = args, .fd = -1, .which = which, .session = session };
+	if (args->audit_argv && !args->audit)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--audit-argv",
 				 "--audit-argv needs --audit FILE, whose lines then have the arguments");
-	if (!request->audit || line_log_open(request->audit, field, &ret->fd, err) == 0)
+	if (!args->audit || line_log_open(args->audit, field, &ret->fd, err) == 0)
 		return 0;
 	error_context(err, field);
-	if (!request->audit_preferred)
+	if (!args->audit_preferred)
 		return -1;
 	term_complain("%s; the run goes on without it (--prefer audit)", err->text);
 	tell(ret, err);
@@ -125,7 +125,7 @@ static void write_head(const struct audit *audit, const struct audit_run *run, s
 	if (run->name)
 		json_key_string(w, "case", run->name);
 	write_policy(run->policy, w);
-	if (audit->request->audit_argv)
+	if (audit->args->audit_argv)
 		write_argv(run->argv, w);
 }
 
@@ -167,13 +167,13 @@ void audit_append(struct audit *audit, const struct audit_run *run)
 	if (audit->fd < 0)
 		return;
 	line = line_of(audit, run);
-	status = line ? line_log_append(audit->fd, audit->request->audit, field, line, strlen(line), &err)
+	status = line ? line_log_append(audit->fd, audit->args->audit, field, line, strlen(line), &err)
 		      : error_no_memory(&err, field);
 	free(line);
 	if (status != 0) {
 		error_context(&err, field);
 		term_complain("%s", err.text);
-		audit->failed |= !audit->request->audit_preferred;
+		audit->failed |= !audit->args->audit_preferred;
 	}
 	tell(audit, status == 0 ? NULL : &err);
 }

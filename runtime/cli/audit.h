@@ -14,7 +14,7 @@
 #include "runtime/warder.h"
 
 struct audit {
-	const struct request *request;
+	const struct args *args;
 	int fd;            /* owned; -1: no line is written */
 	bool failed;       /* a line is missing that --prefer audit does not allow to be missing */
 	char *told;        /* owned; JSON, the member "audit" of the result; NULL: none */
@@ -37,7 +37,7 @@ struct audit_run {
 
 /* which: the command; session: the name of a session, or NULL; both borrowed. Without --audit nothing is opened. With --prefer audit, a file
  * that cannot be opened is only reported. -1 with *err (UNAVAILABLE). */
-int audit_open(const struct request *request, const char *which, const char *session, struct audit *ret,
+int audit_open(const struct args *args, const char *which, const char *session, struct audit *ret,
 	       struct warder_error *err);
 /* Append a line. A failure is reported on standard error and noted in *audit. */
 void audit_append(struct audit *audit, const struct audit_run *run);

@@ -127,24 +127,23 @@ static int print_whole(const struct describe *describe, const struct description
 	return 0;
 }
 
-static int describe_named(const struct describe *describe, const struct request *request,
-			  struct warder_error *err)
+static int describe_named(const struct describe *describe, const struct args *args, struct warder_error *err)
 {
-	const struct backend *backend = request->rest[1] ? backend_find(request->rest[1], err) : NULL;
+	const struct backend *backend = args->rest[1] ? backend_find(args->rest[1], err) : NULL;
 	struct description *row;
 	struct json_writer w = { 0 };
 	int status;
 
-	if (!request->rest[1])
+	if (!args->rest[1])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "backend",
 				 "which one? warder backend describe NAME; \"warder backend list\" has them");
 	row = backend ? calloc(1, sizeof(*row)) : NULL;
 	if (!row)
 		return backend ? error_no_memory(err, NULL) : -1;
 	describe_backend(describe, backend, row);
-	if (request->for_model) {
+	if (args->for_model) {
 		status = term_put(describe_for_model(describe, row), err);
-	} else if (request->json) {
+	} else if (args->json) {
 		describe_write(row, &w);
 		status = term_put(json_take(&w), err);
 	} else {
@@ -154,52 +153,51 @@ static int describe_named(const struct describe *describe, const struct request 
 	return status;
 }
 
-static int show(const struct request *request, bool all, struct warder_error *err)
+static int show(const struct args *args, bool all, struct warder_error *err)
 {
 	struct describe describe;
 	int status;
 
-	if (request->rest[1] && request->rest[all ? 1 : 2])
+	if (args->rest[1] && args->rest[all ? 1 : 2])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
 				 "%.80s is one argument too many; flags stand before %s",
-				 request->rest[all ? 1 : 2], request->rest[0]);
-	if (describe_open(&request->policy->policy, request->backends, request->cgroup_parent, &describe,
-			  err) != 0)
+				 args->rest[all ? 1 : 2], args->rest[0]);
+	if (describe_open(&args->policy->policy, args->backends, args->cgroup_parent, &describe, err) != 0)
 		return -1;
-	status = all ? list(&describe, request->json, err) : describe_named(&describe, request, err);
+	status = all ? list(&describe, args->json, err) : describe_named(&describe, args, err);
 	describe_close(&describe);
 	return status;
 }
 
 /* ---- declare ---- */
 
-static int declare(const struct request *request, struct warder_error *err)
+static int declare(const struct args *args, struct warder_error *err)
 {
 	const struct warder_options options = {
 		.size = sizeof(options),
-		.ceiling = request->ceiling,
-		.cgroup_parent = request->cgroup_parent,
-		.backend = request->rest[1],
-		.backends = request->backends,
+		.ceiling = args->ceiling,
+		.cgroup_parent = args->cgroup_parent,
+		.backend = args->rest[1],
+		.backends = args->backends,
 	};
-	const char *path = request->rest[1] && request->rest[2] ? request->rest[2] : "-";
+	const char *path = args->rest[1] && args->rest[2] ? args->rest[2] : "-";
 	struct backend_model_request asked = { .origin = strcmp(path, "-") == 0 ? "standard input" : path,
-					       .model = request->model };
+					       .model = args->model };
 	char *text = NULL, *declared = NULL;
 	int status;
 
-	if (!request->rest[1] || (request->rest[2] && request->rest[3]))
+	if (!args->rest[1] || (args->rest[2] && args->rest[3]))
 		return error_set(
 		    err, WARDER_ERROR_INVALID_REQUEST, "argv",
 		    "warder backend declare [FLAG...] NAME [FILE]: a request to a model, or standard "
 		    "input");
-	if (strcmp(path, "-") == 0 && request->base && strcmp(request->base, "-") == 0)
+	if (strcmp(path, "-") == 0 && args->base && strcmp(args->base, "-") == 0)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--policy",
 				 "standard input is for the request; name a file");
 	if (file_read_most(path, REQUEST_MOST, &text, &asked.len, err) != 0)
 		return -1;
 	asked.json = text;
-	status = declare_request(request->policy, &options, &asked, request->json, &declared, err);
+	status = declare_request(args->policy, &options, &asked, args->json, &declared, err);
 	free(text);
 	return status == 0 ? term_put(declared, err) : -1;
 }
@@ -224,7 +222,7 @@ static char *with_key(const struct backend_settings *settings, const struct back
 	return json_take(&w);
 }
 
-static int keep_key(const struct request *request, const struct backend_settings *settings,
+static int keep_key(const struct args *args, const struct backend_settings *settings,
 		    const struct backend_remote *remote, const char *key, struct warder_error *err)
 {
 	char path[PATH_MAX];
@@ -232,7 +230,7 @@ static int keep_key(const struct request *request, const struct backend_settings
 	char *text;
 	int status;
 
-	preparation_keys(request->backends, path);
+	preparation_keys(args->backends, path);
 	if (file_open_private_dir(path, &dir_fd, err) < 0)
 		return error_context(err,
 				     "the key is not kept; run this as the owner of the directory, or give "
@@ -247,20 +245,20 @@ static int keep_key(const struct request *request, const struct backend_settings
 	return 0;
 }
 
-static int trust(const struct request *request, struct warder_error *err)
+static int trust(const struct args *args, struct warder_error *err)
 {
-	const char *name = request->rest[1];
+	const char *name = args->rest[1];
 	struct backend_settings settings = { 0 };
 	const struct backend_remote *remote;
 	char label[BACKEND_REMOTE_LABEL], key[REMOTE_KEY_TEXT];
 	bool known;
 
-	if (!name || request->rest[2])
+	if (!name || args->rest[2])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
 				 "warder backend trust [FLAG...] remote:NAME");
 	snprintf(label, sizeof(label), BACKEND_REMOTE_PREFIX "%.20s",
 		 backend_is_remote(name) ? strchr(name, ':') + 1 : name);
-	if (preparation_settings(request->backends, &settings, err) < 0)
+	if (preparation_settings(args->backends, &settings, err) < 0)
 		return -1;
 	remote = backend_remote_find(&settings, label, err);
 	if (!remote || backend_remote_show_key(remote, key, err) < 0)
@@ -272,7 +270,7 @@ static int trust(const struct request *request, struct warder_error *err)
 		    "%s shows the key %s, and %s is trusted; if the host has a new key, change %s", label,
 		    key, remote->host_key,
 		    remote->key_given ? "\"hostKey\" in the document" : "the file of keys");
-	if (!known && keep_key(request, &settings, remote, key, err) < 0)
+	if (!known && keep_key(args, &settings, remote, key, err) < 0)
 		return -1;
 	printf("%s: %s%s\n", label, key, known ? " (was trusted already)" : "");
 	return 0;
@@ -280,29 +278,29 @@ static int trust(const struct request *request, struct warder_error *err)
 
 /* ---- the command ---- */
 
-static int act(struct request *request, struct warder_error *err)
+static int act(struct args *args, struct warder_error *err)
 {
 	static const char *const words[] = { "list", "describe", "declare", "trust", NULL };
-	const char *word = request->rest[0];
+	const char *word = args->rest[0];
 	char remedy[100];
 
 	if (word && strcmp(word, "list") == 0)
-		return show(request, true, err);
+		return show(args, true, err);
 	if (word && strcmp(word, "describe") == 0)
-		return show(request, false, err);
+		return show(args, false, err);
 	if (word && strcmp(word, "declare") == 0)
-		return declare(request, err);
+		return declare(args, err);
 	if (word && strcmp(word, "trust") == 0)
-		return trust(request, err);
+		return trust(args, err);
 	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv", "warder backend %.40s: %s",
 			 word ? word : "", policy_suggest(words, word ? word : "", remedy, sizeof(remedy)));
 }
 
-int backend_command(struct request *request, char **argv)
+int backend_command(struct args *args, char **argv)
 {
 	struct warder_error err = { 0 };
 
-	if (request_load(FLAG_BACKEND, argv, request, &err) != 0 || act(request, &err) != 0)
-		return command_refuse(request, &err, EXIT_REFUSED);
+	if (args_load(FLAG_BACKEND, argv, args, &err) != 0 || act(args, &err) != 0)
+		return command_refuse(args, &err, EXIT_REFUSED);
 	return 0;
 }

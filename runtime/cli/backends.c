@@ -39,14 +39,14 @@ static void columns_done(struct columns *columns)
 	}
 }
 
-static int add_column(struct columns *columns, const struct request *request, const char *name, size_t len,
+static int add_column(struct columns *columns, const struct args *args, const char *name, size_t len,
 		      struct warder_error *err)
 {
 	struct column *column = columns->count < BACKEND_COUNT_MAX ? calloc(1, sizeof(*column)) : NULL;
 	struct preparation_options options = {
-		.ceiling = request->ceiling ? &request->ceiling->policy : NULL,
-		.cgroup_parent = request->cgroup_parent,
-		.backends = request->backends,
+		.ceiling = args->ceiling ? &args->ceiling->policy : NULL,
+		.cgroup_parent = args->cgroup_parent,
+		.backends = args->backends,
 		.any_subject = true,
 		.remotes = true,
 		.thorough = true,
@@ -69,14 +69,14 @@ static int add_column(struct columns *columns, const struct request *request, co
 	return 0;
 }
 
-static int take_names(struct columns *columns, const struct request *request, struct warder_error *err)
+static int take_names(struct columns *columns, const struct args *args, struct warder_error *err)
 {
-	const char *name = request->backend;
+	const char *name = args->backend;
 
 	for (;;) {
 		size_t len = strcspn(name, ",");
 
-		if (add_column(columns, request, name, len, err) != 0)
+		if (add_column(columns, args, name, len, err) != 0)
 			return -1;
 		if (!name[len])
 			return 0;
@@ -243,16 +243,16 @@ static void print_json(const struct columns *columns)
 	free(text);
 }
 
-int backends_compare(const struct request *request, struct warder_error *err)
+int backends_compare(const struct args *args, struct warder_error *err)
 {
-	struct columns columns = { .policy = &request->policy->policy };
+	struct columns columns = { .policy = &args->policy->policy };
 	int status = 0;
 
-	if (take_names(&columns, request, err) != 0) {
+	if (take_names(&columns, args, err) != 0) {
 		columns_done(&columns);
 		return -1;
 	}
-	if (request->json) {
+	if (args->json) {
 		print_json(&columns);
 	} else {
 		for (size_t c = 0; c < columns.count; c++)
@@ -340,7 +340,7 @@ static void matrix_text(const struct description *all, size_t count)
 	}
 }
 
-int backends_matrix(const struct request *request, struct warder_error *err)
+int backends_matrix(const struct args *args, struct warder_error *err)
 {
 	struct description *all = calloc(BACKEND_COUNT_MAX, sizeof(*all));
 	struct describe describe;
@@ -348,14 +348,13 @@ int backends_matrix(const struct request *request, struct warder_error *err)
 
 	if (!all)
 		return error_no_memory(err, NULL);
-	if (describe_open(&request->policy->policy, request->backends, request->cgroup_parent, &describe,
-			  err) != 0) {
+	if (describe_open(&args->policy->policy, args->backends, args->cgroup_parent, &describe, err) != 0) {
 		free(all);
 		return -1;
 	}
 	for (; backend_at(count); count++)
 		describe_backend(&describe, backend_at(count), &all[count]);
-	if (request->json)
+	if (args->json)
 		matrix_json(all, count);
 	else
 		matrix_text(all, count);

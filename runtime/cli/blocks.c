@@ -111,17 +111,17 @@ static void print_until_first(const struct blocks *blocks, struct span bytes)
 		putchar('\n');
 }
 
-static int print(const struct request *request, const struct blocks *blocks, struct span bytes,
+static int print(const struct args *args, const struct blocks *blocks, struct span bytes,
 		 struct warder_error *err)
 {
-	const struct request_text *text = &request->text;
+	const struct args_text *text = &args->text;
 
 	if (text->until_first) {
 		print_until_first(blocks, bytes);
 		return 0;
 	}
 
-	if (request->json)
+	if (args->json)
 		return print_json(blocks, err);
 	if (text->code > blocks->count)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--code",
@@ -135,9 +135,9 @@ static int print(const struct request *request, const struct blocks *blocks, str
 }
 
 /* What began and did not end is told, unless it was asked for. */
-static void tell_unclosed(const struct request *request, const struct blocks *blocks)
+static void tell_unclosed(const struct args *args, const struct blocks *blocks)
 {
-	if (blocks->has_unclosed && !request->text.unclosed && !request->json)
+	if (blocks->has_unclosed && !args->text.unclosed && !args->json)
 		term_complain("the block that begins at byte %zu is not closed; --unclosed includes it",
 			      blocks->unclosed_start);
 }
@@ -154,10 +154,10 @@ static const char *canonical(const void *table, const char *name, size_t len)
 	return languages_canonical(table, text);
 }
 
-static int find(struct request *request, char **argv, const struct languages *languages, struct span bytes,
+static int find(struct args *args, char **argv, const struct languages *languages, struct span bytes,
 		int *ret_status, struct warder_error *err)
 {
-	const struct request_text *text = &request->text;
+	const struct args_text *text = &args->text;
 	const struct blocks_options options = {
 		.without_fences = text->no_fences,
 		.unclosed = text->unclosed,
@@ -175,15 +175,15 @@ static int find(struct request *request, char **argv, const struct languages *la
 
 	if (blocks_find(bytes.at, bytes.len, &options, &blocks, err) != 0)
 		return -1;
-	tell_unclosed(request, &blocks);
-	status = text->run ? blocks_run(request, argv, languages, &blocks, ret_status, err)
-			   : print(request, &blocks, bytes, err);
+	tell_unclosed(args, &blocks);
+	status = text->run ? blocks_run(args, argv, languages, &blocks, ret_status, err)
+			   : print(args, &blocks, bytes, err);
 	blocks_done(&blocks);
 	return status;
 }
 
 /* Flags of what is executed: without --run nothing is. */
-static int check_no_policy(const struct request *request, struct warder_error *err)
+static int check_no_policy(const struct args *args, struct warder_error *err)
 {
 	static const char *const also[] = { "--languages", "--json", "--no-config", "--help" };
 	const struct flag *flag;
@@ -193,23 +193,23 @@ static int check_no_policy(const struct request *request, struct warder_error *e
 
 		for (size_t j = 0; j < ARRAY_LENGTH(also); j++)
 			ours &= strcmp(flag->name, also[j]) != 0;
-		if (request->typed[i] && ours)
+		if (args->typed[i] && ours)
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "%s needs --run",
 					 flag->name);
 	}
 	return 0;
 }
 
-static int check_flags(const struct request *request, struct warder_error *err)
+static int check_flags(const struct args *args, struct warder_error *err)
 {
-	const struct request_text *text = &request->text;
+	const struct args_text *text = &args->text;
 
 	if (text->run && text->extract + text->until_first + (text->code > 0) > 0)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--run",
 				 "give one of --run, --code, --extract and --until-first");
-	if (!text->run && check_no_policy(request, err) != 0)
+	if (!text->run && check_no_policy(args, err) != 0)
 		return -1;
-	if (request->json + text->extract + text->until_first + (text->code > 0) > 1)
+	if (args->json + text->extract + text->until_first + (text->code > 0) > 1)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--code",
 				 "give one of --code, --extract, --until-first and --json");
 	if (text->no_fences && !text->delimiter_count)
@@ -218,7 +218,7 @@ static int check_flags(const struct request *request, struct warder_error *err)
 	return 0;
 }
 
-int blocks_command(struct request *request, char **argv)
+int blocks_command(struct args *args, char **argv)
 {
 	struct languages *languages = NULL;
 	struct warder_error err = { 0 };
@@ -226,11 +226,11 @@ int blocks_command(struct request *request, char **argv)
 	size_t len = 0;
 	int status = 0;
 
-	if (check_flags(request, &err) != 0 ||
-	    languages_load(code_languages_path(request->code.languages), &languages, &err) != 0 ||
-	    command_input(request, &bytes, &len, &err) != 0 ||
-	    find(request, argv, languages, (struct span){ bytes, len }, &status, &err) != 0)
-		status = command_refuse(request, &err, EXIT_REFUSED);
+	if (check_flags(args, &err) != 0 ||
+	    languages_load(code_languages_path(args->code.languages), &languages, &err) != 0 ||
+	    command_input(args, &bytes, &len, &err) != 0 ||
+	    find(args, argv, languages, (struct span){ bytes, len }, &status, &err) != 0)
+		status = command_refuse(args, &err, EXIT_REFUSED);
 	languages_free(languages);
 	free(bytes);
 	return status;

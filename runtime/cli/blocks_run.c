@@ -30,7 +30,7 @@
 #define EXIT_TIMEOUT 124
 
 struct running {
-	struct request *request;
+	struct args *args;
 	char **argv;
 	const struct languages *languages;
 	struct json_writer results; /* with --json: a member of the list for each block */
@@ -49,14 +49,14 @@ static bool is_empty(const char *code, size_t len)
 /* The flags' policy again, over what the language's row has below it. */
 static int load_policy(struct running *running, const struct warder_code *code, struct warder_error *err)
 {
-	struct request *request = running->request;
+	struct args *args = running->args;
 	const char *language, *found_by;
 
 	if (code_language(running->languages, code, &language, &found_by, err) != 0)
 		return -1;
-	request_unload(request);
-	request->defaults = languages_defaults(running->languages, language);
-	return request_load(FLAG_BLOCKS, running->argv, request, err);
+	args_unload(args);
+	args->defaults = languages_defaults(running->languages, language);
+	return args_load(FLAG_BLOCKS, running->argv, args, err);
 }
 
 static int call(const struct running *running, struct warder_program *program, struct warder_result **ret,
@@ -66,30 +66,30 @@ static int call(const struct running *running, struct warder_program *program, s
 	static const struct warder_collect collect = { 0 };
 	const struct warder_call call = {
 		.size = sizeof(call),
-		.output_fds = running->request->json ? NULL : output_fds,
-		.output_max = running->request->output_max,
-		.collect = running->request->json ? &collect : NULL,
+		.output_fds = running->args->json ? NULL : output_fds,
+		.output_max = running->args->output_max,
+		.collect = running->args->json ? &collect : NULL,
 	};
 
-	return report_call(running->request, program, &call, ret, err);
+	return report_call(running->args, program, &call, ret, err);
 }
 
 static int execute(struct running *running, const struct warder_code *code, struct warder_result **ret,
 		   struct warder_error *err)
 {
-	struct request *request = running->request;
+	struct args *args = running->args;
 	struct warder_options options = { .size = sizeof(options),
-					  .cgroup_parent = request->cgroup_parent,
-					  .backends = request->backends,
+					  .cgroup_parent = args->cgroup_parent,
+					  .backends = args->backends,
 					  .single_use = 1 };
 	struct warder_program *program = NULL;
 	int status = 0;
 
 	if (load_policy(running, code, err) != 0)
 		return -1;
-	options.ceiling = request->ceiling;
-	options.backend = request->backend;
-	if (warder_build(request->policy, &options, code, &program, err) != 0)
+	options.ceiling = args->ceiling;
+	options.backend = args->backend;
+	if (warder_build(args->policy, &options, code, &program, err) != 0)
 		return -1;
 	if (warder_program_failed(program))
 		*ret = warder_program_result(program);
@@ -142,7 +142,7 @@ static void tell_failure(struct running *running, size_t number, const char *why
 			 const struct warder_result *result)
 {
 	running->failed = true;
-	if (running->request->json) {
+	if (running->args->json) {
 		fprintf(running->errors, "Execution block %zu failed: %s\n", number, why);
 		return;
 	}
@@ -155,8 +155,8 @@ static void tell_failure(struct running *running, size_t number, const char *why
 static void tell_refusal(struct running *running, size_t number, const struct warder_error *why)
 {
 	tell_failure(running, number, why->text, NULL);
-	if (!running->request->json && violations_explain(running->request, why))
-		violations_print(running->request);
+	if (!running->args->json && violations_explain(running->args, why))
+		violations_print(running->args);
 }
 
 static void tell_result(struct running *running, size_t number, const struct warder_result *result)
@@ -171,7 +171,7 @@ static void tell_result(struct running *running, size_t number, const struct war
 			     result->code && result->code->build_failed ? result : NULL);
 	running->timed_out |= is_timeout(result);
 	running->failed |= report_dropped(result);
-	if (running->request->json) {
+	if (running->args->json) {
 		put_stream(running->output, result, WARDER_STDOUT);
 		put_stream(running->errors, result, WARDER_STDERR);
 	}
@@ -198,7 +198,7 @@ static void write_result(struct running *running, size_t number, const struct bl
 /* The result of a block that was not run, as JSON; heap. */
 static char *refusal_json(const struct running *running, const struct warder_error *why)
 {
-	char *violations = violations_json(running->request, why);
+	char *violations = violations_json(running->args, why);
 	char *text = result_error_json(why, violations);
 
 	free(violations);
@@ -210,9 +210,9 @@ static int run_block(struct running *running, size_t number, const struct block 
 		     struct warder_error *err)
 {
 	struct warder_code code = { .size = sizeof(code),
-				    .flags = running->request->code.no_cache ? WARDER_CODE_NO_CACHE : 0,
-				    .cache = running->request->code.cache,
-				    .languages = running->request->code.languages,
+				    .flags = running->args->code.no_cache ? WARDER_CODE_NO_CACHE : 0,
+				    .cache = running->args->code.cache,
+				    .languages = running->args->code.languages,
 				    .on_stage = report_on_stage,
 				    .should_stop = ending_came };
 	char *source = block_code_copy(block, &code.source_len);
@@ -231,7 +231,7 @@ static int run_block(struct running *running, size_t number, const struct block 
 			tell_refusal(running, number, &why);
 		else if (result)
 			tell_result(running, number, result);
-		if (running->request->json && (status != 0 || result))
+		if (running->args->json && (status != 0 || result))
 			write_result(running, number, block,
 				     result ? warder_result_json(result) : refusal_json(running, &why));
 		status = 0;
@@ -327,9 +327,9 @@ static int run_to_json(struct running *running, const struct blocks *blocks, str
 	return status == 0 && !whole ? error_no_memory(err, NULL) : status;
 }
 
-static int check(const struct request *request, const struct blocks *blocks, struct warder_error *err)
+static int check(const struct args *args, const struct blocks *blocks, struct warder_error *err)
 {
-	if (request->base && strcmp(request->base, "-") == 0)
+	if (args->base && strcmp(args->base, "-") == 0)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--policy",
 				 "--policy -: each block reads the policy again; name a file");
 	if (blocks->count > BLOCKS_RUN_MAX)
@@ -340,15 +340,15 @@ static int check(const struct request *request, const struct blocks *blocks, str
 	return 0;
 }
 
-int blocks_run(struct request *request, char **argv, const struct languages *languages,
-	       const struct blocks *blocks, int *ret_status, struct warder_error *err)
+int blocks_run(struct args *args, char **argv, const struct languages *languages, const struct blocks *blocks,
+	       int *ret_status, struct warder_error *err)
 {
-	struct running running = { .request = request, .argv = argv, .languages = languages };
+	struct running running = { .args = args, .argv = argv, .languages = languages };
 
 	report_catch_signals();
-	if (check(request, blocks, err) != 0 || request_load(FLAG_BLOCKS, argv, request, err) != 0)
+	if (check(args, blocks, err) != 0 || args_load(FLAG_BLOCKS, argv, args, err) != 0)
 		return -1;
-	if ((request->json ? run_to_json(&running, blocks, err) : run_all(&running, blocks, err)) != 0)
+	if ((args->json ? run_to_json(&running, blocks, err) : run_all(&running, blocks, err)) != 0)
 		return -1;
 	if (ending_signal())
 		*ret_status = 128 + ending_signal();

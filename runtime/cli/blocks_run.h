@@ -13,7 +13,7 @@
  * behind it. It reports output, failures and, with --json, one object of all results.
  * Returns 0 with the exit status: 0, 1 a block failed, 124 a block's time was over, 128 plus a signal. -1 with *err
  * (INVALID_REQUEST: too many blocks, a bad policy; INTERNAL: no memory). */
-int blocks_run(struct request *request, char **argv, const struct languages *languages,
-	       const struct blocks *blocks, int *ret_status, struct warder_error *err);
+int blocks_run(struct args *args, char **argv, const struct languages *languages, const struct blocks *blocks,
+	       int *ret_status, struct warder_error *err);
 
 #endif

@@ -14,16 +14,16 @@
 #include "rootfs/changes/changes.h"
 #include "runtime/library/changes.h"
 
-static int show(const struct request *request, struct warder_changes *changes, char **patterns,
+static int show(const struct args *args, struct warder_changes *changes, char **patterns,
 		struct warder_error *err)
 {
 	const struct changes_selection selection = { .patterns = (const char *const *)patterns,
-						     .count = request->changes.pattern_count };
+						     .count = args->changes.pattern_count };
 	char *json;
 
-	if (!request->json) {
+	if (!args->json) {
 		changes_print(stdout, changes_of(changes), &selection);
-		if (request->changes.diff)
+		if (args->changes.diff)
 			changes_print_diffs(stdout, changes, &selection);
 		return 0;
 	}
@@ -57,13 +57,13 @@ static void tell_lost(const struct changes *changes, const struct changes_select
 		term_complain("%zu sockets, pipes or devices are not kept", other);
 }
 
-static int commit(const struct request *request, struct warder_changes *changes, char **patterns,
+static int commit(const struct args *args, struct warder_changes *changes, char **patterns,
 		  struct warder_error *err)
 {
 	const struct warder_selection selection = { .size = sizeof(selection),
 						    .patterns = (const char *const *)patterns,
-						    .pattern_count = request->changes.pattern_count,
-						    .force = request->changes.force };
+						    .pattern_count = args->changes.pattern_count,
+						    .force = args->changes.force };
 	size_t count = 0;
 
 	if (warder_changes_commit(changes, &selection, &count, err) != 0) {
@@ -77,7 +77,7 @@ static int commit(const struct request *request, struct warder_changes *changes,
 	return 0;
 }
 
-static int drop(const struct request *request, struct warder_changes *changes, char **patterns,
+static int drop(const struct args *args, struct warder_changes *changes, char **patterns,
 		struct warder_error *err)
 {
 	if (*patterns)
@@ -88,7 +88,7 @@ static int drop(const struct request *request, struct warder_changes *changes, c
 
 static const struct verb {
 	const char *name;
-	int (*run)(const struct request *request, struct warder_changes *changes, char **patterns,
+	int (*run)(const struct args *args, struct warder_changes *changes, char **patterns,
 		   struct warder_error *err);
 } verbs[] = {
 	{ "show", show },
@@ -104,23 +104,23 @@ static const struct verb *find(const char *name)
 	return NULL;
 }
 
-int changes_command(struct request *request, char **argv)
+int changes_command(struct args *args, char **argv)
 {
-	const struct verb *verb = find(request->rest[0]);
+	const struct verb *verb = find(args->rest[0]);
 	struct warder_changes *changes = NULL;
 	struct warder_error err = { 0 };
 	int status;
 
-	if (!verb || !request->rest[1]) {
+	if (!verb || !args->rest[1]) {
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "changes",
 			  "which set? warder changes [FLAG...] show|commit|drop DIR [PATTERN...]");
-		return command_refuse(request, &err, EXIT_REFUSED);
+		return command_refuse(args, &err, EXIT_REFUSED);
 	}
-	for (char **pattern = request->rest + 2; *pattern; pattern++)
-		request->changes.pattern_count++;
-	status = warder_changes_open(request->rest[1], &changes, &err);
+	for (char **pattern = args->rest + 2; *pattern; pattern++)
+		args->changes.pattern_count++;
+	status = warder_changes_open(args->rest[1], &changes, &err);
 	if (status == 0)
-		status = verb->run(request, changes, request->rest + 2, &err);
+		status = verb->run(args, changes, args->rest + 2, &err);
 	warder_changes_free(changes);
-	return status == 0 ? 0 : command_refuse(request, &err, EXIT_REFUSED);
+	return status == 0 ? 0 : command_refuse(args, &err, EXIT_REFUSED);
 }

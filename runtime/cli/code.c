@@ -27,7 +27,7 @@
 struct session {
 	struct report report;
 	struct warder_session *place; /* that the code runs in; NULL: a jail of its own */
-	struct request *request;
+	struct args *args;
 	struct warder_file files[REQUEST_LIST_MAX];
 	size_t file_count;
 	char *source;
@@ -53,25 +53,25 @@ static void session_done(struct session *session)
 
 static struct warder_code code_of(const struct session *session)
 {
-	const struct request *request = session->request;
+	const struct args *args = session->args;
 
 	return (struct warder_code){
 		.size = sizeof(struct warder_code),
-		.language = request->code.language,
-		.file_name = strcmp(request->rest[0], "-") == 0 ? NULL : request->rest[0],
+		.language = args->code.language,
+		.file_name = strcmp(args->rest[0], "-") == 0 ? NULL : args->rest[0],
 		.source = session->source,
 		.source_len = session->source_len,
 		.files = session->files,
 		.file_count = session->file_count,
-		.flags = (request->code.check ? WARDER_CODE_CHECK_ONLY : 0u) |
-			 (request->code.no_cache ? WARDER_CODE_NO_CACHE : 0u) |
-			 (request->code.function ? WARDER_CODE_FUNCTION : 0u) |
-			 (request->code.scan ? WARDER_CODE_SCAN : 0u) |
-			 (request->code.scan_deny ? WARDER_CODE_SCAN_DENY : 0u) | CODE_PREPARE_LATER,
-		.scan_rules = request->code.rules,
-		.scan_audit = session->report.audit.fd < 0 ? NULL : request->audit,
-		.cache = request->code.cache,
-		.languages = request->code.languages,
+		.flags = (args->code.check ? WARDER_CODE_CHECK_ONLY : 0u) |
+			 (args->code.no_cache ? WARDER_CODE_NO_CACHE : 0u) |
+			 (args->code.function ? WARDER_CODE_FUNCTION : 0u) |
+			 (args->code.scan ? WARDER_CODE_SCAN : 0u) |
+			 (args->code.scan_deny ? WARDER_CODE_SCAN_DENY : 0u) | CODE_PREPARE_LATER,
+		.scan_rules = args->code.rules,
+		.scan_audit = session->report.audit.fd < 0 ? NULL : args->audit,
+		.cache = args->code.cache,
+		.languages = args->code.languages,
 		.on_stage = report_on_stage,
 		.should_stop = ending_came,
 		.session = session->place,
@@ -105,7 +105,7 @@ static int read_file(struct session *session, const char *value, struct warder_e
 
 static int read_input(struct session *session, struct warder_error *err)
 {
-	const char *input = session->request->code.input;
+	const char *input = session->args->code.input;
 
 	if (!input)
 		return 0;
@@ -119,12 +119,12 @@ static int read_input(struct session *session, struct warder_error *err)
 /* The source has taken what it came by; then there is nothing left for the code. */
 static int open_stdin(struct session *session, struct warder_error *err)
 {
-	const char *path = session->request->code.standard_input;
+	const char *path = session->args->code.standard_input;
 
-	if (path && session->request->no_input)
+	if (path && session->args->no_input)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "-n",
 				 "-n gives an empty standard input, and --stdin another; give one of them");
-	if (session->request->no_input || (!path && strcmp(session->request->rest[0], "-") == 0))
+	if (session->args->no_input || (!path && strcmp(session->args->rest[0], "-") == 0))
 		return 0;
 	session->stdin_fd = path ? open(path, O_RDONLY | O_CLOEXEC) : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
 	if (session->stdin_fd < 0)
@@ -141,7 +141,7 @@ static int find_defaults(struct session *session, const struct languages *langua
 
 	if (code_language(languages, &code, &name, &found_by, err) != 0)
 		return -1;
-	session->request->defaults = languages_defaults(languages, name);
+	session->args->defaults = languages_defaults(languages, name);
 	return 0;
 }
 
@@ -149,37 +149,36 @@ static int find_defaults(struct session *session, const struct languages *langua
 static int load_policy(struct session *session, const struct languages *languages, char **argv,
 		       struct warder_error *err)
 {
-	struct request *request = session->request;
+	struct args *args = session->args;
 
-	if (!request->context.session)
-		return find_defaults(session, languages, err) == 0
-			   ? request_load(FLAG_CODE, argv, request, err)
-			   : -1;
-	return warder_session_open(request->context.session, &session->place, err) == 0 &&
-		       session_check_start_flags(request, err) == 0
-		   ? session_load_policy(session->place, FLAG_CODE, argv, request, err)
+	if (!args->context.session)
+		return find_defaults(session, languages, err) == 0 ? args_load(FLAG_CODE, argv, args, err)
+								   : -1;
+	return warder_session_open(args->context.session, &session->place, err) == 0 &&
+		       session_check_start_flags(args, err) == 0
+		   ? session_load_policy(session->place, FLAG_CODE, argv, args, err)
 		   : -1;
 }
 
 static int load(struct session *session, char **argv, struct warder_error *err)
 {
-	struct request *request = session->request;
+	struct args *args = session->args;
 	struct languages *languages = NULL;
 	int status;
 
-	if (!request->rest[0])
+	if (!args->rest[0])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "source",
 				 "which code? warder code [FLAG...] FILE, or - for standard input");
-	if (file_read_most(request->rest[0], SOURCE_MOST, &session->source, &session->source_len, err) != 0)
+	if (file_read_most(args->rest[0], SOURCE_MOST, &session->source, &session->source_len, err) != 0)
 		return -1;
-	if (languages_load(code_languages_path(request->code.languages), &languages, err) != 0)
+	if (languages_load(code_languages_path(args->code.languages), &languages, err) != 0)
 		return -1;
 	status = load_policy(session, languages, argv, err);
 	languages_free(languages);
 	if (status == 0)
-		status = request_provide(request, err);
-	for (size_t i = 0; i < request->code.files.count && status == 0; i++)
-		status = read_file(session, request->code.files.items[i], err);
+		status = args_provide(args, err);
+	for (size_t i = 0; i < args->code.files.count && status == 0; i++)
+		status = read_file(session, args->code.files.items[i], err);
 	if (status == 0)
 		status = read_input(session, err);
 	return status == 0 ? open_stdin(session, err) : -1;
@@ -190,7 +189,7 @@ static int load(struct session *session, char **argv, struct warder_error *err)
 /* The build is all there is: it failed, or nothing else was asked for. What the compiler exits with is its own business. */
 static int finish_build(struct session *session, struct warder_program *program)
 {
-	const struct request *request = session->request;
+	const struct args *args = session->args;
 	const bool failed = warder_program_failed(program);
 	struct warder_result *result = warder_program_result(program);
 	const bool refused = result && strcmp(warder_result_status(result), "compileFailed") == 0;
@@ -198,11 +197,11 @@ static int finish_build(struct session *session, struct warder_program *program)
 
 	if (result)
 		report_append(&session->report, result);
-	if (result && !request->json)
+	if (result && !args->json)
 		report_build(result);
-	if (refused && !request->json)
+	if (refused && !args->json)
 		term_complain("the code does not compile");
-	if (result && (request->json || request->receipt || (failed && !refused)))
+	if (result && (args->json || args->receipt || (failed && !refused)))
 		status = report_finish(&session->report, result);
 	warder_result_free(result);
 	return refused ? EXIT_REFUSED : report_status(&session->report, status);
@@ -213,32 +212,32 @@ static int finish_build(struct session *session, struct warder_program *program)
 static int call(struct session *session, struct warder_program *program)
 {
 	static const int output_fds[] = { STDOUT_FILENO, STDERR_FILENO };
-	struct request *request = session->request;
+	struct args *args = session->args;
 	const struct warder_collect collect = {
-		.patterns = request->code.collect.items,
-		.pattern_count = request->code.collect.count,
-		.inline_bytes = request->json ? 0 : UINT64_MAX,
-		.directory = spool_is_meant(request->code.artifacts) ? NULL : request->code.artifacts,
+		.patterns = args->code.collect.items,
+		.pattern_count = args->code.collect.count,
+		.inline_bytes = args->json ? 0 : UINT64_MAX,
+		.directory = spool_is_meant(args->code.artifacts) ? NULL : args->code.artifacts,
 	};
 	struct function_commands functions = { 0 };
 	const struct warder_call call = {
 		.size = sizeof(call),
-		.argv = request->rest + 1,
+		.argv = args->rest + 1,
 		.input_fd = session->stdin_fd > 0 ? session->stdin_fd : 0,
 		.json = session->input,
 		.json_len = session->input_len,
-		.last_line = request->code.last_line,
-		.output_fds = request->json ? NULL : output_fds,
-		.output_max = request->json ? 0 : request->output_max,
-		.collect = request->json || request->code.artifacts ? &collect : NULL,
+		.last_line = args->code.last_line,
+		.output_fds = args->json ? NULL : output_fds,
+		.output_max = args->json ? 0 : args->output_max,
+		.collect = args->json || args->code.artifacts ? &collect : NULL,
 		.spill = session->spill,
 		.should_stop = ending_came,
-		.progress = request->progress,
+		.progress = args->progress,
 		.on_progress = report_progress(&session->report),
 		.functions = functions.rows,
-		.function_count = request->functions.count,
+		.function_count = args->functions.count,
 	};
-	const struct warder_options options = request_options(request, true);
+	const struct warder_options options = args_options(args, true);
 	struct warder_result *result = NULL;
 	struct warder_error err = { 0 };
 	struct warder_run *run = NULL;
@@ -246,18 +245,18 @@ static int call(struct session *session, struct warder_program *program)
 
 	if (report_ended_early(&session->report))
 		return 128 + ending_signal();
-	status = served_call(request, &options, program, &call, &result, &err);
+	status = served_call(args, &options, program, &call, &result, &err);
 	if (status == 0)
 		return report_result(&session->report, result);
 	if (status < 0 ||
-	    (!code_is_prepared(program) && code_prepare(program, request->policy, &options, &err) != 0) ||
-	    function_commands_take(request, &functions, &err) != 0 ||
+	    (!code_is_prepared(program) && code_prepare(program, args->policy, &options, &err) != 0) ||
+	    function_commands_take(args, &functions, &err) != 0 ||
 	    warder_call(program, &call, &run, &err) != 0)
 		status = -1;
 	function_commands_done(&functions);
 	if (status < 0)
 		return report_refuse(&session->report, &err, error_exit_status(err.code));
-	report_ports(request, run);
+	report_ports(args, run);
 	status = report_wait(&session->report, run);
 	warder_run_free(run);
 	return status;
@@ -265,34 +264,34 @@ static int call(struct session *session, struct warder_program *program)
 
 static int build_and_call(struct session *session)
 {
-	const struct request *request = session->request;
-	const struct warder_options options = request_options(request, true);
+	const struct args *args = session->args;
+	const struct warder_options options = args_options(args, true);
 	const struct warder_code code = code_of(session);
 	struct warder_program *program = NULL;
 	struct warder_error err = { 0 };
 	int status;
 
-	if (warder_build(request->policy, &options, &code, &program, &err) != 0)
+	if (warder_build(args->policy, &options, &code, &program, &err) != 0)
 		return report_refuse(&session->report, &err, EXIT_REFUSED);
-	status = warder_program_failed(program) || request->code.check ? finish_build(session, program)
-								       : call(session, program);
+	status = warder_program_failed(program) || args->code.check ? finish_build(session, program)
+								    : call(session, program);
 	warder_program_free(program);
 	return status;
 }
 
-int code_command(struct request *request, char **argv)
+int code_command(struct args *args, char **argv)
 {
-	struct session session = { .request = request, .stdin_fd = -1 };
+	struct session session = { .args = args, .stdin_fd = -1 };
 	struct warder_error err = { 0 };
 	int status;
 
-	if (request->context.name)
+	if (args->context.name)
 		return context_code(argv);
 	report_catch_signals();
-	if (report_open(request, &session.report, &err) != 0)
-		return command_refuse(request, &err, EXIT_REFUSED);
+	if (report_open(args, &session.report, &err) != 0)
+		return command_refuse(args, &err, EXIT_REFUSED);
 	if (load(&session, argv, &err) != 0 ||
-	    report_audit(&session.report, "code", request->context.session, &err) != 0 ||
+	    report_audit(&session.report, "code", args->context.session, &err) != 0 ||
 	    report_spool(&session.report, &session.spill, &err) != 0)
 		status = report_refuse(&session.report, &err, EXIT_REFUSED);
 	else

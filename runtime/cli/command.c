@@ -14,21 +14,21 @@
 #include "runtime/library/result.h"
 #include "runtime/text/blocks.h"
 
-int command_refuse(const struct request *request, const struct warder_error *err, int status)
+int command_refuse(const struct args *args, const struct warder_error *err, int status)
 {
 	struct warder_error told = *err;
 	char *json, *violations;
 
-	delegate_amend(request, &told);
-	config_blame_field(request->config, &told);
-	given_blame(&request->given, &told);
-	if (!request->json) {
+	delegate_amend(args, &told);
+	config_blame_field(args->config, &told);
+	given_blame(&args->given, &told);
+	if (!args->json) {
 		term_error(&told);
-		if (violations_explain(request, err))
-			violations_print(request);
+		if (violations_explain(args, err))
+			violations_print(args);
 		return status;
 	}
-	violations = violations_json(request, err);
+	violations = violations_json(args, err);
 	json = result_error_json(&told, violations);
 	free(violations);
 	if (json) {
@@ -39,12 +39,12 @@ int command_refuse(const struct request *request, const struct warder_error *err
 	return status;
 }
 
-int command_input(const struct request *request, char **ret_text, size_t *ret_len, struct warder_error *err)
+int command_input(const struct args *args, char **ret_text, size_t *ret_len, struct warder_error *err)
 {
-	const char *path = request->rest[0] ? request->rest[0] : "-";
+	const char *path = args->rest[0] ? args->rest[0] : "-";
 
-	if (request->rest[0] && request->rest[1])
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, request->rest[1],
-				 "%.80s is one file too many; give one", request->rest[1]);
+	if (args->rest[0] && args->rest[1])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, args->rest[1],
+				 "%.80s is one file too many; give one", args->rest[1]);
 	return file_read_most(path, AGENT_MAX_TEXT_BYTES, ret_text, ret_len, err);
 }

@@ -18,71 +18,71 @@ struct command {
 	const char *example; /* works as printed */
 	/* request is parsed, not loaded; argv are the arguments that it was parsed from. Returns the exit status. NULL: a command
 	 * of warder-store, with its subcommands in `usage`. */
-	int (*run)(struct request *request, char **argv);
+	int (*run)(struct args *args, char **argv);
 };
 
 struct report;
-/* Run request->rest in a template, with this process's streams; spill: as of struct warder_command, or NULL. Returns the exit status. */
+/* Run args->rest in a template, with this process's streams; spill: as of struct warder_command, or NULL. Returns the exit status. */
 int run_launch(struct report *report, struct warder_template *tmpl, const struct warder_spill *spill);
-/* Start report->request->rest as an execution that outlives this process, and print its id: in a session, or (NULL) in one of its own. Returns the
+/* Start report->args->rest as an execution that outlives this process, and print its id: in a session, or (NULL) in one of its own. Returns the
  * exit status. */
 int detach_launch(struct report *report, struct warder_session *session);
 /* The words read, write, list and cp of `warder session`: `name` is the first word behind, and flags are all others. */
-int session_read_word(struct request *outer, const char *name, char **flags);
-int session_write_word(struct request *outer, const char *name, char **flags);
-int session_list_word(struct request *outer, const char *name, char **flags);
-int session_cp_word(struct request *outer, const char *name, char **flags);
-int session_exec_word(struct request *outer, const char *name, char **flags);
-int session_patch_word(struct request *outer, const char *name, char **flags);
-int session_command(struct request *request, char **argv);
+int session_read_word(struct args *outer, const char *name, char **flags);
+int session_write_word(struct args *outer, const char *name, char **flags);
+int session_list_word(struct args *outer, const char *name, char **flags);
+int session_cp_word(struct args *outer, const char *name, char **flags);
+int session_exec_word(struct args *outer, const char *name, char **flags);
+int session_patch_word(struct args *outer, const char *name, char **flags);
+int session_command(struct args *args, char **argv);
 /* Start the session that the flags ask for. -1 with *err. */
-int session_start_asked(const struct request *request, const char *name, struct warder_session **ret,
+int session_start_asked(const struct args *args, const char *name, struct warder_session **ret,
 			struct warder_error *err);
 /* The policy that the session has, for the flags of a command to narrow; one that is named is taken as it is. -1 with *err. */
 int session_load_policy(const struct warder_session *session, enum flag_command command, char **flags,
-			struct request *request, struct warder_error *err);
+			struct args *args, struct warder_error *err);
 /* Refuse the flags that only the start of a session can have. -1 with *err. */
-int session_check_start_flags(const struct request *request, struct warder_error *err);
+int session_check_start_flags(const struct args *args, struct warder_error *err);
 /* Whether the session itself is within the ceiling, as it is now. -1 with *err. */
-int session_check_ceiling(const struct warder_session *session, const struct request *request,
+int session_check_ceiling(const struct warder_session *session, const struct args *args,
 			  struct warder_error *err);
-int context_command(struct request *request, char **argv);
+int context_command(struct args *args, char **argv);
 /* `warder code --context`: argv are its arguments. */
 int context_code(char **argv);
-int ps_command(struct request *request, char **argv);
-int logs_command(struct request *request, char **argv);
-int attach_command(struct request *request, char **argv);
-int write_command(struct request *request, char **argv);
-int kill_command(struct request *request, char **argv);
-int serve_command(struct request *request, char **argv);
-int tenant_command(struct request *request, char **argv);
-int wait_command(struct request *request, char **argv);
-int run_command(struct request *request, char **argv);
-int code_command(struct request *request, char **argv);
-int scan_command(struct request *request, char **argv);
-int languages_command(struct request *request, char **argv);
-int judge_command(struct request *request, char **argv);
-int tool_command(struct request *request, char **argv);
-int mcp_command(struct request *request, char **argv);
-int changes_command(struct request *request, char **argv);
-int backend_command(struct request *request, char **argv);
-int explain_command(struct request *request, char **argv);
-int policy_command(struct request *request, char **argv);
-int doctor_command(struct request *request, char **argv);
+int ps_command(struct args *args, char **argv);
+int logs_command(struct args *args, char **argv);
+int attach_command(struct args *args, char **argv);
+int write_command(struct args *args, char **argv);
+int kill_command(struct args *args, char **argv);
+int serve_command(struct args *args, char **argv);
+int tenant_command(struct args *args, char **argv);
+int wait_command(struct args *args, char **argv);
+int run_command(struct args *args, char **argv);
+int code_command(struct args *args, char **argv);
+int scan_command(struct args *args, char **argv);
+int languages_command(struct args *args, char **argv);
+int judge_command(struct args *args, char **argv);
+int tool_command(struct args *args, char **argv);
+int mcp_command(struct args *args, char **argv);
+int changes_command(struct args *args, char **argv);
+int backend_command(struct args *args, char **argv);
+int explain_command(struct args *args, char **argv);
+int policy_command(struct args *args, char **argv);
+int doctor_command(struct args *args, char **argv);
 /* doctor --attack; changes *policy. */
-int attack_command(struct request *request, struct policy *policy);
-int blocks_command(struct request *request, char **argv);
-int format_command(struct request *request, char **argv);
-int data_command(struct request *request, char **argv);
+int attack_command(struct args *args, struct policy *policy);
+int blocks_command(struct args *args, char **argv);
+int format_command(struct args *args, char **argv);
+int data_command(struct args *args, char **argv);
 /* Print the script of the shell that the request names, for these commands; a row without a name ends them. Returns the exit status. */
-int completion_print(const struct command *commands, const struct request *request);
+int completion_print(const struct command *commands, const struct args *args);
 
 /* Read what `blocks`, `format` and `data` look at: the one file that was named, or standard input. *ret_text is heap. -1 with
  * *err (INVALID_REQUEST). */
-int command_input(const struct request *request, char **ret_text, size_t *ret_len, struct warder_error *err);
+int command_input(const struct args *args, char **ret_text, size_t *ret_len, struct warder_error *err);
 
 /* Tell of an error of Warder's own: a line on standard error, or with --json an object on standard output. Returns
  * `status`. */
-int command_refuse(const struct request *request, const struct warder_error *err, int status);
+int command_refuse(const struct args *args, const struct warder_error *err, int status);
 
 #endif

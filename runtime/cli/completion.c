@@ -273,15 +273,15 @@ static void print_fish(const struct command *commands)
 	}
 }
 
-int completion_print(const struct command *commands, const struct request *request)
+int completion_print(const struct command *commands, const struct args *args)
 {
 	static const struct {
 		const char *name;
 		void (*print)(const struct command *commands);
 	} shells[] = { { "bash", print_bash }, { "zsh", print_zsh }, { "fish", print_fish } };
 
-	for (size_t i = 0; request->rest[0] && !request->rest[1] && i < ARRAY_LENGTH(shells); i++) {
-		if (strcmp(shells[i].name, request->rest[0]) == 0) {
+	for (size_t i = 0; args->rest[0] && !args->rest[1] && i < ARRAY_LENGTH(shells); i++) {
+		if (strcmp(shells[i].name, args->rest[0]) == 0) {
 			shells[i].print(commands);
 			return 0;
 		}

@@ -1,7 +1,7 @@
 /*
  * config: the user's file of defaults, whose flags come before those of the command line. Private to cli/.
  *
- * Life: config_load() reads the file and keeps the flags that hold for one command -> request_parse() and request_load()
+ * Life: config_load() reads the file and keeps the flags that hold for one command -> args_parse() and args_load()
  * take them -> config_free(). Root has no such file.
  */
 #ifndef WARDER_RUNTIME_CLI_CONFIG_H

@@ -32,7 +32,7 @@
 /* ---- a piece ---- */
 
 struct piece_run {
-	const struct request *request;
+	const struct args *args;
 	const char *context;
 	bool is_branch;
 	struct remote *remote;
@@ -100,7 +100,7 @@ static int reply(struct piece_run *run, const char *line, struct warder_error *e
 static int ask(struct piece_run *run, const struct remote_event *event, struct warder_error *err)
 {
 	run->asks++;
-	if (run->request->no_input || run->request->json || !event->text)
+	if (run->args->no_input || run->args->json || !event->text)
 		return reply(run, NULL, err);
 	term_write(STDOUT_FILENO, event->text, event->text_len);
 	return 0;
@@ -135,7 +135,7 @@ static int take_event(struct piece_run *run, struct remote_event *event, struct 
 {
 	if (event->kind == REMOTE_ASKS)
 		return ask(run, event, err);
-	if (run->request->json || event->kind == REMOTE_DONE)
+	if (run->args->json || event->kind == REMOTE_DONE)
 		piece_take(&run->piece, event);
 	else if (event->kind == REMOTE_BYTES && executions_write(event_stream(event), event->bytes,
 								 (size_t)(event->end - event->offset)) < 0)
@@ -286,7 +286,7 @@ static int finish(struct piece_run *run, struct warder_error *err)
 	said_parse(run->piece.said, run->piece.said_len, &said);
 	status = exit_status_of(&run->piece.done, &said);
 
-	if (!run->request->json) {
+	if (!run->args->json) {
 		tell_done(run, &said);
 	} else {
 		write_done(run, &said, &w);
@@ -300,7 +300,7 @@ static int finish(struct piece_run *run, struct warder_error *err)
 /* Returns the exit status; -1 with *err. */
 static int run_piece(struct piece_run *run, const char *code, size_t len, struct warder_error *err)
 {
-	const struct request_context *asked = &run->request->context;
+	const struct args_context *asked = &run->args->context;
 	int ret;
 
 	if (remote_piece(run->remote, code, len, asked->timeout_us, asked->no_wait, err) < 0)
@@ -326,10 +326,10 @@ static bool is_branch(const char *row)
 	return found;
 }
 
-static int run_in(const struct request *request, const char *session, const char *name, const char *code,
+static int run_in(const struct args *args, const char *session, const char *name, const char *code,
 		  size_t len)
 {
-	struct piece_run run = { .request = request, .context = name };
+	struct piece_run run = { .args = args, .context = name };
 	struct warder_error err = { 0 };
 	char *row = NULL;
 	int status;
@@ -343,7 +343,7 @@ static int run_in(const struct request *request, const char *session, const char
 		status = run_piece(&run, code, len, &err);
 	piece_done(&run.piece);
 	remote_free(run.remote);
-	return status < 0 ? command_refuse(request, &err, EXIT_REFUSED) : status;
+	return status < 0 ? command_refuse(args, &err, EXIT_REFUSED) : status;
 }
 
 static int no_more(const char *word, struct warder_error *err)
@@ -352,66 +352,66 @@ static int no_more(const char *word, struct warder_error *err)
 }
 
 /* A file, or standard input, or what -c has. *ret is heap. */
-static int read_code(const struct request *request, char **ret, size_t *ret_len, struct warder_error *err)
+static int read_code(const struct args *args, char **ret, size_t *ret_len, struct warder_error *err)
 {
-	const char *given = request->context.code;
+	const char *given = args->context.code;
 
-	if (given && request->rest[0])
+	if (given && args->rest[0])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--code",
-				 "-c gives the code, and %.60s another; give one of them", request->rest[0]);
+				 "-c gives the code, and %.60s another; give one of them", args->rest[0]);
 	if (given) {
 		*ret = strdup(given);
 		*ret_len = strlen(given);
 		return *ret ? 0 : error_no_memory(err, NULL);
 	}
-	if (!request->rest[0])
+	if (!args->rest[0])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "source",
 				 "which code? give a FILE, - for standard input, or -c CODE");
-	if (request->rest[1])
-		return no_more(request->rest[1], err);
-	return file_read_most(request->rest[0], CODE_MOST, ret, ret_len, err);
+	if (args->rest[1])
+		return no_more(args->rest[1], err);
+	return file_read_most(args->rest[0], CODE_MOST, ret, ret_len, err);
 }
 
 /* Standard input that was the code has nothing left for a piece that asks. */
-static int run_word(struct request *request, const char *session, const char *name, char **argv)
+static int run_word(struct args *args, const char *session, const char *name, char **argv)
 {
 	struct warder_error err = { 0 };
 	char *code = NULL;
 	size_t len = 0;
 	int status;
 
-	if (read_code(request, &code, &len, &err) < 0)
-		return command_refuse(request, &err, EXIT_REFUSED);
-	request->no_input |= request->rest[0] && strcmp(request->rest[0], "-") == 0;
-	status = run_in(request, session, name, code, len);
+	if (read_code(args, &code, &len, &err) < 0)
+		return command_refuse(args, &err, EXIT_REFUSED);
+	args->no_input |= args->rest[0] && strcmp(args->rest[0], "-") == 0;
+	status = run_in(args, session, name, code, len);
 	free(code);
 	return status;
 }
 
-static int create(struct request *request, const char *session_name, const char *name, char **argv,
+static int create(struct args *args, const char *session_name, const char *name, char **argv,
 		  struct warder_error *err)
 {
-	char *words[] = { (char *)(uintptr_t)(request->code.language ? request->code.language : "python"),
+	char *words[] = { (char *)(uintptr_t)(args->code.language ? args->code.language : "python"),
 			  (char *)(uintptr_t)name, NULL };
 	struct warder_session *session = NULL;
 	struct remote *remote = NULL;
 	int ret;
 
-	if (request->rest[0])
-		return no_more(request->rest[0], err);
+	if (args->rest[0])
+		return no_more(args->rest[0], err);
 	ret = warder_session_open(session_name, &session, err);
 	if (ret == 0)
-		ret = session_load_policy(session, FLAG_CONTEXT_CREATE, argv, request, err);
+		ret = session_load_policy(session, FLAG_CONTEXT_CREATE, argv, args, err);
 	if (ret == 0)
-		ret = session_check_ceiling(session, request, err);
+		ret = session_check_ceiling(session, args, err);
 	if (ret == 0) {
 		const struct remote_command command = {
-			.policy = &request->policy->policy,
-			.ceiling = request->ceiling ? &request->ceiling->policy : NULL,
+			.policy = &args->policy->policy,
+			.ceiling = args->ceiling ? &args->ceiling->policy : NULL,
 			.argv = words,
 			.context = true,
 			.terminal_fd = -1,
-			.output_max = request->output_max,
+			.output_max = args->output_max,
 		};
 
 		ret = remote_start(session_name, NULL, &command, &remote, err);
@@ -421,61 +421,60 @@ static int create(struct request *request, const char *session_name, const char 
 	return ret;
 }
 
-static int create_word(struct request *request, const char *session, const char *name, char **argv)
+static int create_word(struct args *args, const char *session, const char *name, char **argv)
 {
 	struct warder_error err = { 0 };
 
-	return create(request, session, name, argv, &err) == 0 ? 0
-							       : command_refuse(request, &err, EXIT_REFUSED);
+	return create(args, session, name, argv, &err) == 0 ? 0 : command_refuse(args, &err, EXIT_REFUSED);
 }
 
-static int with_context(const struct request *request, const char *session, const char *name,
+static int with_context(const struct args *args, const char *session, const char *name,
 			int (*act)(struct remote *remote, struct warder_error *err))
 {
 	struct warder_error err = { 0 };
 	struct remote *remote = NULL;
-	int ret = request->rest[0] ? no_more(request->rest[0], &err)
-				   : remote_open_context(session, name, &remote, NULL, &err);
+	int ret = args->rest[0] ? no_more(args->rest[0], &err)
+				: remote_open_context(session, name, &remote, NULL, &err);
 
 	if (ret == 0)
 		ret = act(remote, &err);
 	remote_free(remote);
-	return ret == 0 ? 0 : command_refuse(request, &err, EXIT_REFUSED);
+	return ret == 0 ? 0 : command_refuse(args, &err, EXIT_REFUSED);
 }
 
-static int interrupt_word(struct request *request, const char *session, const char *name, char **argv)
+static int interrupt_word(struct args *args, const char *session, const char *name, char **argv)
 {
-	return with_context(request, session, name, remote_interrupt);
+	return with_context(args, session, name, remote_interrupt);
 }
 
-static int restart_word(struct request *request, const char *session, const char *name, char **argv)
+static int restart_word(struct args *args, const char *session, const char *name, char **argv)
 {
-	return with_context(request, session, name, remote_restart);
+	return with_context(args, session, name, remote_restart);
 }
 
 /* The name of the branch is the first word behind that of the context. */
-static int fork_word(struct request *request, const char *session, const char *name, char **argv)
+static int fork_word(struct args *args, const char *session, const char *name, char **argv)
 {
 	struct warder_error err = { 0 };
 	struct remote *remote = NULL;
-	const char *branch = request->rest[0];
+	const char *branch = args->rest[0];
 	int ret;
 
 	if (!branch)
 		ret = error_set(&err, WARDER_ERROR_INVALID_REQUEST, "name",
 				"the name of the branch is missing: warder context fork SESSION NAME BRANCH");
 	else
-		ret = request->rest[1] ? no_more(request->rest[1], &err)
-				       : remote_open_context(session, name, &remote, NULL, &err);
+		ret = args->rest[1] ? no_more(args->rest[1], &err)
+				    : remote_open_context(session, name, &remote, NULL, &err);
 	if (ret == 0)
-		ret = remote_fork(remote, branch, request->context.keep_seed, &err);
+		ret = remote_fork(remote, branch, args->context.keep_seed, &err);
 	remote_free(remote);
-	return ret == 0 ? 0 : command_refuse(request, &err, EXIT_REFUSED);
+	return ret == 0 ? 0 : command_refuse(args, &err, EXIT_REFUSED);
 }
 
-static int delete_word(struct request *request, const char *session, const char *name, char **argv)
+static int delete_word(struct args *args, const char *session, const char *name, char **argv)
 {
-	return with_context(request, session, name, remote_delete);
+	return with_context(args, session, name, remote_delete);
 }
 
 static uint64_t number_of(const struct json_value *object, const char *key)
@@ -509,7 +508,7 @@ static void print_row(const struct json_value *row)
 }
 
 /* Of one session, or of all. */
-static int list_word(struct request *request, const char *session, const char *name, char **argv)
+static int list_word(struct args *args, const char *session, const char *name, char **argv)
 {
 	struct warder_error err = { 0 };
 	struct json_value *rows = NULL;
@@ -524,9 +523,9 @@ static int list_word(struct request *request, const char *session, const char *n
 	if (!text || json_parse(text, strlen(text), "executions",
 				&(struct json_limits){ .max_bytes = SIZE_MAX }, &rows, &err) != 0) {
 		free(text);
-		return command_refuse(request, &err, EXIT_REFUSED);
+		return command_refuse(args, &err, EXIT_REFUSED);
 	}
-	if (request->json)
+	if (args->json)
 		json_begin_array(&w);
 	else
 		term_title("SESSION           CONTEXT           LANGUAGE    STATE     PIECES");
@@ -534,18 +533,18 @@ static int list_word(struct request *request, const char *session, const char *n
 		if (!json_member(row, "context") || is_true(row, "released") ||
 		    (session && strcmp(session, json_member_text(row, "session", "")) != 0))
 			continue;
-		if (request->json)
+		if (args->json)
 			json_copy(&w, row);
 		else
 			print_row(row);
 	}
-	if (request->json) {
+	if (args->json) {
 		json_end_array(&w);
 		status = term_put(json_take(&w), &err);
 	}
 	json_free(rows);
 	free(text);
-	return status == 0 ? 0 : command_refuse(request, &err, EXIT_REFUSED);
+	return status == 0 ? 0 : command_refuse(args, &err, EXIT_REFUSED);
 }
 
 /* What the host does not count is left out. */
@@ -596,26 +595,26 @@ static int describe(struct remote *remote, const char *row, bool json, struct wa
 	return 0;
 }
 
-static int describe_word(struct request *request, const char *session, const char *name, char **argv)
+static int describe_word(struct args *args, const char *session, const char *name, char **argv)
 {
 	struct warder_error err = { 0 };
 	struct remote *remote = NULL;
 	char *row = NULL;
-	int ret = request->rest[0] ? no_more(request->rest[0], &err)
-				   : remote_open_context(session, name, &remote, &row, &err);
+	int ret = args->rest[0] ? no_more(args->rest[0], &err)
+				: remote_open_context(session, name, &remote, &row, &err);
 
 	if (ret == 0)
-		ret = row ? describe(remote, row, request->json, &err) : error_no_memory(&err, NULL);
+		ret = row ? describe(remote, row, args->json, &err) : error_no_memory(&err, NULL);
 	free(row);
 	remote_free(remote);
-	return ret == 0 ? 0 : command_refuse(request, &err, EXIT_REFUSED);
+	return ret == 0 ? 0 : command_refuse(args, &err, EXIT_REFUSED);
 }
 
 static const struct word {
 	const char *name;
 	enum flag_command flags;
 	bool named; /* SESSION and NAME are needed */
-	int (*run)(struct request *request, const char *session, const char *name, char **argv);
+	int (*run)(struct args *args, const char *session, const char *name, char **argv);
 } words[] = {
 	{ "create", FLAG_CONTEXT_CREATE, true, create_word },
 	{ "list", FLAG_CONTEXT, false, list_word },
@@ -628,11 +627,11 @@ static const struct word {
 };
 
 /* The flags stand before the words in argv. Take the three words out, and parse what is left for that word alone. */
-static int run_the_word(const struct word *word, const struct request *outer, char **argv)
+static int run_the_word(const struct word *word, const struct args *outer, char **argv)
 {
 	const size_t before = (size_t)(outer->rest - argv);
 	char *session = outer->rest[1], *name = session ? outer->rest[2] : NULL;
-	struct request request = { 0 };
+	struct args args = { 0 };
 	struct warder_error err = { 0 };
 	char **own;
 	size_t count = 0, kept = before;
@@ -648,40 +647,40 @@ static int run_the_word(const struct word *word, const struct request *outer, ch
 	memcpy(own, argv, before * sizeof(*own));
 	for (size_t i = 0; i < count; i++)
 		own[kept++] = outer->rest[3 + i];
-	if (request_parse(word->flags, own, &request, &err) != 0) {
-		status = command_refuse(&request, &err, EXIT_REFUSED);
+	if (args_parse(word->flags, own, &args, &err) != 0) {
+		status = command_refuse(&args, &err, EXIT_REFUSED);
 	} else if (word->named && !name) {
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, session ? "context" : "session",
 			  "%s is missing: warder context %s SESSION NAME",
 			  session ? "the name of the context" : "the session", word->name);
-		status = command_refuse(&request, &err, EXIT_REFUSED);
+		status = command_refuse(&args, &err, EXIT_REFUSED);
 	} else {
-		status = word->run(&request, session, name, own);
+		status = word->run(&args, session, name, own);
 	}
-	request_done(&request);
+	args_done(&args);
 	free(own);
 	return status;
 }
 
-int context_command(struct request *request, char **argv)
+int context_command(struct args *args, char **argv)
 {
 	const char *names[ARRAY_LENGTH(words) + 1] = { NULL };
 	struct warder_error err = { 0 };
 	char remedy[96];
 
-	for (size_t i = 0; request->rest[0] && i < ARRAY_LENGTH(words); i++) {
+	for (size_t i = 0; args->rest[0] && i < ARRAY_LENGTH(words); i++) {
 		names[i] = words[i].name;
-		if (strcmp(request->rest[0], words[i].name) == 0)
-			return run_the_word(&words[i], request, argv);
+		if (strcmp(args->rest[0], words[i].name) == 0)
+			return run_the_word(&words[i], args, argv);
 	}
-	if (request->rest[0])
+	if (args->rest[0])
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "context", "context has no word \"%.40s\"; %s",
-			  request->rest[0], policy_suggest(names, request->rest[0], remedy, sizeof(remedy)));
+			  args->rest[0], policy_suggest(names, args->rest[0], remedy, sizeof(remedy)));
 	else
 		error_set(
 		    &err, WARDER_ERROR_INVALID_REQUEST, "context",
 		    "a command is missing: create, list, run, interrupt, restart, fork, describe or delete");
-	return command_refuse(request, &err, EXIT_REFUSED);
+	return command_refuse(args, &err, EXIT_REFUSED);
 }
 
 /* ---- warder code --context ---- */
@@ -696,15 +695,15 @@ static int compare_language(const char *asked, const char *context, const char *
 }
 
 /* The language that is given must be the context's: otherwise the code would run as another one. */
-static int check_language(const struct request *request, struct warder_error *err)
+static int check_language(const struct args *args, struct warder_error *err)
 {
-	const struct request_context *asked = &request->context;
+	const struct args_context *asked = &args->context;
 	struct json_value *row = NULL;
 	struct remote *remote = NULL;
 	char *text = NULL;
 	int ret;
 
-	if (!request->code.language)
+	if (!args->code.language)
 		return 0;
 	if (remote_open_context(asked->session, asked->name, &remote, &text, err) < 0)
 		return -1;
@@ -714,7 +713,7 @@ static int check_language(const struct request *request, struct warder_error *er
 	ret = json_parse(text, strlen(text), "context", &(struct json_limits){ .max_bytes = SIZE_MAX }, &row,
 			 err);
 	if (ret == 0)
-		ret = compare_language(request->code.language, asked->name,
+		ret = compare_language(args->code.language, asked->name,
 				       json_member_text(row, "language", ""), err);
 	json_free(row);
 	free(text);
@@ -723,19 +722,19 @@ static int check_language(const struct request *request, struct warder_error *er
 
 int context_code(char **argv)
 {
-	struct request request = { 0 };
+	struct args args = { 0 };
 	struct warder_error err = { 0 };
-	int status = request_parse(FLAG_CODE_CONTEXT, argv, &request, &err);
+	int status = args_parse(FLAG_CODE_CONTEXT, argv, &args, &err);
 
-	if (status == 0 && (!request.context.session || !request.context.name))
+	if (status == 0 && (!args.context.session || !args.context.name))
 		status = error_set(&err, WARDER_ERROR_INVALID_REQUEST,
-				   request.context.name ? "--session" : "--context",
+				   args.context.name ? "--session" : "--context",
 				   "%s is missing: --session and --context go together",
-				   request.context.name ? "--session" : "--context");
+				   args.context.name ? "--session" : "--context");
 	if (status == 0)
-		status = check_language(&request, &err);
-	status = status == 0 ? run_word(&request, request.context.session, request.context.name, argv)
-			     : command_refuse(&request, &err, EXIT_REFUSED);
-	request_done(&request);
+		status = check_language(&args, &err);
+	status = status == 0 ? run_word(&args, args.context.session, args.context.name, argv)
+			     : command_refuse(&args, &err, EXIT_REFUSED);
+	args_done(&args);
 	return status;
 }

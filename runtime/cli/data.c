@@ -111,9 +111,9 @@ static int print_json(const struct conversation *talk, const struct datafile_sta
 
 /* ---- the command ---- */
 
-static int print(const struct request *request, const struct conversation *talk, struct warder_error *err)
+static int print(const struct args *args, const struct conversation *talk, struct warder_error *err)
 {
-	const struct datafile_options options = { .pandas = request->text.pandas, .context = talk->context };
+	const struct datafile_options options = { .pandas = args->text.pandas, .context = talk->context };
 	struct datafile_stage stage = { 0 };
 	int status;
 
@@ -121,12 +121,12 @@ static int print(const struct request *request, const struct conversation *talk,
 		return -1;
 	status = remember(&stage, talk->context, err);
 	if (status == 0)
-		status = (request->json ? print_json : print_plain)(talk, &stage, err);
+		status = (args->json ? print_json : print_plain)(talk, &stage, err);
 	datafile_stage_done(&stage);
 	return status;
 }
 
-int data_command(struct request *request, char **argv)
+int data_command(struct args *args, char **argv)
 {
 	struct conversation talk = { 0 };
 	struct warder_error err = { 0 };
@@ -134,9 +134,9 @@ int data_command(struct request *request, char **argv)
 	size_t len = 0;
 	int status = 0;
 
-	if (command_input(request, &json, &len, &err) != 0 ||
-	    conversation_read(json, len, &talk, &err) != 0 || print(request, &talk, &err) != 0)
-		status = command_refuse(request, &err, EXIT_REFUSED);
+	if (command_input(args, &json, &len, &err) != 0 || conversation_read(json, len, &talk, &err) != 0 ||
+	    print(args, &talk, &err) != 0)
+		status = command_refuse(args, &err, EXIT_REFUSED);
 	conversation_done(&talk);
 	free(json);
 	return status;

@@ -195,12 +195,12 @@ static int find_self(char buf[PATH_MAX], struct warder_error *err)
 }
 
 /* In the place of an older receipt, until the second start has its own. */
-static int note_start(const struct request *request, struct warder_error *err)
+static int note_start(const struct args *args, struct warder_error *err)
 {
 	struct warder_error note = { 0 };
 	struct report report;
 
-	if (report_open(request, &report, err) != 0)
+	if (report_open(args, &report, err) != 0)
 		return -1;
 	error_set(&note, WARDER_ERROR_UNAVAILABLE, FLAG, FLAG ": " HELPER " did not start the command");
 	report_refusal(&report, &note);
@@ -208,14 +208,14 @@ static int note_start(const struct request *request, struct warder_error *err)
 	return 0;
 }
 
-static int become(const struct request *request, const char *helper, const char *command, char **argv,
+static int become(const struct args *args, const char *helper, const char *command, char **argv,
 		  struct warder_error *err)
 {
 	char self[PATH_MAX], mark[MARK_BYTES];
 	size_t count = 0;
 	const char **words;
 
-	if (find_self(self, err) != 0 || try_scope(helper, self, err) != 0 || note_start(request, err) != 0)
+	if (find_self(self, err) != 0 || try_scope(helper, self, err) != 0 || note_start(args, err) != 0)
 		return -1;
 	while (argv[count])
 		count++;
@@ -236,7 +236,7 @@ static int become(const struct request *request, const char *helper, const char 
 	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, FLAG, errno, "cannot execute %.200s", helper);
 }
 
-static int begin(const struct request *request, const char *command, char **argv, struct warder_error *err)
+static int begin(const struct args *args, const char *command, char **argv, struct warder_error *err)
 {
 	const char *found = getenv(VARIABLE);
 	char helper[PATH_MAX], mark[MARK_BYTES];
@@ -246,7 +246,7 @@ static int begin(const struct request *request, const char *command, char **argv
 				 FLAG " is for ordinary users; root needs no delegation, so leave it out");
 	if (!found)
 		return find_helper(helper, err) == 0 && check_manager(err) == 0
-			   ? become(request, helper, command, argv, err)
+			   ? become(args, helper, command, argv, err)
 			   : -1;
 	write_mark(command, argv, mark);
 	if (strcmp(found, mark) == 0)
@@ -258,16 +258,16 @@ static int begin(const struct request *request, const char *command, char **argv
 				    " has to execute the command itself. Unset it, " WITHOUT);
 }
 
-int delegate_begin(const struct request *request, const char *command, char **argv)
+int delegate_begin(const struct args *args, const char *command, char **argv)
 {
 	struct warder_error err = { 0 }, ignored;
 	struct report report;
 	int status;
 
-	if (!request->delegate || begin(request, command, argv, &err) == 0)
+	if (!args->delegate || begin(args, command, argv, &err) == 0)
 		return 0;
-	if (report_open(request, &report, &ignored) != 0)
-		return command_refuse(request, &err, EXIT_REFUSED);
+	if (report_open(args, &report, &ignored) != 0)
+		return command_refuse(args, &err, EXIT_REFUSED);
 	status = report_refuse(&report, &err, EXIT_REFUSED);
 	report_done(&report);
 	return status;

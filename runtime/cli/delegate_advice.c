@@ -5,10 +5,10 @@
 
 #define FLAG "--delegate"
 
-void delegate_amend(const struct request *request, struct warder_error *err)
+void delegate_amend(const struct args *args, struct warder_error *err)
 {
 	static const char advice[] = "run with " FLAG ", ", last[] = "--cgroup-parent";
-	char *at = request->delegate ? strstr(err->text, advice) : NULL;
+	char *at = args->delegate ? strstr(err->text, advice) : NULL;
 	char *end = at ? strstr(at, last) : NULL;
 	char rest[sizeof(err->text)];
 

@@ -17,23 +17,23 @@
 #define PROGRAM "/proc/self/exe"
 #define KEEP_US UINT64_C(600000000)
 
-static uint64_t keep_us(const struct request *request)
+static uint64_t keep_us(const struct args *args)
 {
-	return request->execution.keep_us ? request->execution.keep_us : KEEP_US;
+	return args->execution.keep_us ? args->execution.keep_us : KEEP_US;
 }
 
-static int start_session(const struct request *request, const char *id, struct warder_session **ret,
+static int start_session(const struct args *args, const char *id, struct warder_session **ret,
 			 struct warder_error *err)
 {
 	const struct warder_session_options options = {
 		.size = sizeof(options),
-		.policy = request->policy,
+		.policy = args->policy,
 		.lifetime_us = SESSION_TIME_MAX_US,
-		.idle_us = keep_us(request),
-		.ceiling = request->ceiling,
-		.cgroup_parent = request->cgroup_parent,
-		.backend = request->backend,
-		.backends = request->backends,
+		.idle_us = keep_us(args),
+		.ceiling = args->ceiling,
+		.cgroup_parent = args->cgroup_parent,
+		.backend = args->backend,
+		.backends = args->backends,
 		.program = PROGRAM,
 	};
 
@@ -43,31 +43,31 @@ static int start_session(const struct request *request, const char *id, struct w
 static int start(const struct report *report, struct warder_session *session, const char *id,
 		 struct warder_execution **ret, struct warder_error *err)
 {
-	const struct request *request = report->request;
+	const struct args *args = report->args;
 	char *head = report_audit_head(report);
-	const struct remote_audit audit = { .fd = report->audit.fd, .path = request->audit, .head = head };
+	const struct remote_audit audit = { .fd = report->audit.fd, .path = args->audit, .head = head };
 	int status;
-	const bool copies = request->terminal && isatty(STDIN_FILENO);
+	const bool copies = args->terminal && isatty(STDIN_FILENO);
 	owned_fd int log_fd = -1;
 	owned_fd int terminal_fd = copies ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : -1;
 	struct warder_execution_command command = {
 		.size = sizeof(command),
-		.policy = request->policy,
-		.ceiling = request->ceiling,
-		.argv = request->rest,
-		.flags = request->session.background ? WARDER_SESSION_BACKGROUND : 0,
-		.keep_input = request->execution.input,
-		.terminal = request->terminal,
+		.policy = args->policy,
+		.ceiling = args->ceiling,
+		.argv = args->rest,
+		.flags = args->session.background ? WARDER_SESSION_BACKGROUND : 0,
+		.keep_input = args->execution.input,
+		.terminal = args->terminal,
 		.terminal_fd = terminal_fd > 0 ? terminal_fd : 0,
-		.output_max = request->output_max,
-		.keep_us = keep_us(request),
+		.output_max = args->output_max,
+		.keep_us = keep_us(args),
 		.id = id,
 	};
 
 	if (report->audit.fd >= 0 && !head)
 		return error_no_memory(err, NULL);
-	if (request->execution.log) {
-		if (line_log_open(request->execution.log, "--log", &log_fd, err) != 0) {
+	if (args->execution.log) {
+		if (line_log_open(args->execution.log, "--log", &log_fd, err) != 0) {
 			free(head);
 			return -1;
 		}
@@ -80,14 +80,14 @@ static int start(const struct report *report, struct warder_session *session, co
 
 int detach_launch(struct report *report, struct warder_session *session)
 {
-	const struct request *request = report->request;
+	const struct args *args = report->args;
 	char id[REMOTE_ID_LENGTH + 1];
 	struct warder_error err = { 0 }, ignored;
 	struct warder_execution *execution = NULL;
 	struct warder_session *own = NULL;
 	int ret;
 
-	if (remote_draw_id(id, &err) < 0 || (!session && start_session(request, id, &own, &err) < 0))
+	if (remote_draw_id(id, &err) < 0 || (!session && start_session(args, id, &own, &err) < 0))
 		return report_refuse(report, &err, EXIT_REFUSED);
 	ret = start(report, session ? session : own, id, &execution, &err);
 	warder_session_free(own);

@@ -254,11 +254,11 @@ static void print_json(const struct findings *findings)
 
 /* ---- the command ---- */
 
-static int examine(const struct request *request, const struct policy *strict)
+static int examine(const struct args *args, const struct policy *strict)
 {
-	const struct preparation_options options = { .cgroup_parent = request->cgroup_parent,
-						     .backend = request->backend,
-						     .backends = request->backends,
+	const struct preparation_options options = { .cgroup_parent = args->cgroup_parent,
+						     .backend = args->backend,
+						     .backends = args->backends,
 						     .thorough = true };
 	struct preparation preparation = { 0 };
 	struct warder_error err = { 0 };
@@ -268,50 +268,49 @@ static int examine(const struct request *request, const struct policy *strict)
 	findings.row_count = explain_rows(strict, &preparation, findings.rows);
 	if (!findings.strict && preparation.match.required_count == 0)
 		findings.why_not = err.text;
-	if (request->clean)
+	if (args->clean)
 		findings.removed = session_clean(false) + jail_clean(&preparation.host, false);
 	findings.leftovers = session_clean(true) + jail_clean(&preparation.host, true);
 	jail_risks_read(&findings.risks);
-	if (request->json)
+	if (args->json)
 		print_json(&findings);
 	else
-		print_text(&findings, request->clean);
+		print_text(&findings, args->clean);
 	preparation_done(&preparation);
 	return findings.strict ? 0 : 1;
 }
 
-int doctor_command(struct request *request, char **argv)
+int doctor_command(struct args *args, char **argv)
 {
 	struct warder_error err = { 0 };
 	int status;
 
-	if (request->rest[0]) {
+	if (args->rest[0]) {
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
-			  "doctor takes no argument such as \"%.80s\"", request->rest[0]);
-		return command_refuse(request, &err, EXIT_REFUSED);
+			  "doctor takes no argument such as \"%.80s\"", args->rest[0]);
+		return command_refuse(args, &err, EXIT_REFUSED);
 	}
-	if (request->shapes_policy && !request->attack) {
+	if (args->shapes_policy && !args->attack) {
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
 			  "doctor looks at the host; flags of a policy belong to doctor --attack");
-		return command_refuse(request, &err, EXIT_REFUSED);
+		return command_refuse(args, &err, EXIT_REFUSED);
 	}
-	if (request->attack_session && !request->attack) {
+	if (args->attack_session && !args->attack) {
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "--session", "--session belongs to --attack");
-		return command_refuse(request, &err, EXIT_REFUSED);
+		return command_refuse(args, &err, EXIT_REFUSED);
 	}
-	if (request->attack && request->clean) {
+	if (args->attack && args->clean) {
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
 			  "--attack and --clean are two things to do; give one of them");
-		return command_refuse(request, &err, EXIT_REFUSED);
+		return command_refuse(args, &err, EXIT_REFUSED);
 	}
-	if (request_load(FLAG_DOCTOR, argv, request, &err) != 0)
-		return command_refuse(request, &err, EXIT_REFUSED);
-	if (request->matrix)
-		status =
-		    backends_matrix(request, &err) == 0 ? 0 : command_refuse(request, &err, EXIT_REFUSED);
-	else if (request->attack)
-		status = attack_command(request, &request->policy->policy);
+	if (args_load(FLAG_DOCTOR, argv, args, &err) != 0)
+		return command_refuse(args, &err, EXIT_REFUSED);
+	if (args->matrix)
+		status = backends_matrix(args, &err) == 0 ? 0 : command_refuse(args, &err, EXIT_REFUSED);
+	else if (args->attack)
+		status = attack_command(args, &args->policy->policy);
 	else
-		status = examine(request, &request->policy->policy);
+		status = examine(args, &args->policy->policy);
 	return status;
 }

@@ -25,15 +25,15 @@
 #define YIELD_LOOK_MS 25
 #define QUIET_US      UINT64_C(75000)
 
-int executions_open(const struct request *request, struct warder_execution **ret, struct warder_error *err)
+int executions_open(const struct args *args, struct warder_execution **ret, struct warder_error *err)
 {
-	if (!request->rest[0])
+	if (!args->rest[0])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "id",
 				 "which execution? \"warder ps\" lists them");
-	if (request->rest[1])
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, request->rest[1],
-				 "%.60s is one word too many; give one id", request->rest[1]);
-	return warder_execution_open(request->rest[0], ret, err);
+	if (args->rest[1])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, args->rest[1],
+				 "%.60s is one word too many; give one id", args->rest[1]);
+	return warder_execution_open(args->rest[0], ret, err);
 }
 
 int executions_write(enum warder_stream stream, const char *bytes, size_t len)
@@ -161,26 +161,26 @@ static void print_execution(const struct json_value *execution)
 	putchar('\n');
 }
 
-int ps_command(struct request *request, char **argv)
+int ps_command(struct args *args, char **argv)
 {
 	struct warder_error err = { 0 };
 	struct json_value *document = NULL;
 	char *text;
 
-	if (request->rest[0]) {
-		error_set(&err, WARDER_ERROR_INVALID_REQUEST, request->rest[0], "%.60s is one word too many",
-			  request->rest[0]);
-		return command_refuse(request, &err, EXIT_REFUSED);
+	if (args->rest[0]) {
+		error_set(&err, WARDER_ERROR_INVALID_REQUEST, args->rest[0], "%.60s is one word too many",
+			  args->rest[0]);
+		return command_refuse(args, &err, EXIT_REFUSED);
 	}
 	text = warder_execution_list(&err);
-	if (text && request->json)
+	if (text && args->json)
 		puts(text);
 	if (!text || json_parse(text, strlen(text), "executions",
 				&(struct json_limits){ .max_bytes = SIZE_MAX }, &document, &err) != 0) {
 		free(text);
-		return command_refuse(request, &err, EXIT_REFUSED);
+		return command_refuse(args, &err, EXIT_REFUSED);
 	}
-	if (!request->json) {
+	if (!args->json) {
 		term_title("ID                SESSION           STATE      AGE      CPU      MEMORY  PEAK    "
 			   "PROCS COMMAND");
 		for (const struct json_value *item = document->child; item; item = item->next)
@@ -362,12 +362,12 @@ static void write_stream(struct json_writer *w, const char *key, const struct lo
 	free(bytes);
 }
 
-static void print_json(const struct request *request, struct logs *logs, bool ended)
+static void print_json(const struct args *args, struct logs *logs, bool ended)
 {
 	struct json_writer w = { 0 };
 	char *text;
 	size_t skip;
-	const size_t first = tail_begin(&logs->tail, request->execution.lines, &skip);
+	const size_t first = tail_begin(&logs->tail, args->execution.lines, &skip);
 
 	json_begin_object(&w);
 	json_key_string(&w, "id", warder_execution_id(logs->execution));
@@ -383,17 +383,17 @@ static void print_json(const struct request *request, struct logs *logs, bool en
 }
 
 /* True when `logs` can return. With --yield, that is when no output has come for a while, or when the time is over. */
-static bool is_enough(const struct request *request, const struct logs *logs, uint64_t began_us)
+static bool is_enough(const struct args *args, const struct logs *logs, uint64_t began_us)
 {
 	const uint64_t now = clock_us();
 
-	if (request->execution.follow || !has_all(logs))
+	if (args->execution.follow || !has_all(logs))
 		return false;
-	return !request->execution.yield_us || now - began_us >= request->execution.yield_us ||
+	return !args->execution.yield_us || now - began_us >= args->execution.yield_us ||
 	       (logs->last_us && now - logs->last_us >= QUIET_US);
 }
 
-static int print_logs(const struct request *request, struct logs *logs, struct warder_error *err)
+static int print_logs(const struct args *args, struct logs *logs, struct warder_error *err)
 {
 	struct warder_attach attach = {
 		.size = sizeof(attach), .on_output = log_output, .on_gap = log_gap, .context = logs
@@ -402,9 +402,9 @@ static int print_logs(const struct request *request, struct logs *logs, struct w
 	int ret = 0;
 
 	logs->attached.size = sizeof(logs->attached);
-	logs->lines = request->execution.lines;
-	logs->json = request->json;
-	if (take_from(request->execution.from, attach.from, err) < 0 ||
+	logs->lines = args->execution.lines;
+	logs->json = args->json;
+	if (take_from(args->execution.from, attach.from, err) < 0 ||
 	    warder_execution_attach(logs->execution, &attach, &logs->attached, err) < 0)
 		return -1;
 	memcpy(logs->next, attach.from, sizeof(logs->next));
@@ -413,17 +413,17 @@ static int print_logs(const struct request *request, struct logs *logs, struct w
 			tail_print(&logs->tail, logs->lines);
 			logs->lines = 0;
 		}
-		if (is_enough(request, logs, began_us))
+		if (is_enough(args, logs, began_us))
 			break;
-		ret = print_more(logs, request->execution.yield_us ? YIELD_LOOK_MS : LOOK_MS, err);
+		ret = print_more(logs, args->execution.yield_us ? YIELD_LOOK_MS : LOOK_MS, err);
 	}
 	if (ret >= 0 && logs->json)
-		print_json(request, logs, ret > 0 || logs->attached.ended);
+		print_json(args, logs, ret > 0 || logs->attached.ended);
 	tail_print(&logs->tail, logs->lines ? logs->lines : 1);
 	return ret < 0 ? -1 : 0;
 }
 
-int logs_command(struct request *request, char **argv)
+int logs_command(struct args *args, char **argv)
 {
 	struct warder_error err = { 0 };
 	struct logs logs = { 0 };
@@ -431,13 +431,13 @@ int logs_command(struct request *request, char **argv)
 
 	ending_catch(NULL);
 	signal(SIGPIPE, SIG_IGN);
-	ret = executions_open(request, &logs.execution, &err);
+	ret = executions_open(args, &logs.execution, &err);
 	if (ret == 0)
-		ret = print_logs(request, &logs, &err);
+		ret = print_logs(args, &logs, &err);
 	warder_execution_free(logs.execution);
 	if (ret == 0)
 		return ending_signal() ? 128 + ending_signal() : 0;
-	return err.sys_errno == EPIPE ? 128 + SIGPIPE : command_refuse(request, &err, EXIT_REFUSED);
+	return err.sys_errno == EPIPE ? 128 + SIGPIPE : command_refuse(args, &err, EXIT_REFUSED);
 }
 
 /* ---- write ---- */
@@ -456,18 +456,18 @@ static int write_input(struct warder_execution *execution, struct warder_error *
 	return warder_execution_write(execution, NULL, 0, false, err);
 }
 
-int write_command(struct request *request, char **argv)
+int write_command(struct args *args, char **argv)
 {
 	struct warder_error err = { 0 };
 	struct warder_execution *execution = NULL;
-	int ret = executions_open(request, &execution, &err);
+	int ret = executions_open(args, &execution, &err);
 
 	if (ret == 0)
 		ret = write_input(execution, &err);
-	if (ret == 0 && request->execution.close)
+	if (ret == 0 && args->execution.close)
 		ret = warder_execution_close_input(execution, &err);
 	warder_execution_free(execution);
-	return ret == 0 ? 0 : command_refuse(request, &err, EXIT_REFUSED);
+	return ret == 0 ? 0 : command_refuse(args, &err, EXIT_REFUSED);
 }
 
 /* ---- kill ---- */
@@ -499,19 +499,19 @@ static int take_signal(const char *text, int *ret, struct warder_error *err)
 			 text, SIGRTMAX);
 }
 
-int kill_command(struct request *request, char **argv)
+int kill_command(struct args *args, char **argv)
 {
 	struct warder_error err = { 0 };
 	struct warder_execution *execution = NULL;
 	int number;
-	int ret = take_signal(request->execution.signal, &number, &err);
+	int ret = take_signal(args->execution.signal, &number, &err);
 
 	if (ret == 0)
-		ret = executions_open(request, &execution, &err);
+		ret = executions_open(args, &execution, &err);
 	if (ret == 0)
 		ret = warder_execution_signal(execution, number, &err);
 	warder_execution_free(execution);
-	return ret == 0 ? 0 : command_refuse(request, &err, EXIT_REFUSED);
+	return ret == 0 ? 0 : command_refuse(args, &err, EXIT_REFUSED);
 }
 
 /* ---- wait ---- */
@@ -526,7 +526,7 @@ static int wait_for_end(struct warder_execution *execution, struct warder_result
 	return ended;
 }
 
-int wait_command(struct request *request, char **argv)
+int wait_command(struct args *args, char **argv)
 {
 	struct warder_error err = { 0 };
 	struct warder_execution *execution = NULL;
@@ -535,14 +535,14 @@ int wait_command(struct request *request, char **argv)
 	int ret;
 
 	ending_catch(NULL);
-	if (executions_open(request, &execution, &err) < 0)
-		return command_refuse(request, &err, EXIT_REFUSED);
+	if (executions_open(args, &execution, &err) < 0)
+		return command_refuse(args, &err, EXIT_REFUSED);
 	ret = wait_for_end(execution, &result, &err);
 	if (ret == 0)
 		status = 128 + ending_signal();
 	else if (ret < 0)
-		status = command_refuse(request, &err, EXIT_REFUSED);
-	else if (request->json && result->document)
+		status = command_refuse(args, &err, EXIT_REFUSED);
+	else if (args->json && result->document)
 		status = puts(result->document) < 0 ? EXIT_REFUSED : report_exit_status(&result->outcome, 0);
 	else
 		status = executions_tell_end(result);

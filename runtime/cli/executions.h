@@ -9,7 +9,7 @@
 #include "runtime/warder.h"
 
 /* The one that the command names. -1 with *err. */
-int executions_open(const struct request *request, struct warder_execution **ret, struct warder_error *err);
+int executions_open(const struct args *args, struct warder_execution **ret, struct warder_error *err);
 /* Bytes to the stream of this process. 0; -1 with errno. */
 int executions_write(enum warder_stream stream, const char *bytes, size_t len);
 void executions_tell_gap(enum warder_stream stream, uint64_t from, uint64_t to);

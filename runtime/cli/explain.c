@@ -259,8 +259,7 @@ static void print_text(const struct policy *policy, struct preparation *preparat
 
 /* ---- as JSON ---- */
 
-static void write_refusal(struct json_writer *w, const struct request *request,
-			  const struct warder_error *refused)
+static void write_refusal(struct json_writer *w, const struct args *args, const struct warder_error *refused)
 {
 	json_key(w, "refusal");
 	if (!refused) {
@@ -271,14 +270,14 @@ static void write_refusal(struct json_writer *w, const struct request *request,
 	json_key_string(w, "kind", error_kind_name(refused->code));
 	json_key_string(w, "field", refused->field[0] ? refused->field : NULL);
 	json_key_string(w, "message", refused->text);
-	if (violations_explain(request, refused)) {
+	if (violations_explain(args, refused)) {
 		json_key(w, "violations");
-		violations_write(request, w);
+		violations_write(args, w);
 	}
 	json_end_object(w);
 }
 
-static void print_json(const struct request *request, const struct preparation *preparation,
+static void print_json(const struct args *args, const struct preparation *preparation,
 		       const struct warder_error *refused)
 {
 	struct json_writer w = { 0 };
@@ -286,11 +285,11 @@ static void print_json(const struct request *request, const struct preparation *
 
 	json_begin_object(&w);
 	explain_write_backend(preparation, &w);
-	config_write_member(request->config, &w);
+	config_write_member(args->config, &w);
 	json_key(&w, "wouldRun");
 	json_bool(&w, !refused);
-	write_refusal(&w, request, refused);
-	explain_write_fields(&request->policy->policy, preparation, refused, &w);
+	write_refusal(&w, args, refused);
+	explain_write_fields(&args->policy->policy, preparation, refused, &w);
 	json_end_object(&w);
 	text = json_take(&w);
 	puts(text ? text : "null");
@@ -309,21 +308,21 @@ static void print_next(void *context, const struct policy_violation *violation)
 }
 
 /* The first is in the sentence above. */
-static void print_violations(const struct request *request)
+static void print_violations(const struct args *args)
 {
 	size_t seen = 0;
 
-	violations_visit(request, print_next, &seen);
+	violations_visit(args, print_next, &seen);
 }
 
-static int explain(const struct request *request)
+static int explain(const struct args *args)
 {
-	const struct policy *policy = &request->policy->policy;
+	const struct policy *policy = &args->policy->policy;
 	const struct preparation_options options = {
-		.ceiling = request->ceiling ? &request->ceiling->policy : NULL,
-		.cgroup_parent = request->cgroup_parent,
-		.backend = request->backend,
-		.backends = request->backends,
+		.ceiling = args->ceiling ? &args->ceiling->policy : NULL,
+		.cgroup_parent = args->cgroup_parent,
+		.backend = args->backend,
+		.backends = args->backends,
 		.any_subject = true,
 		.remotes = true,
 		.thorough = true,
@@ -332,44 +331,44 @@ static int explain(const struct request *request)
 	struct warder_error err = { 0 };
 	int status = preparation_build(policy, &options, &preparation, &err);
 
-	if (request->json)
-		print_json(request, &preparation, status != 0 ? &err : NULL);
+	if (args->json)
+		print_json(args, &preparation, status != 0 ? &err : NULL);
 	else
 		print_text(policy, &preparation, status != 0 ? &err : NULL);
-	if (status != 0 && !request->json && violations_explain(request, &err))
-		print_violations(request);
+	if (status != 0 && !args->json && violations_explain(args, &err))
+		print_violations(args);
 	preparation_done(&preparation);
 	return status != 0 ? EXIT_REFUSED : 0;
 }
 
 /* The policy's name may stand without a flag. */
-static int take_base(struct request *request, struct warder_error *err)
+static int take_base(struct args *args, struct warder_error *err)
 {
-	const bool typed = request->base && !config_overrule_base(request->config, request->rest[0]);
+	const bool typed = args->base && !config_overrule_base(args->config, args->rest[0]);
 
-	if (!request->rest[0])
+	if (!args->rest[0])
 		return 0;
-	if (typed || request->rest[1])
+	if (typed || args->rest[1])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
 				 "there is more than one policy; the second is \"%.80s\"",
-				 request->rest[typed ? 0 : 1]);
-	request->base = request->rest[0];
-	request->base_is_file = false;
+				 args->rest[typed ? 0 : 1]);
+	args->base = args->rest[0];
+	args->base_is_file = false;
 	return 0;
 }
 
-int explain_command(struct request *request, char **argv)
+int explain_command(struct args *args, char **argv)
 {
 	struct warder_error err = { 0 };
 
 	int status;
 
-	if (take_base(request, &err) != 0 || request_load(FLAG_EXPLAIN, argv, request, &err) != 0)
-		return command_refuse(request, &err, EXIT_REFUSED);
-	if (!request->json)
-		print_config(request->config);
-	if (!request->backend || !strchr(request->backend, ','))
-		return explain(request);
-	status = backends_compare(request, &err);
-	return status < 0 ? command_refuse(request, &err, EXIT_REFUSED) : status;
+	if (take_base(args, &err) != 0 || args_load(FLAG_EXPLAIN, argv, args, &err) != 0)
+		return command_refuse(args, &err, EXIT_REFUSED);
+	if (!args->json)
+		print_config(args->config);
+	if (!args->backend || !strchr(args->backend, ','))
+		return explain(args);
+	status = backends_compare(args, &err);
+	return status < 0 ? command_refuse(args, &err, EXIT_REFUSED) : status;
 }

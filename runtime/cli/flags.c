@@ -22,42 +22,42 @@
 #include "runtime/code/code.h"
 #include "runtime/library/preparation.h"
 
-static int set(struct request *request, const char *path, const char *value, struct warder_error *err)
+static int set(struct args *args, const char *path, const char *value, struct warder_error *err)
 {
-	return warder_policy_set(request->policy, path, value, err);
+	return warder_policy_set(args->policy, path, value, err);
 }
 
 /* ---- flags that choose the policy to start from, or something besides the policy ---- */
 
-static int choose_base(struct request *request, const struct flag *flag, const char *value,
+static int choose_base(struct args *args, const struct flag *flag, const char *value,
 		       struct warder_error *err)
 {
-	if (request->base)
+	if (args->base)
 		return error_set(
 		    err, WARDER_ERROR_INVALID_REQUEST, flag->name,
 		    "there is a policy to start from already (%.80s); give one of --preset and --policy",
-		    request->base);
-	request->base = value;
-	request->base_is_file = strcmp(flag->name, "--policy") == 0;
+		    args->base);
+	args->base = value;
+	args->base_is_file = strcmp(flag->name, "--policy") == 0;
 	return 0;
 }
 
 /* Only where code leaves files there is a directory for them. */
-static int choose_store(struct request *request, const struct flag *flag, const char *value,
+static int choose_store(struct args *args, const struct flag *flag, const char *value,
 			struct warder_error *err)
 {
 	if (!spool_is_meant(value))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name,
 				 "write store: or store:PREFIX/; a directory is for \"warder code\"");
-	request->code.artifacts = value;
+	args->code.artifacts = value;
 	return 0;
 }
 
 /* Called for the start, and then for the end, which completes the pair. */
-static int choose_delimiters(struct request *request, const struct flag *flag, const char *value,
+static int choose_delimiters(struct args *args, const struct flag *flag, const char *value,
 			     struct warder_error *err)
 {
-	struct request_text *text = &request->text;
+	struct args_text *text = &args->text;
 	struct delimiters *pair = &text->delimiters[text->delimiter_count];
 
 	if (text->delimiter_count == BLOCKS_MAX_DELIMITERS)
@@ -72,7 +72,7 @@ static int choose_delimiters(struct request *request, const struct flag *flag, c
 	return delimiters_check(pair, err);
 }
 
-static int choose_existing(struct request *request, const struct flag *flag, const char *value,
+static int choose_existing(struct args *args, const struct flag *flag, const char *value,
 			   struct warder_error *err)
 {
 	static const char *const names[] = { [SESSION_FILES_MERGE] = "merge",
@@ -81,83 +81,82 @@ static int choose_existing(struct request *request, const struct flag *flag, con
 
 	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
 		if (strcmp(value, names[i]) == 0) {
-			request->session.existing = (enum session_files_existing)i;
+			args->session.existing = (enum session_files_existing)i;
 			return 0;
 		}
 	}
 	return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "choose error, replace or merge");
 }
 
-static int choose_as(struct request *request, const struct flag *flag, const char *value,
-		     struct warder_error *err)
+static int choose_as(struct args *args, const struct flag *flag, const char *value, struct warder_error *err)
 {
 	if (strcmp(value, "block") != 0 && strcmp(value, "inline") != 0 && strcmp(value, "text") != 0)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name,
 				 "there is no such form; known: block, inline, text");
-	request->text.as = value;
+	args->text.as = value;
 	return 0;
 }
 
-static int choose_capabilities(struct request *request, const struct flag *flag, const char *value,
+static int choose_capabilities(struct args *args, const struct flag *flag, const char *value,
 			       struct warder_error *err)
 {
-	return session_parse_capabilities(value, &request->session.capabilities, err);
+	return session_parse_capabilities(value, &args->session.capabilities, err);
 }
 
 /* ---- what changes the policy ---- */
 
-static int change_output(struct request *request, const struct flag *flag, const char *value,
+static int change_output(struct args *args, const struct flag *flag, const char *value,
 			 struct warder_error *err)
 {
-	if (set(request, "output.stdout", value, err) != 0 || set(request, "output.stderr", value, err) != 0)
+	if (set(args, "output.stdout", value, err) != 0 || set(args, "output.stderr", value, err) != 0)
 		return -1;
-	request->output_max = request->policy->policy.output.stdout_bytes;
-	return request->output_max ? 0
-				   : error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name,
-					       "give at least 1 byte, or redirect the output to /dev/null");
+	args->output_max = args->policy->policy.output.stdout_bytes;
+	return args->output_max ? 0
+				: error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name,
+					    "give at least 1 byte, or redirect the output to /dev/null");
 }
 
 /* learn takes rows as well. */
-static int change_allow(struct request *request, const struct flag *flag, const char *value,
+static int change_allow(struct args *args, const struct flag *flag, const char *value,
 			struct warder_error *err)
 {
-	if (!policy_network_lists(&request->policy->policy) && !given_has(&request->given, "network.mode") &&
-	    set(request, "network.mode", "allow", err) != 0)
+	if (!policy_network_lists(&args->policy->policy) && !given_has(&args->given, "network.mode") &&
+	    set(args, "network.mode", "allow", err) != 0)
 		return -1;
-	return set(request, flag->path, value, err);
+	return set(args, flag->path, value, err);
 }
 
-static int change_publish(struct request *request, const struct flag *flag, const char *value,
+static int change_publish(struct args *args, const struct flag *flag, const char *value,
 			  struct warder_error *err)
 {
-	if (request->policy->policy.network.mode == POLICY_NETWORK_NONE &&
-	    !given_has(&request->given, "network.mode") && set(request, "network.mode", "loopback", err) != 0)
+	if (args->policy->policy.network.mode == POLICY_NETWORK_NONE &&
+	    !given_has(&args->given, "network.mode") && set(args, "network.mode", "loopback", err) != 0)
 		return -1;
-	return set(request, flag->path, value, err);
+	return set(args, flag->path, value, err);
 }
 
 /* Without a value the variable is let in from outside, which needs a mode that lets some in. */
-static int change_environment(struct request *request, const struct flag *flag, const char *value,
+static int change_environment(struct args *args, const struct flag *flag, const char *value,
 			      struct warder_error *err)
 {
 	const char *equals = strchr(value, '=');
 	char path[512];
 
 	if (!equals) {
-		if (request->policy->policy.environment.mode == POLICY_ENVIRONMENT_HOST)
+		if (args->policy->policy.environment.mode == POLICY_ENVIRONMENT_HOST)
 			return 0;
-		if (set(request, "environment.mode", "allowList", err) != 0)
+		if (set(args, "environment.mode", "allowList", err) != 0)
 			return -1;
-		return set(request, "environment.names", value, err);
+		return set(args, "environment.names", value, err);
 	}
 	if ((size_t)snprintf(path, sizeof(path), "environment.set.%.*s", (int)(equals - value), value) >=
 	    sizeof(path))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "the name is too long");
-	return set(request, path, equals + 1, err);
+	return set(args, path, equals + 1, err);
 }
 
 /* Set `path` to `prefix` and an absolute path. */
-static int set_path(struct request *request, const char *path, const char *prefix, const char *value,
+static int set_path(struct args *args, const char *path, const char *prefix, const char *value,
 		    struct warder_error *err)
 {
 	char *real = file_absolute(value);
@@ -172,13 +171,13 @@ static int set_path(struct request *request, const char *path, const char *prefi
 	free(real);
 	if (status < 0)
 		return error_no_memory(err, NULL);
-	status = set(request, path, text, err);
+	status = set(args, path, text, err);
 	free(text);
 	return status;
 }
 
 /* SOURCE or SOURCE:/TARGET; only the source is made absolute. */
-static int change_path(struct request *request, const struct flag *flag, const char *value,
+static int change_path(struct args *args, const struct flag *flag, const char *value,
 		       struct warder_error *err)
 {
 	const char *place = policy_path_explicit_target(value);
@@ -190,7 +189,7 @@ static int change_path(struct request *request, const struct flag *flag, const c
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->path,
 				 "there is no source before the colon; write SOURCE:/TARGET");
 	if (!place)
-		return set_path(request, flag->path, "", value, err);
+		return set_path(args, flag->path, "", value, err);
 	if (!policy_path_source(value, source))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->path, "%.200s... is too long",
 				 value);
@@ -206,14 +205,14 @@ static int change_path(struct request *request, const struct flag *flag, const c
 	for (size_t length = strlen(text), first = (size_t)(strlen(real) + 2);
 	     length > first && text[length - 1] == '/'; length--)
 		text[length - 1] = '\0'; /* as completion leaves it */
-	status = set(request, flag->path, text, err);
+	status = set(args, flag->path, text, err);
 	free(real);
 	free(text);
 	return status;
 }
 
 /* DIR, DIR:ro, DIR:rw or DIR:overlay; without a mode the one that the preset has. "none" is the policy's own word. */
-static int change_workspace(struct request *request, const struct flag *flag, const char *value,
+static int change_workspace(struct args *args, const struct flag *flag, const char *value,
 			    struct warder_error *err)
 {
 	static const struct {
@@ -231,9 +230,9 @@ static int change_workspace(struct request *request, const struct flag *flag, co
 	int status;
 
 	if (strcmp(value, "none") == 0)
-		return set(request, flag->path, value, err);
+		return set(args, flag->path, value, err);
 	for (size_t i = 0; i < ARRAY_LENGTH(modes); i++)
-		if (request->policy->policy.filesystem.workspace == modes[i].mode)
+		if (args->policy->policy.filesystem.workspace == modes[i].mode)
 			word = modes[i].word;
 	for (size_t i = 0; i < ARRAY_LENGTH(modes) && length == whole; i++) {
 		const size_t suffix = strlen(modes[i].suffix);
@@ -246,58 +245,56 @@ static int change_workspace(struct request *request, const struct flag *flag, co
 	directory = strndup(value, length);
 	if (!directory)
 		return error_no_memory(err, NULL);
-	status = set_path(request, flag->path, word, directory, err);
+	status = set_path(args, flag->path, word, directory, err);
 	free(directory);
 	if (status == 0 && length != whole && strcmp(word, "readWrite:") == 0)
-		status = set(request, "filesystem.growth", "unlimited", err);
+		status = set(args, "filesystem.growth", "unlimited", err);
 	return status;
 }
 
 /* What the program writes there is the caller's: limits.disk bounds what Warder stores itself. */
-static int change_rw(struct request *request, const struct flag *flag, const char *value,
-		     struct warder_error *err)
+static int change_rw(struct args *args, const struct flag *flag, const char *value, struct warder_error *err)
 {
-	return change_path(request, flag, value, err) == 0
-		   ? set(request, "filesystem.growth", "unlimited", err)
-		   : -1;
+	return change_path(args, flag, value, err) == 0 ? set(args, "filesystem.growth", "unlimited", err)
+							: -1;
 }
 
 /* The directory as an overlay, whose changes are told at the end. */
-static int change_dry_run(struct request *request, const struct flag *flag, const char *value,
+static int change_dry_run(struct args *args, const struct flag *flag, const char *value,
 			  struct warder_error *err)
 {
-	request->changes.dry_run = true;
-	return set_path(request, flag->path, "overlay:", value, err);
+	args->changes.dry_run = true;
+	return set_path(args, flag->path, "overlay:", value, err);
 }
 
-static int change_view(struct request *request, const struct flag *flag, const char *value,
+static int change_view(struct args *args, const struct flag *flag, const char *value,
 		       struct warder_error *err)
 {
 	static const char directory[] = "directory:";
 
 	if (strncmp(value, directory, sizeof(directory) - 1) == 0)
-		return set_path(request, flag->path, directory, value + sizeof(directory) - 1, err);
-	return set(request, flag->path, value, err);
+		return set_path(args, flag->path, directory, value + sizeof(directory) - 1, err);
+	return set(args, flag->path, value, err);
 }
 
-static int change_enforcement(struct request *request, const struct flag *flag, const char *value,
+static int change_enforcement(struct args *args, const struct flag *flag, const char *value,
 			      struct warder_error *err)
 {
 	const bool required = strcmp(flag->name, "--require") == 0;
 
 	if (strcmp(value, "audit") == 0) { /* no field of a policy, and not one of "all" */
-		request->audit_preferred = !required;
+		args->audit_preferred = !required;
 		return 0;
 	}
 	if (strcmp(value, "all") != 0)
-		return warder_policy_require(request->policy, value, required, err);
+		return warder_policy_require(args->policy, value, required, err);
 	/* The list of languages is always enforced. */
 	for (int field = POLICY_FIELD_LANGUAGES + 1; field < POLICY_FIELD_COUNT; field++)
-		request->policy->policy.preferred[field] = !required;
+		args->policy->policy.preferred[field] = !required;
 	return 0;
 }
 
-static int change_field(struct request *request, const struct flag *flag, const char *value,
+static int change_field(struct args *args, const struct flag *flag, const char *value,
 			struct warder_error *err)
 {
 	const char *equals = strchr(value, '=');
@@ -307,16 +304,15 @@ static int change_field(struct request *request, const struct flag *flag, const 
 	    (size_t)snprintf(path, sizeof(path), "%.*s", (int)(equals - value), value) >= sizeof(path))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name,
 				 "write FIELD=VALUE, such as limits.disk=1GiB");
-	return set(request, path, equals + 1, err);
+	return set(args, path, equals + 1, err);
 }
 
-static int change_cwd(struct request *request, const struct flag *flag, const char *value,
-		      struct warder_error *err)
+static int change_cwd(struct args *args, const struct flag *flag, const char *value, struct warder_error *err)
 {
 	if (*value != '/')
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->path,
 				 "the path inside is not absolute; write it from \"/\" on");
-	return set(request, flag->path, value, err);
+	return set(args, flag->path, value, err);
 }
 
 /* ---- the table ---- */
@@ -342,14 +338,13 @@ static int change_cwd(struct request *request, const struct flag *flag, const ch
 		   FLAG_CODE_CONTEXT | FLAG_SERVE | FLAG_TENANT))
 
 /* How a row says what its flag does. A member of another type than the kind needs does not compile. */
-#define AT(type, member)                                                                                     \
-	.offset = _Generic(((struct request *)0)->member, type : offsetof(struct request, member))
+#define AT(type, member)     .offset = _Generic(((struct args *)0)->member, type : offsetof(struct args, member))
 #define AS_VALUE             .kind = FLAG_KIND_FIELD
 #define CHANGE(function)     .kind = FLAG_KIND_CHANGE, .use = (function)
 #define CHOOSE(function)     .kind = FLAG_KIND_CHOOSE, .use = (function)
 #define SWITCH(member)       .kind = FLAG_KIND_SWITCH, AT(bool, member)
 #define TEXT(member)         .kind = FLAG_KIND_TEXT, AT(const char *, member)
-#define LIST(member)         .kind = FLAG_KIND_LIST, AT(struct request_list, member)
+#define LIST(member)         .kind = FLAG_KIND_LIST, AT(struct args_list, member)
 #define TIME(member)         .kind = FLAG_KIND_TIME, AT(uint64_t, member)
 #define SIZE(member)         .kind = FLAG_KIND_SIZE, AT(uint64_t, member)
 #define NUMBER(member, last) .kind = FLAG_KIND_NUMBER, AT(unsigned, member), .most = (last)

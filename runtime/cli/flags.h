@@ -1,8 +1,8 @@
 /*
  * flags: the flags of every command, as one table, and what they ask for. Private to cli/.
  *
- * Life: request_parse() takes what chooses the policy to start from, and reads the user's file of defaults -> request_load()
- * takes the flags that change its fields, in their order -> the command does its work -> request_done(). The flags of the
+ * Life: args_parse() takes what chooses the policy to start from, and reads the user's file of defaults -> args_load()
+ * takes the flags that change its fields, in their order -> the command does its work -> args_done(). The flags of the
  * file come before those of the command line.
  * Usage, completion and the manual's list come from the same rows.
  */
@@ -69,40 +69,40 @@ enum flag_command {
 struct config;
 
 /* Values of a flag that may be repeated. */
-struct request_list {
+struct args_list {
 	const char *items[REQUEST_LIST_MAX];
 	size_t count;
 };
 
 /* What `warder code` is asked besides its policy. */
-struct request_code {
+struct args_code {
 	const char *rules;
 	const char *language, *languages, *input, *standard_input, *artifacts, *cache;
-	struct request_list files, collect;
+	struct args_list files, collect;
 	uint64_t artifact_bytes; /* 0: the default */
 	bool check, no_cache, last_line, function, scan, scan_deny;
 };
 
 /* What the commands about text are asked for; points into the arguments. */
-struct request_text {
+struct args_text {
 	bool no_fences, unclosed, extract, until_first, run, pandas;
 	unsigned code;  /* number of the block whose code is wanted; 0: none */
 	const char *as; /* "block", "inline", "text"; NULL: block */
 	struct delimiters delimiters[BLOCKS_MAX_DELIMITERS];
 	size_t delimiter_count;
-	struct request_list languages, ignored;
+	struct args_list languages, ignored;
 };
 
 /* What `warder tool` and `warder judge` are asked besides policy and code. */
-struct request_tool {
+struct args_tool {
 	bool stream, unordered, stop;
 	unsigned parallel; /* 0: as many as there are CPUs */
 	const char *scopes, *stats, *cases, *compare, *default_language, *schema;
-	struct request_list granted; /* variables that a request may set */
+	struct args_list granted; /* variables that a request may set */
 };
 
 /* What is asked about the changes of a run, and of `warder changes`. */
-struct request_changes {
+struct args_changes {
 	const char *directory; /* that keeps them; or NULL */
 	bool dry_run;          /* they are told at the end */
 	bool force, diff;
@@ -110,7 +110,7 @@ struct request_changes {
 };
 
 /* What is asked about executions that outlive their caller. */
-struct request_execution {
+struct args_execution {
 	bool detach, input; /* --detach, -i */
 	bool follow, close;
 	const char *log;                         /* --log; or NULL */
@@ -121,7 +121,7 @@ struct request_execution {
 };
 
 /* What is asked of a context. */
-struct request_context {
+struct args_context {
 	const char *session, *name; /* of `warder code` */
 	const char *code;           /* -c */
 	bool no_wait, keep_seed;
@@ -129,7 +129,7 @@ struct request_context {
 };
 
 /* What is asked of `warder serve --listen` and `warder tenant`. */
-struct request_host {
+struct args_host {
 	const char *listen, *state, *config, *scopes; /* or NULL */
 	const char *certificate, *private_key;        /* or NULL */
 	bool check, insecure_http, stop_all;
@@ -137,12 +137,12 @@ struct request_host {
 };
 
 /* What is asked of `warder session`. */
-struct request_session {
-	struct request_list setup;
+struct args_session {
+	struct args_list setup;
 	uint64_t lifetime_us, idle_us; /* 0: the default */
 	uint64_t bytes_max;            /* of a file or a copy; 0: the default */
 	enum session_files_existing existing;
-	struct request_list workspace_ids; /* of workspaces of the store */
+	struct args_list workspace_ids; /* of workspaces of the store */
 	const struct session_places
 	    *places;               /* those workspaces, when warder-store has opened them; or NULL */
 	unsigned int capabilities; /* 0: not given */
@@ -150,23 +150,23 @@ struct request_session {
 	bool runs; /* an execution joins it, and cannot change its policy */
 };
 
-struct request {
+struct args {
 	bool help, json, clean, attack, attack_session, matrix, for_model;
-	bool no_input;                 /* -n */
-	bool replay;                   /* --replay */
-	bool terminal;                 /* -t */
-	bool delegate;                 /* --delegate */
-	bool local;                    /* --local */
-	bool no_service;               /* --no-service */
-	bool progress;                 /* --progress */
-	struct request_list functions; /* --function-command */
-	bool shapes_policy;            /* a flag that a policy is made with was given */
-	const char *base;              /* preset or file to start from; NULL: strict */
-	bool base_is_file;             /* --policy: never the name of a preset */
-	const char *ceiling_path;      /* NULL: the default place, if there is something */
-	const char *for_policy;        /* whose fields `policy ceiling` looks at; or NULL */
-	const char *cgroup_parent;     /* or NULL */
-	const char *audit;             /* or NULL */
+	bool no_input;              /* -n */
+	bool replay;                /* --replay */
+	bool terminal;              /* -t */
+	bool delegate;              /* --delegate */
+	bool local;                 /* --local */
+	bool no_service;            /* --no-service */
+	bool progress;              /* --progress */
+	struct args_list functions; /* --function-command */
+	bool shapes_policy;         /* a flag that a policy is made with was given */
+	const char *base;           /* preset or file to start from; NULL: strict */
+	bool base_is_file;          /* --policy: never the name of a preset */
+	const char *ceiling_path;   /* NULL: the default place, if there is something */
+	const char *for_policy;     /* whose fields `policy ceiling` looks at; or NULL */
+	const char *cgroup_parent;  /* or NULL */
+	const char *audit;          /* or NULL */
 	bool audit_argv;
 	bool audit_preferred; /* --prefer audit */
 	const char *receipt;  /* "-": standard error; or NULL */
@@ -174,20 +174,20 @@ struct request {
 	char **env_rows;      /* owned; of env_from, once it was read; or NULL */
 	bool env_told;        /* what of env_from is left out */
 	const char *backend;  /* or NULL */
-	struct request_session session;
-	struct request_host host;
-	struct request_execution execution;
-	struct request_context context;
+	struct args_session session;
+	struct args_host host;
+	struct args_execution execution;
+	struct args_context context;
 	uint64_t grace_us; /* that a program has after a signal of Warder's */
 	uint64_t
 	    output_max; /* --max-output: where output is passed through, more ends the program; 0: not given */
 	const char *model; /* of a model's provider; or NULL */
-	struct request_changes changes;
+	struct args_changes changes;
 	const char *
 	    backends; /* file of the operator's settings of backends; NULL: the default place, if there is something */
-	struct request_code code;
-	struct request_tool tool;
-	struct request_text text;
+	struct args_code code;
+	struct args_tool tool;
+	struct args_text text;
 	const char *const
 	    *defaults; /* policy path, value, ...: over the default preset where no other is named; or NULL */
 	char **rest;   /* the words that are no flags, NULL-terminated */
@@ -206,7 +206,7 @@ enum flag_kind {
 	FLAG_KIND_CHOOSE, /* by `use` */
 	FLAG_KIND_SWITCH, /* bool, set to true */
 	FLAG_KIND_TEXT,   /* const char * */
-	FLAG_KIND_LIST,   /* struct request_list, which the value is added to */
+	FLAG_KIND_LIST,   /* struct args_list, which the value is added to */
 	FLAG_KIND_TIME,   /* uint64_t, microseconds */
 	FLAG_KIND_SIZE,   /* uint64_t, bytes */
 	FLAG_KIND_NUMBER, /* unsigned */
@@ -219,8 +219,8 @@ struct flag {
 	const char *path;     /* policy field that it sets, or NULL */
 	const char *help;
 	enum flag_kind kind;
-	size_t offset; /* of the member of struct request that takes the value */
-	int (*use)(struct request *request, const struct flag *flag, const char *value,
+	size_t offset; /* of the member of struct args that takes the value */
+	int (*use)(struct args *args, const struct flag *flag, const char *value,
 		   struct warder_error *err); /* of FLAG_KIND_CHANGE and FLAG_KIND_CHOOSE */
 	const char
 	    *fallback; /* of FLAG_KIND_TIME: what holds without the flag; a time of 0 is refused then */
@@ -244,27 +244,27 @@ const struct flag *flag_typed(uint64_t commands, const char *text, size_t length
 /* Read argv (after the command's name) of a command. Flags may stand behind words, except where the words begin a program and its
  * arguments; argv is then put in the order flags, words. With --help nothing but `help` and `rest` is to be relied on.
  * -1 with *err (INVALID_REQUEST), which names flag, value and remedy; `json` is set even then if it was asked for. */
-int request_parse(enum flag_command command, char **argv, struct request *ret, struct warder_error *err);
-/* Load the policy to start from (request->base) and the ceiling, then let the flags change the policy. */
-int request_load(enum flag_command command, char **argv, struct request *request, struct warder_error *err);
+int args_parse(enum flag_command command, char **argv, struct args *ret, struct warder_error *err);
+/* Load the policy to start from (args->base) and the ceiling, then let the flags change the policy. */
+int args_load(enum flag_command command, char **argv, struct args *args, struct warder_error *err);
 /* The ceiling that --ceiling names, or the default place's if there is one. */
-int request_load_ceiling(struct request *request, struct warder_error *err);
+int args_load_ceiling(struct args *args, struct warder_error *err);
 /* Let the flags change the policy that is there. */
-int request_change(enum flag_command command, char **argv, struct request *request, struct warder_error *err);
-/* With -t, after request_load(): the program gets the caller's TERM, unless the policy sets one or the ceiling does not grant it. */
-int request_pass_term(struct request *request, struct warder_error *err);
-/* With --env-from, after request_load(): set the variables of the file that the policy grants and nobody has set. What is left out is a
+int args_change(enum flag_command command, char **argv, struct args *args, struct warder_error *err);
+/* With -t, after args_load(): the program gets the caller's TERM, unless the policy sets one or the ceiling does not grant it. */
+int args_pass_term(struct args *args, struct warder_error *err);
+/* With --env-from, after args_load(): set the variables of the file that the policy grants and nobody has set. What is left out is a
  * warning, which is printed once. -1 with *err: no memory. */
-int request_provide(struct request *request, struct warder_error *err);
-/* What -t does not go with. request_parse() has checked it; to be asked again where `json` is set later. */
-int request_check_terminal(const struct request *request, struct warder_error *err);
-/* Let go of policy and ceiling, so that request_load() can be called again. */
-void request_unload(struct request *request);
-void request_done(struct request *request);
+int args_provide(struct args *args, struct warder_error *err);
+/* What -t does not go with. args_parse() has checked it; to be asked again where `json` is set later. */
+int args_check_terminal(const struct args *args, struct warder_error *err);
+/* Let go of policy and ceiling, so that args_load() can be called again. */
+void args_unload(struct args *args);
+void args_done(struct args *args);
 /* What the library is asked for: the ceiling, the backend and where they come from. single_use: as of struct warder_options. */
-struct warder_options request_options(const struct request *request, bool single_use);
+struct warder_options args_options(const struct args *args, bool single_use);
 /* How many workers are asked for, at least one. */
-unsigned request_parallel(const struct request *request);
+unsigned args_parallel(const struct args *args);
 
 /* A policy by the name of a preset, by path, or "-" for standard input. */
 int policy_load(const char *name, bool is_file, struct warder_policy **ret, struct warder_error *err);

@@ -32,34 +32,34 @@ static void print_line(struct span text)
 }
 
 /* The one pair that was given; NULL: none. */
-static const struct delimiters *delimiters_of(const struct request *request)
+static const struct delimiters *delimiters_of(const struct args *args)
 {
-	return request->text.delimiter_count ? request->text.delimiters : NULL;
+	return args->text.delimiter_count ? args->text.delimiters : NULL;
 }
 
 /* ---- a result into text ---- */
 
 /* NULL with *err. */
-static char *written(const struct request *request, const struct format_result *result, size_t *ret_len,
+static char *written(const struct args *args, const struct format_result *result, size_t *ret_len,
 		     struct warder_error *err)
 {
-	const char *as = request->text.as ? request->text.as : "block";
+	const char *as = args->text.as ? args->text.as : "block";
 	char *text;
 
 	if (strcmp(as, "block") == 0)
-		return format_block(result, delimiters_of(request), ret_len, err);
+		return format_block(result, delimiters_of(args), ret_len, err);
 	text = strcmp(as, "inline") == 0 ? format_inline(result, ret_len) : format_text(result, ret_len);
 	if (!text)
 		error_no_memory(err, NULL);
 	return text;
 }
 
-static int print_text(const struct request *request, const struct format_result *result, struct span text,
+static int print_text(const struct args *args, const struct format_result *result, struct span text,
 		      struct warder_error *err)
 {
 	struct json_writer w = { 0 };
 
-	if (!request->json) {
+	if (!args->json) {
 		print_line(text);
 		return 0;
 	}
@@ -70,7 +70,7 @@ static int print_text(const struct request *request, const struct format_result 
 	return print_json(&w, err);
 }
 
-static int format(const struct request *request, const char *json, size_t len, struct warder_error *err)
+static int format(const struct args *args, const char *json, size_t len, struct warder_error *err)
 {
 	struct format_result result = { 0 };
 	size_t text_len = 0;
@@ -79,9 +79,9 @@ static int format(const struct request *request, const char *json, size_t len, s
 
 	if (format_result_read(json, len, &result, err) != 0)
 		return -1;
-	text = written(request, &result, &text_len, err);
+	text = written(args, &result, &text_len, err);
 	if (text)
-		status = print_text(request, &result, (struct span){ text, text_len }, err);
+		status = print_text(args, &result, (struct span){ text, text_len }, err);
 	free(text);
 	format_result_done(&result);
 	return status;
@@ -107,26 +107,26 @@ static int print_bodies_json(const struct format_bodies *bodies, struct warder_e
 	return print_json(&w, err);
 }
 
-static int extract(const struct request *request, const char *text, size_t len, struct warder_error *err)
+static int extract(const struct args *args, const char *text, size_t len, struct warder_error *err)
 {
 	struct format_bodies bodies = { 0 };
 	int status = 0;
 
-	if (format_extract(text, len, delimiters_of(request), &bodies, err) != 0)
+	if (format_extract(text, len, delimiters_of(args), &bodies, err) != 0)
 		return -1;
-	if (request->json)
+	if (args->json)
 		status = print_bodies_json(&bodies, err);
-	for (size_t i = 0; !request->json && i < bodies.count; i++)
+	for (size_t i = 0; !args->json && i < bodies.count; i++)
 		print_line(bodies.items[i]);
-	if (bodies.has_unclosed && !request->json)
+	if (bodies.has_unclosed && !args->json)
 		term_complain("the last start delimiter has no end; the text after it was left out");
 	format_bodies_done(&bodies);
 	return status;
 }
 
-static int check_flags(const struct request *request, struct warder_error *err)
+static int check_flags(const struct args *args, struct warder_error *err)
 {
-	const struct request_text *text = &request->text;
+	const struct args_text *text = &args->text;
 	const char *as = text->as ? text->as : "block";
 
 	if (text->as && text->extract)
@@ -141,16 +141,16 @@ static int check_flags(const struct request *request, struct warder_error *err)
 	return 0;
 }
 
-int format_command(struct request *request, char **argv)
+int format_command(struct args *args, char **argv)
 {
 	struct warder_error err = { 0 };
 	char *text = NULL;
 	size_t len = 0;
 	int status = 0;
 
-	if (check_flags(request, &err) != 0 || command_input(request, &text, &len, &err) != 0 ||
-	    (request->text.extract ? extract : format)(request, text, len, &err) != 0)
-		status = command_refuse(request, &err, EXIT_REFUSED);
+	if (check_flags(args, &err) != 0 || command_input(args, &text, &len, &err) != 0 ||
+	    (args->text.extract ? extract : format)(args, text, len, &err) != 0)
+		status = command_refuse(args, &err, EXIT_REFUSED);
 	free(text);
 	return status;
 }

@@ -6,11 +6,10 @@
 
 #include "base/error.h"
 
-int function_commands_take(const struct request *request, struct function_commands *ret,
-			   struct warder_error *err)
+int function_commands_take(const struct args *args, struct function_commands *ret, struct warder_error *err)
 {
-	for (size_t i = 0; i < request->functions.count; i++) {
-		const char *value = request->functions.items[i];
+	for (size_t i = 0; i < args->functions.count; i++) {
+		const char *value = args->functions.items[i];
 		const char *equals = strchr(value, '=');
 		char *name;
 

@@ -16,8 +16,7 @@ struct function_commands {
 };
 
 /* *ret is zeroed. -1 with *err: a value is not NAME=PROGRAM. */
-int function_commands_take(const struct request *request, struct function_commands *ret,
-			   struct warder_error *err);
+int function_commands_take(const struct args *args, struct function_commands *ret, struct warder_error *err);
 void function_commands_done(struct function_commands *commands);
 
 #endif

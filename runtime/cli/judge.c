@@ -47,11 +47,11 @@ struct note {
 };
 
 struct session {
-	struct request *request;
+	struct args *args;
 	struct batch batch;
 	char *document;        /* owned: of the source where cases are files */
 	const char *directory; /* of cases that are files; NULL: they are in the batch */
-	char **args;           /* of all cases that have none of their own; or NULL */
+	char **arguments;      /* of all cases that have none of their own; or NULL */
 	struct warder_program *program;
 	struct warder_result *built; /* owned; NULL: nothing was built */
 	struct workers workers;
@@ -155,41 +155,41 @@ static int list_cases(struct session *session, struct warder_error *err)
 
 static int load_files(struct session *session, struct warder_error *err)
 {
-	struct request *request = session->request;
+	struct args *args = session->args;
 	struct batch *batch = &session->batch;
-	const char *how = request->tool.compare ? request->tool.compare : "lines";
+	const char *how = args->tool.compare ? args->tool.compare : "lines";
 
-	if (!request->rest[0])
+	if (!args->rest[0])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "source",
 				 "which code? warder judge --cases DIR [FLAG...] FILE");
 	if (compare_parse(how, &batch->how, err) != 0)
 		return error_context(err, "--compare");
-	session->directory = request->tool.cases;
-	session->args = request->rest + 1;
-	if (file_read_most(request->rest[0], SOURCE_MOST, &session->document, &batch->snippet.code_len,
-			   err) != 0)
+	session->directory = args->tool.cases;
+	session->arguments = args->rest + 1;
+	if (file_read_most(args->rest[0], SOURCE_MOST, &session->document, &batch->snippet.code_len, err) !=
+	    0)
 		return -1;
 	batch->snippet.code = session->document;
-	batch->snippet.language = request->code.language;
+	batch->snippet.language = args->code.language;
 	return list_cases(session, err);
 }
 
 static int load_document(struct session *session, struct warder_error *err)
 {
-	struct request *request = session->request;
-	const char *path = request->rest[0] ? request->rest[0] : "-";
+	struct args *args = session->args;
+	const char *path = args->rest[0] ? args->rest[0] : "-";
 	char *text = NULL;
 	size_t len = 0;
 	int status;
 
-	if (request->code.language || request->tool.compare)
+	if (args->code.language || args->tool.compare)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST,
-				 request->tool.compare ? "--compare" : "--language",
+				 args->tool.compare ? "--compare" : "--language",
 				 "the document says so; the flag is for --cases");
-	if (request->rest[0] && request->rest[1])
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, request->rest[1],
+	if (args->rest[0] && args->rest[1])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, args->rest[1],
 				 "one document at a time: warder judge [FLAG...] [FILE]");
-	if (strcmp(path, "-") == 0 && request->base && strcmp(request->base, "-") == 0)
+	if (strcmp(path, "-") == 0 && args->base && strcmp(args->base, "-") == 0)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--policy",
 				 "standard input is for the document; name a file");
 	if (file_read_most(path, BATCH_MAX, &text, &len, err) != 0)
@@ -203,18 +203,18 @@ static struct warder_code code_of(const struct session *session);
 
 static int load_policy(struct session *session, char **argv, struct warder_error *err)
 {
-	struct request *request = session->request;
+	struct args *args = session->args;
 	const struct warder_code code = code_of(session);
 	struct languages *languages = NULL;
 	const char *name, *found_by;
 	int status;
 
-	if (languages_load(code_languages_path(request->code.languages), &languages, err) != 0)
+	if (languages_load(code_languages_path(args->code.languages), &languages, err) != 0)
 		return -1;
 	status = code_language(languages, &code, &name, &found_by, err);
 	if (status == 0) {
-		request->defaults = languages_defaults(languages, name);
-		status = request_load(FLAG_JUDGE, argv, request, err);
+		args->defaults = languages_defaults(languages, name);
+		status = args_load(FLAG_JUDGE, argv, args, err);
 	}
 	languages_free(languages);
 	return status;
@@ -222,7 +222,7 @@ static int load_policy(struct session *session, char **argv, struct warder_error
 
 static int check_cases(const struct session *session, struct warder_error *err)
 {
-	const struct policy *base = &session->request->policy->policy;
+	const struct policy *base = &session->args->policy->policy;
 
 	for (size_t i = 0; i < session->batch.case_count; i++) {
 		struct policy policy = { 0 };
@@ -237,7 +237,7 @@ static int check_cases(const struct session *session, struct warder_error *err)
 /* Each case has a jail of its own, and a port of the host leads to one of them at a time. */
 static int check_ports(const struct session *session, struct warder_error *err)
 {
-	const struct policy_published *list = &session->request->policy->policy.network.publish;
+	const struct policy_published *list = &session->args->policy->policy.network.publish;
 	char field[sizeof(err->field)];
 
 	if (!list->count)
@@ -252,53 +252,52 @@ static int check_ports(const struct session *session, struct warder_error *err)
 				 "name a port of the host instead of 0",
 				 field);
 	}
-	if (session->batch.case_count > 1 && request_parallel(session->request) > 1)
+	if (session->batch.case_count > 1 && args_parallel(session->args) > 1)
 		return error_set(
 		    err, WARDER_ERROR_INVALID_REQUEST, field,
 		    "%s: %u cases run at the same time, and port %u of the host can lead to only "
 		    "one of them; add --parallel 1",
-		    field, request_parallel(session->request), list->items[0].host_port);
+		    field, args_parallel(session->args), list->items[0].host_port);
 	return 0;
 }
 
 static int load(struct session *session, char **argv, struct warder_error *err)
 {
-	struct request *request = session->request;
+	struct args *args = session->args;
 
-	if ((request->tool.cases ? load_files(session, err) : load_document(session, err)) != 0)
+	if ((args->tool.cases ? load_files(session, err) : load_document(session, err)) != 0)
 		return -1;
 	if (load_policy(session, argv, err) != 0)
 		return -1;
-	if (snippet_check_environment(&session->batch.snippet, request->tool.granted.items,
-				      request->tool.granted.count, err) != 0)
+	if (snippet_check_environment(&session->batch.snippet, args->tool.granted.items,
+				      args->tool.granted.count, err) != 0)
 		return -1;
-	session->batch.stop |= request->tool.stop;
-	if (!request->tool.parallel)
-		request->tool.parallel = session->batch.parallel;
+	session->batch.stop |= args->tool.stop;
+	if (!args->tool.parallel)
+		args->tool.parallel = session->batch.parallel;
 	if (check_ports(session, err) != 0)
 		return -1;
-	return check_cases(session, err) == 0 ? audit_open(request, "judge", NULL, &session->audit, err) : -1;
+	return check_cases(session, err) == 0 ? audit_open(args, "judge", NULL, &session->audit, err) : -1;
 }
 
 /* ---- the build ---- */
 
 static struct warder_code code_of(const struct session *session)
 {
-	const struct request *request = session->request;
+	const struct args *args = session->args;
 	const struct snippet *snippet = &session->batch.snippet;
 
 	return (struct warder_code){
 		.size = sizeof(struct warder_code),
 		.language = snippet->language,
-		.file_name =
-		    session->directory && strcmp(request->rest[0], "-") != 0 ? request->rest[0] : NULL,
+		.file_name = session->directory && strcmp(args->rest[0], "-") != 0 ? args->rest[0] : NULL,
 		.source = snippet->code,
 		.source_len = snippet->code_len,
 		.files = snippet->files,
 		.file_count = snippet->file_count,
-		.flags = CODE_BUILD_ONLY | (request->code.no_cache ? WARDER_CODE_NO_CACHE : 0u),
-		.cache = request->code.cache,
-		.languages = request->code.languages,
+		.flags = CODE_BUILD_ONLY | (args->code.no_cache ? WARDER_CODE_NO_CACHE : 0u),
+		.cache = args->code.cache,
+		.languages = args->code.languages,
 		.on_stage = report_on_stage,
 		.should_stop = ending_came,
 	};
@@ -306,17 +305,17 @@ static struct warder_code code_of(const struct session *session)
 
 static int build(struct session *session, struct warder_error *err)
 {
-	const struct request *request = session->request;
-	const struct warder_options options = request_options(request, false);
+	const struct args *args = session->args;
+	const struct warder_options options = args_options(args, false);
 	const struct warder_code code = code_of(session);
 
-	const int status = warder_build(request->policy, &options, &code, &session->program, err);
+	const int status = warder_build(args->policy, &options, &code, &session->program, err);
 
 	if (status == 0)
 		session->built = warder_program_result(session->program);
 	if (status != 0 || warder_program_failed(session->program)) /* no case will have a line */
-		audit_append(&session->audit, &(struct audit_run){ .policy = &request->policy->policy,
-								   .argv = session->args,
+		audit_append(&session->audit, &(struct audit_run){ .policy = &args->policy->policy,
+								   .argv = session->arguments,
 								   .result = session->built,
 								   .err = err });
 	return status;
@@ -423,12 +422,12 @@ static void keep_output(const struct session *session, const struct spool *spool
 static int run_case(const struct session *session, size_t index, struct spool *spool, struct trial *trial,
 		    struct warder_result **ret, struct warder_error *err)
 {
-	const struct request *request = session->request;
+	const struct args *args = session->args;
 	const struct batch_case *one = &session->batch.cases[index];
-	const struct warder_options options = request_options(request, true);
+	const struct warder_options options = args_options(args, true);
 	struct warder_policy policy = { 0 };
 	struct warder_call call = { .size = sizeof(call),
-				    .argv = one->args ? one->args : session->args,
+				    .argv = one->args ? one->args : session->arguments,
 				    .input = one->input,
 				    .input_len = one->input ? strlen(one->input) : 0,
 				    .environment = session->batch.snippet.environment,
@@ -439,18 +438,18 @@ static int run_case(const struct session *session, size_t index, struct spool *s
 	int status;
 
 	if (find_expected(session, one, trial, err) != 0 || open_input(session, one, &input_fd, err) != 0 ||
-	    batch_policy(&session->batch, index, &request->policy->policy, &policy.policy, err) != 0 ||
+	    batch_policy(&session->batch, index, &args->policy->policy, &policy.policy, err) != 0 ||
 	    code_derive(session->program, &policy, err) != 0 ||
-	    spool_open(request->code.artifacts, request->code.artifact_bytes, spool, err) != 0)
+	    spool_open(args->code.artifacts, args->code.artifact_bytes, spool, err) != 0)
 		return -1;
 	call.input_fd = input_fd > 0 ? input_fd : 0;
 	call.spill = spool->open ? &spool->spill : NULL;
 	if (ending_signal())
 		return -1;
-	status = served_call(request, &options, session->program, &call, ret, err);
+	status = served_call(args, &options, session->program, &call, ret, err);
 	if (status > 0)
 		status = code_prepare(session->program, &policy, &options, err) == 0
-			     ? report_call(request, session->program, &call, ret, err)
+			     ? report_call(args, session->program, &call, ret, err)
 			     : -1;
 	if (status == 0)
 		keep_output(session, spool, index, *ret);
@@ -548,7 +547,7 @@ static int tell_case(const struct session *session, const struct worker *worker,
 			json_null(&w);
 		if (note->verdict == VERDICT_RUNTIME_ERROR)
 			write_said(trial, &w);
-		if (session->request->code.artifacts)
+		if (session->args->code.artifacts)
 			write_kept(result, &w);
 	} else {
 		json_key_string(&w, "cause", jail_cause_name(JAIL_CAUSE_HOST));
@@ -573,11 +572,11 @@ static void append(struct session *session, size_t index, const struct warder_re
 
 	if (session->audit.fd < 0)
 		return;
-	batch_policy(&session->batch, index, &session->request->policy->policy, &policy, &ignored);
+	batch_policy(&session->batch, index, &session->args->policy->policy, &policy, &ignored);
 	audit_append(&session->audit,
 		     &(struct audit_run){ .policy = &policy,
 					  .name = name_of(session, index, number, sizeof(number)),
-					  .argv = one->args ? one->args : session->args,
+					  .argv = one->args ? one->args : session->arguments,
 					  .result = result,
 					  .err = err });
 	policy_done(&policy);
@@ -681,7 +680,7 @@ static void tell_without(struct session *session, size_t index, enum verdict ver
 
 	snprintf(note.text, sizeof(note.text), "%s", why ? why->text : "");
 	count(session, index, &note);
-	if (!session->request->json) {
+	if (!session->args->json) {
 		print_case(session, index, &note);
 		return;
 	}
@@ -716,7 +715,7 @@ static void hand_out(struct session *session, struct worker *worker)
 	}
 	count(session, worker->index, note);
 	session->audit.failed |= note->unaudited;
-	if (!session->request->json) {
+	if (!session->args->json) {
 		print_case(session, worker->index, note);
 		return;
 	}
@@ -730,10 +729,10 @@ static void begin_report(struct session *session)
 	struct json_writer w = { 0 };
 	char *built = session->built ? warder_result_json(session->built) : NULL;
 
-	if (session->request->json) {
+	if (session->args->json) {
 		json_begin_object(&w);
 		json_key_string(&w, "language", warder_program_language(session->program));
-		config_write_member(session->request->config, &w);
+		config_write_member(session->args->config, &w);
 		json_key(&w, "build");
 		json_number(&w, built ? built : "null");
 		json_key(&w, "cases");
@@ -766,7 +765,7 @@ static void end_report(struct session *session)
 	const bool failed = session->verdict != VERDICT_ACCEPTED;
 	char number[24], *text;
 
-	if (!session->request->json) {
+	if (!session->args->json) {
 		term_print(style_of(session->verdict), 0, verdict_name(session->verdict));
 		printf(": %zu of %zu cases accepted\n", session->counts[VERDICT_ACCEPTED],
 		       session->batch.case_count);
@@ -840,8 +839,8 @@ static int judge_all(struct session *session, struct warder_error *err)
 	const bool failed = warder_program_failed(session->program);
 	int status = 0;
 
-	if (workers_init(&session->workers, "case", request_parallel(session->request), true,
-			 sizeof(struct note), err) != 0)
+	if (workers_init(&session->workers, "case", args_parallel(session->args), true, sizeof(struct note),
+			 err) != 0)
 		return -1;
 	begin_report(session);
 	if (failed) {
@@ -886,15 +885,15 @@ static void session_done(struct session *session)
 	free(session->document);
 }
 
-int judge_command(struct request *request, char **argv)
+int judge_command(struct args *args, char **argv)
 {
-	struct session session = { .request = request, .audit = AUDIT_NONE };
+	struct session session = { .args = args, .audit = AUDIT_NONE };
 	struct warder_error err = { 0 };
 	int status;
 
 	report_catch_signals();
 	if (load(&session, argv, &err) != 0 || build(&session, &err) != 0 || judge_all(&session, &err) != 0)
-		status = command_refuse(request, &err, EXIT_REFUSED);
+		status = command_refuse(args, &err, EXIT_REFUSED);
 	else
 		status = exit_status(&session);
 	session_done(&session);

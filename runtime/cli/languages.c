@@ -153,25 +153,25 @@ static int show_json(const struct languages *languages, const struct policy *pol
 	return 0;
 }
 
-int languages_command(struct request *request, char **argv)
+int languages_command(struct args *args, char **argv)
 {
 	struct languages *languages = NULL;
 	struct warder_error err = { 0 };
 	int status = 0;
 
-	if (request->rest[0])
+	if (args->rest[0])
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv", "warder languages takes flags only");
-	if (request->rest[0] ||
-	    languages_load(code_languages_path(request->code.languages), &languages, &err) != 0 ||
-	    request_load(FLAG_LANGUAGES, argv, request, &err) != 0 ||
-	    check_view(&request->policy->policy, &err) != 0) {
+	if (args->rest[0] ||
+	    languages_load(code_languages_path(args->code.languages), &languages, &err) != 0 ||
+	    args_load(FLAG_LANGUAGES, argv, args, &err) != 0 ||
+	    check_view(&args->policy->policy, &err) != 0) {
 		languages_free(languages);
-		return command_refuse(request, &err, EXIT_REFUSED);
+		return command_refuse(args, &err, EXIT_REFUSED);
 	}
-	if (request->json)
-		status = show_json(languages, &request->policy->policy);
+	if (args->json)
+		status = show_json(languages, &args->policy->policy);
 	else
-		show(languages, &request->policy->policy, NULL);
+		show(languages, &args->policy->policy, NULL);
 	languages_free(languages);
 	return status;
 }

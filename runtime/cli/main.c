@@ -17,7 +17,7 @@
 #include "runtime/cli/programs.h"
 #include "runtime/cli/term.h"
 
-static int complete(struct request *request, char **argv);
+static int complete(struct args *args, char **argv);
 
 /* Ends with a row without a name. */
 static const struct command commands[] = {
@@ -262,7 +262,8 @@ static const struct command commands[] = {
 	  "refuses\n"
 	  "the value of a field but would grant a narrower one, \"refused\" that it grants no value of this "
 	  "field. In\n"
-	  "both cases Warder refuses a run. Exit status of ceiling --for: 0 if it grants the whole policy, "
+	  "both cases, Warder refuses a run; it lowers nothing by itself. Exit status of ceiling --for: 0 if "
+	  "it grants the whole policy, "
 	  "125 if not.\n",
 	  "warder policy show strict", policy_command },
 	{ "doctor", FLAG_DOCTOR, "doctor [FLAG...]", "probe which restrictions this host can enforce",
@@ -321,9 +322,9 @@ static const struct command commands[] = {
 	{ 0 },
 };
 
-static int complete(struct request *request, char **argv)
+static int complete(struct args *args, char **argv)
 {
-	return completion_print(commands, request);
+	return completion_print(commands, args);
 }
 
 static void fill_closed_streams(void)
@@ -395,17 +396,17 @@ static bool asks_help(const struct command *command, char *const *rest)
 static int dispatch(const struct command *command, char **argv)
 {
 	struct warder_error err = { 0 };
-	struct request request;
+	struct args args;
 	int status;
 
-	if (request_parse(command->flags, argv, &request, &err) != 0)
-		return command_refuse(&request, &err, EXIT_REFUSED);
-	if (request.help || asks_help(command, request.rest))
+	if (args_parse(command->flags, argv, &args, &err) != 0)
+		return command_refuse(&args, &err, EXIT_REFUSED);
+	if (args.help || asks_help(command, args.rest))
 		return print_help(command);
-	status = delegate_begin(&request, command->name, argv);
+	status = delegate_begin(&args, command->name, argv);
 	if (status == 0)
-		status = command->run(&request, argv);
-	request_done(&request);
+		status = command->run(&args, argv);
+	args_done(&args);
 	return status;
 }
 

@@ -54,7 +54,7 @@ struct note {
 };
 
 struct server {
-	struct request *request;
+	struct args *args;
 	struct workers workers;
 	struct lines lines;
 	struct mcp_place place;
@@ -117,21 +117,21 @@ static int ping(struct job *job, const struct mcp_message *message)
 
 static int list_tools(struct job *job, const struct mcp_message *message)
 {
-	const struct request *request = job->server->request;
+	const struct args *args = job->server->args;
 	struct describe describe;
 	struct description description = { 0 };
 	struct mcp_facts facts = { .version = job->server->version,
-				   .wall_time_us = request->policy->policy.limits.wall_time_us };
+				   .wall_time_us = args->policy->policy.limits.wall_time_us };
 	struct warder_error err = { 0 };
-	const struct backend *backend = backend_find(request->backend ? request->backend : "local", &err);
+	const struct backend *backend = backend_find(args->backend ? args->backend : "local", &err);
 
 	if (json_member(message->params, "cursor")) {
 		mcp_write_error(&job->answer, message->id, MCP_INVALID_PARAMS,
 				"cursor: the list has one page; leave it out");
 		return 0;
 	}
-	if (!backend || describe_open(&request->policy->policy, request->backends, request->cgroup_parent,
-				      &describe, &err) != 0) {
+	if (!backend ||
+	    describe_open(&args->policy->policy, args->backends, args->cgroup_parent, &describe, &err) != 0) {
 		mcp_write_error(&job->answer, message->id, MCP_INTERNAL_ERROR, err.text);
 		return 0;
 	}
@@ -185,7 +185,7 @@ static int call_tool(struct job *job, const struct mcp_message *message)
 		mcp_write_error(&job->answer, message->id, MCP_INVALID_PARAMS, text);
 		return 0;
 	}
-	if (mcp_arguments_read(call.tool, arguments, server->request->policy->policy.limits.wall_time_us,
+	if (mcp_arguments_read(call.tool, arguments, server->args->policy->policy.limits.wall_time_us,
 			       &call.arguments, &err) != 0)
 		mcp_call_refuse(&call, &err);
 	else
@@ -382,27 +382,26 @@ static int draw_name(char ret[64], struct warder_error *err)
 
 static int begin_session(struct server *server, struct warder_error *err)
 {
-	const struct request *request = server->request;
+	const struct args *args = server->args;
 	struct preparation_options how = { 0 };
 	const struct warder_session_options options = {
 		.size = sizeof(options),
-		.policy = request->policy,
-		.setup = request->session.setup.items,
-		.setup_count = request->session.setup.count,
-		.lifetime_us =
-		    request->session.lifetime_us ? request->session.lifetime_us : SESSION_TIME_MAX_US,
+		.policy = args->policy,
+		.setup = args->session.setup.items,
+		.setup_count = args->session.setup.count,
+		.lifetime_us = args->session.lifetime_us ? args->session.lifetime_us : SESSION_TIME_MAX_US,
 		.idle_us = IDLE_US,
-		.ceiling = request->ceiling,
-		.cgroup_parent = request->cgroup_parent,
-		.backend = request->backend,
-		.backends = request->backends,
+		.ceiling = args->ceiling,
+		.cgroup_parent = args->cgroup_parent,
+		.backend = args->backend,
+		.backends = args->backends,
 		.program = "/proc/self/exe",
 	};
 
 	if (draw_name(server->place.name, err) != 0 ||
 	    session_start(server->place.name, &options, NULL, ending_came, &server->place.session, err) != 0)
 		return -1;
-	how.ceiling = request->ceiling ? &request->ceiling->policy : NULL;
+	how.ceiling = args->ceiling ? &args->ceiling->policy : NULL;
 	return session_prepare(server->place.session, NULL, &how, false, &server->held, err);
 }
 
@@ -589,14 +588,14 @@ static int serve(struct server *server, struct warder_error *err)
 
 /* ---- the command ---- */
 
-static int check_words(const struct request *request, struct warder_error *err)
+static int check_words(const struct args *args, struct warder_error *err)
 {
-	if (request->rest[0])
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, request->rest[0],
+	if (args->rest[0])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, args->rest[0],
 				 "%.60s is one word too many: messages come on standard input: warder mcp "
 				 "[FLAG...]",
-				 request->rest[0]);
-	if (request->base && strcmp(request->base, "-") == 0)
+				 args->rest[0]);
+	if (args->base && strcmp(args->base, "-") == 0)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--policy",
 				 "standard input is for messages; name a file");
 	return 0;
@@ -618,15 +617,15 @@ static int exit_status(const struct server *server, int status, const struct war
 	return status != 0 || server->write_error ? EXIT_REFUSED : 0;
 }
 
-int mcp_command(struct request *request, char **argv)
+int mcp_command(struct args *args, char **argv)
 {
-	struct server server = { .request = request, .place = { .request = request }, .decoded_fd = -1 };
+	struct server server = { .args = args, .place = { .args = args }, .decoded_fd = -1 };
 	struct warder_error err = { 0 }, end_err = { 0 };
 	int status;
 
-	if (check_words(request, &err) != 0 || request_load(FLAG_MCP, argv, request, &err) != 0 ||
+	if (check_words(args, &err) != 0 || args_load(FLAG_MCP, argv, args, &err) != 0 ||
 	    workers_init(&server.workers, "message", MESSAGES_MAX, false, sizeof(struct note), &err) != 0)
-		return command_refuse(request, &err, EXIT_REFUSED);
+		return command_refuse(args, &err, EXIT_REFUSED);
 	lines_init(&server.lines, MCP_LINE_MAX, false);
 	server.workers.source_fd = STDIN_FILENO;
 	status = begin_session(&server, &err);

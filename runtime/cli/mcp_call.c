@@ -264,7 +264,7 @@ static const struct remedy *find_hit(const struct jail_outcome *outcome)
 static bool fail_by_network(struct mcp_call *call, const struct jail_outcome *outcome)
 {
 	const struct edge_report *report = outcome->network;
-	const bool learns = call->place->request->policy->policy.network.mode == POLICY_NETWORK_LEARN;
+	const bool learns = call->place->args->policy->policy.network.mode == POLICY_NETWORK_LEARN;
 	char destination[300], message[600];
 
 	if (!report || !report->row_count)
@@ -361,9 +361,8 @@ struct execution {
 static int execute_here(const struct mcp_call *call, const struct execution *execution,
 			const struct policy *policy, struct warder_result **ret, struct warder_error *err)
 {
-	const struct request *request = call->place->request;
-	const struct preparation_options how = { .ceiling =
-						     request->ceiling ? &request->ceiling->policy : NULL };
+	const struct args *args = call->place->args;
+	const struct preparation_options how = { .ceiling = args->ceiling ? &args->ceiling->policy : NULL };
 	const struct warder_command command = { .size = sizeof(command),
 						.argv = execution->argv,
 						.environment = execution->environment,
@@ -416,14 +415,14 @@ static int await_end(struct session_run *run, struct warder_result **ret, struct
 static int execute(const struct mcp_call *call, const struct execution *execution, struct warder_result **ret,
 		   struct warder_error *err)
 {
-	const struct request *request = call->place->request;
-	struct policy policy = request->policy->policy;
+	const struct args *args = call->place->args;
+	struct policy policy = args->policy->policy;
 	const size_t len = execution->input ? strlen(execution->input) : 0;
 	owned_fd int input_fd = len ? hold_bytes(execution->input, len) : -1;
 	const struct remote_streams streams = { .input_fd = input_fd };
 	const struct remote_command command = {
 		.policy = &policy,
-		.ceiling = request->ceiling ? &request->ceiling->policy : NULL,
+		.ceiling = args->ceiling ? &args->ceiling->policy : NULL,
 		.argv = execution->argv,
 		.environment = execution->environment,
 		.terminal_fd = -1,
@@ -559,7 +558,7 @@ static void run_alone(struct mcp_call *call)
 
 	draw_number(name);
 	snprintf(directory, sizeof(directory), "/tmp/mcp-code-%.8s", name);
-	if (code_steps(&call->place->request->policy->policy, asked->language, asked->code, directory,
+	if (code_steps(&call->place->args->policy->policy, asked->language, asked->code, directory,
 		       asked->args, &steps, &err) != 0)
 		fail_with(call, "invalid_arguments", NULL, &err);
 	else if ((put_source(call, directory, &steps, &err) != 0 || run_steps(call, &steps, &err) != 0) &&
@@ -635,12 +634,11 @@ static int find_context(const struct mcp_call *call, struct remote **ret, struct
 /* The first call that names a context begins it. Another one may be first. */
 static int open_context(const struct mcp_call *call, struct remote **ret, struct warder_error *err)
 {
-	const struct request *request = call->place->request;
+	const struct args *args = call->place->args;
 	char *words[] = { (char *)(uintptr_t)call->arguments.language,
 			  (char *)(uintptr_t)call->arguments.context, NULL };
-	const struct remote_command command = { .policy = &request->policy->policy,
-						.ceiling =
-						    request->ceiling ? &request->ceiling->policy : NULL,
+	const struct remote_command command = { .policy = &args->policy->policy,
+						.ceiling = args->ceiling ? &args->ceiling->policy : NULL,
 						.argv = words,
 						.context = true,
 						.terminal_fd = -1 };
@@ -842,15 +840,15 @@ static void tell_policy(struct mcp_call *call, const char *text)
 
 static void describe_policy(struct mcp_call *call)
 {
-	const struct request *request = call->place->request;
+	const struct args *args = call->place->args;
 	struct warder_error err = { 0 };
 	struct describe describe;
 	struct description description;
-	const struct backend *backend = backend_find(request->backend ? request->backend : "local", &err);
+	const struct backend *backend = backend_find(args->backend ? args->backend : "local", &err);
 	char *text;
 
-	if (!backend || describe_open(&request->policy->policy, request->backends, request->cgroup_parent,
-				      &describe, &err) != 0) {
+	if (!backend ||
+	    describe_open(&args->policy->policy, args->backends, args->cgroup_parent, &describe, &err) != 0) {
 		fail_with(call, "execution_error", NULL, &err);
 		return;
 	}

@@ -17,7 +17,7 @@
 
 /* What the calls of a server share. */
 struct mcp_place {
-	struct request *request; /* with the session's policy */
+	struct args *args; /* with the session's policy */
 	struct warder_session *session;
 	char name[64]; /* of the session */
 };

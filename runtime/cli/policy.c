@@ -130,16 +130,16 @@ static void print_violation(void *context, const struct policy_violation *violat
 	puts(term_clean(shown.text));
 }
 
-static void print_field(const struct request *request, enum policy_field field, bool is_granted)
+static void print_field(const struct args *args, enum policy_field field, bool is_granted)
 {
-	if (!request->policy) {
-		if (request->ceiling)
-			print_value(&request->ceiling->policy, field);
+	if (!args->policy) {
+		if (args->ceiling)
+			print_value(&args->ceiling->policy, field);
 	} else if (is_granted) {
 		print_grant(POLICY_GRANTED);
-		print_value(&request->policy->policy, field);
+		print_value(&args->policy->policy, field);
 	} else {
-		violations_visit(request, print_violation, &field);
+		violations_visit(args, print_violation, &field);
 	}
 }
 
@@ -156,70 +156,70 @@ static void count(void *context, const struct policy_violation *violation)
 	counts->all++;
 }
 
-static void print_ceiling(const struct request *request, const struct counts *counts)
+static void print_ceiling(const struct args *args, const struct counts *counts)
 {
-	if (request->ceiling)
-		printf("ceiling: %s\n", request->ceiling_path ? request->ceiling_path : CEILING_PATH);
+	if (args->ceiling)
+		printf("ceiling: %s\n", args->ceiling_path ? args->ceiling_path : CEILING_PATH);
 	else
 		printf("no ceiling: %s does not exist, so a policy may ask for anything but network.mode "
 		       "\"learn\" and "
 		       "inject\n",
 		       CEILING_PATH);
 	for (enum policy_field field = 0; field < POLICY_FIELD_COUNT; field++)
-		print_field(request, field, counts->of_field[field] == 0);
+		print_field(args, field, counts->of_field[field] == 0);
 }
 
-static int print_granted(const struct request *request, struct warder_error *err)
+static int print_granted(const struct args *args, struct warder_error *err)
 {
 	char *text = NULL;
 
-	if (warder_policy_granted(request->policy, request->ceiling, &text, err) != 0)
+	if (warder_policy_granted(args->policy, args->ceiling, &text, err) != 0)
 		return -1;
 	puts(text);
 	free(text);
 	return 0;
 }
 
-static int ceiling(struct request *request)
+static int ceiling(struct args *args)
 {
 	struct warder_error err = { 0 };
 	struct counts counts = { 0 };
 
 	/* A ceiling that does not grant itself grants nothing: it has a row with a target. */
-	if (request_load_ceiling(request, &err) != 0 ||
-	    (request->ceiling && !request->for_policy &&
-	     policy_check_ceiling(&request->ceiling->policy, &request->ceiling->policy, &err) != 0) ||
-	    (request->for_policy && policy_load(request->for_policy, false, &request->policy, &err) != 0) ||
-	    (request->json && print_granted(request, &err) != 0))
-		return command_refuse(request, &err, EXIT_REFUSED);
-	if (request->policy)
-		violations_visit(request, count, &counts);
-	if (!request->json)
-		print_ceiling(request, &counts);
+	if (args_load_ceiling(args, &err) != 0 ||
+	    (args->ceiling && !args->for_policy &&
+	     policy_check_ceiling(&args->ceiling->policy, &args->ceiling->policy, &err) != 0) ||
+	    (args->for_policy && policy_load(args->for_policy, false, &args->policy, &err) != 0) ||
+	    (args->json && print_granted(args, &err) != 0))
+		return command_refuse(args, &err, EXIT_REFUSED);
+	if (args->policy)
+		violations_visit(args, count, &counts);
+	if (!args->json)
+		print_ceiling(args, &counts);
 	return counts.all ? EXIT_REFUSED : 0;
 }
 
 /* The flags of `policy ceiling` mean nothing to the other words. */
-static int refuse_flag(const struct request *request)
+static int refuse_flag(const struct args *args)
 {
-	const char *flag = request->ceiling_path ? "--ceiling" : request->for_policy ? "--for" : "--json";
+	const char *flag = args->ceiling_path ? "--ceiling" : args->for_policy ? "--for" : "--json";
 
 	term_complain("%s belongs to \"warder policy ceiling\"; leave it out", flag);
 	return EXIT_REFUSED;
 }
 
-int policy_command(struct request *request, char **argv)
+int policy_command(struct args *args, char **argv)
 {
-	char **rest = request->rest;
+	char **rest = args->rest;
 
 	if (rest[0] && strcmp(rest[0], "ceiling") == 0 && !rest[1])
-		return ceiling(request);
+		return ceiling(args);
 	if (rest[0] && strcmp(rest[0], "ceiling") == 0) {
 		term_complain("%.80s is one word too many: policy ceiling [--for PRESET|FILE]", rest[1]);
 		return EXIT_REFUSED;
 	}
-	if (rest[0] && (request->ceiling_path || request->for_policy || request->json))
-		return refuse_flag(request);
+	if (rest[0] && (args->ceiling_path || args->for_policy || args->json))
+		return refuse_flag(args);
 	if (rest[0] && strcmp(rest[0], "check") == 0 && rest[1])
 		return check(rest + 1);
 	if (rest[0] && strcmp(rest[0], "show") == 0 && rest[1] && !rest[2])

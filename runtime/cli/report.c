@@ -85,7 +85,7 @@ static void tell_output(const struct report *report, const struct warder_result 
 	char text[32];
 
 	term_complain("killed: more than %s on %s (--max-output)",
-		      policy_format_size(report->request->output_max, text, sizeof(text)),
+		      policy_format_size(report->args->output_max, text, sizeof(text)),
 		      output[JAIL_STDOUT].truncated ? "standard output" : "standard error");
 }
 
@@ -185,7 +185,7 @@ static void tell_silence(const struct report *report, const struct warder_result
 	const enum jail_cause cause = result->outcome.cause;
 
 	if ((cause == JAIL_CAUSE_WALL_TIME || cause == JAIL_CAUSE_CPU_TIME) && !result->code &&
-	    !report->request->terminal && result->outcome.output[JAIL_STDOUT].total == 0 &&
+	    !report->args->terminal && result->outcome.output[JAIL_STDOUT].total == 0 &&
 	    isatty(STDOUT_FILENO))
 		term_complain("it printed nothing; a program without a terminal may hold back its output: "
 			      "-t gives it one");
@@ -203,7 +203,7 @@ static void tell(const struct report *report, const struct warder_result *result
 	else if (result->outcome.cause == JAIL_CAUSE_OUTPUT)
 		tell_output(report, result);
 	else
-		tell_cause(&result->outcome, &report->request->policy->policy);
+		tell_cause(&result->outcome, &report->args->policy->policy);
 	tell_silence(report, result);
 }
 
@@ -284,8 +284,8 @@ static int print_json(const struct report *report, struct warder_result *result,
 	char *config = NULL, *json;
 	int status = -1;
 
-	if (report->request->config) {
-		config_write(report->request->config, &w);
+	if (report->args->config) {
+		config_write(report->args->config, &w);
 		config = json_take(&w);
 	}
 	result->config = config;
@@ -308,7 +308,7 @@ static int print_json(const struct report *report, struct warder_result *result,
 /* Takes the text, which is NULL without memory. */
 static int write_receipt(const struct report *report, char *json, struct warder_error *err)
 {
-	const char *path = report->request->receipt;
+	const char *path = report->args->receipt;
 	int status = 0;
 
 	if (!json)
@@ -325,25 +325,24 @@ static int write_receipt(const struct report *report, char *json, struct warder_
 
 static void append(struct report *report, const struct warder_result *result, const struct warder_error *why)
 {
-	const struct request *request = report->request;
+	const struct args *args = report->args;
 
 	audit_append(&report->audit,
-		     &(struct audit_run){ .policy = request->policy ? &request->policy->policy : NULL,
-					  .argv = request->rest,
+		     &(struct audit_run){ .policy = args->policy ? &args->policy->policy : NULL,
+					  .argv = args->rest,
 					  .result = result,
 					  .err = why });
 }
 
 char *report_audit_head(const struct report *report)
 {
-	const struct request *request = report->request;
+	const struct args *args = report->args;
 
 	return report->audit.fd < 0
 		   ? NULL
-		   : audit_head(
-			 &report->audit,
-			 &(struct audit_run){ .policy = request->policy ? &request->policy->policy : NULL,
-					      .argv = request->rest });
+		   : audit_head(&report->audit,
+				&(struct audit_run){ .policy = args->policy ? &args->policy->policy : NULL,
+						     .argv = args->rest });
 }
 
 void report_append(struct report *report, const struct warder_result *result)
@@ -365,8 +364,8 @@ void report_refusal(struct report *report, const struct warder_error *why)
 	append(report, NULL, why);
 	if (report->receipt_dir_fd < 0)
 		return;
-	delegate_amend(report->request, &told);
-	violations = violations_json(report->request, why);
+	delegate_amend(report->args, &told);
+	violations = violations_json(report->args, why);
 	if (write_receipt(report, result_error_json(&told, violations), &err) != 0)
 		term_error(&err);
 	free(violations);
@@ -376,7 +375,7 @@ int report_refuse(struct report *report, const struct warder_error *why, int sta
 {
 	report_refusal(report, why);
 	/* A signal also ends what is not running yet. */
-	return command_refuse(report->request, why, ending_signal() ? 128 + ending_signal() : status);
+	return command_refuse(report->args, why, ending_signal() ? 128 + ending_signal() : status);
 }
 
 /* "what: in the store as NAME@VERSION", and why not. Whether it is kept whole. */
@@ -427,7 +426,7 @@ static bool tell_references(const struct warder_result *result)
 /* Patterns that no file matches. They do not change the exit status: a program may leave a file out. */
 static void tell_patterns(const struct report *report, const struct rootfs_collection *files)
 {
-	const struct request_code *code = &report->request->code;
+	const struct args_code *code = &report->args->code;
 	char shown[128];
 
 	for (size_t i = 0; i < code->collect.count; i++) {
@@ -476,17 +475,17 @@ int report_finish(const struct report *report, struct warder_result *result)
 
 	if (!result->outcome.collected.limits_hit && !result->outcome.collected.fault[0])
 		tell_patterns(report, &result->outcome.collected);
-	if (report->request->json) {
+	if (report->args->json) {
 		status = print_json(report, result, &err);
 	} else {
 		tell(report, result);
 		missing = report_dropped(result);
 		missing |= tell_files(report, result);
 		missing |= tell_references(result);
-		if (result->changes && (report->request->changes.dry_run || result->changes->fault[0]))
+		if (result->changes && (report->args->changes.dry_run || result->changes->fault[0]))
 			changes_print(stderr, result->changes, NULL);
 	}
-	if (status == 0 && report->request->receipt)
+	if (status == 0 && report->args->receipt)
 		status = write_receipt(report, result_receipt_json(result), &err);
 	if (status == 0) {
 		status = report_exit_status(&result->outcome, report->write_error);
@@ -507,7 +506,7 @@ static void show_progress(void *context, const char *line)
 
 void (*report_progress(const struct report *report))(void *context, const char *line)
 {
-	return isatty(STDERR_FILENO) && !report->request->terminal ? show_progress : NULL;
+	return isatty(STDERR_FILENO) && !report->args->terminal ? show_progress : NULL;
 }
 
 void report_running(struct warder_run *run)
@@ -537,9 +536,9 @@ void report_owned(struct session_run *run)
 		cancel_run();
 }
 
-void report_ports(const struct request *request, const struct warder_run *run)
+void report_ports(const struct args *args, const struct warder_run *run)
 {
-	const struct policy_published *list = &request->policy->policy.network.publish;
+	const struct policy_published *list = &args->policy->policy.network.publish;
 
 	for (size_t i = 0; i < list->count; i++)
 		if (list->items[i].host_port == 0)
@@ -548,7 +547,7 @@ void report_ports(const struct request *request, const struct warder_run *run)
 				      list->items[i].jail_port);
 }
 
-int report_call(const struct request *request, struct warder_program *program, const struct warder_call *call,
+int report_call(const struct args *args, struct warder_program *program, const struct warder_call *call,
 		struct warder_result **ret, struct warder_error *err)
 {
 	struct warder_run *run = NULL;
@@ -556,7 +555,7 @@ int report_call(const struct request *request, struct warder_program *program, c
 
 	if (warder_call(program, call, &run, err) != 0)
 		return -1;
-	report_ports(request, run);
+	report_ports(args, run);
 	report_running(run);
 	status = warder_wait(run, ret, err);
 	report_running(NULL);
@@ -575,7 +574,7 @@ int report_wait(struct report *report, struct warder_run *run)
 	struct warder_error err = { 0 };
 	int status;
 
-	grace_us = report->request->grace_us;
+	grace_us = report->args->grace_us;
 	report_running(run);
 	status = warder_wait(run, &result, &err);
 	report_running(NULL);
@@ -592,7 +591,7 @@ int report_result(struct report *report, struct warder_result *result)
 	report->write_error = result->outcome.receiver_errno;
 	if (report->passed_over[0])
 		memcpy(result->passed_over, report->passed_over, sizeof(result->passed_over));
-	spool_keep(&report->spool, "", !report->request->json, result);
+	spool_keep(&report->spool, "", !report->args->json, result);
 	if (report->replay && result->learned && !ending_signal())
 		report->replay(report, result->learned);
 	report_append(report, result);
@@ -601,14 +600,13 @@ int report_result(struct report *report, struct warder_result *result)
 	return status;
 }
 
-int report_open(const struct request *request, struct report *ret, struct warder_error *err)
+int report_open(const struct args *args, struct report *ret, struct warder_error *err)
 {
-	*ret = (struct report){
-		.request = request, .receipt_dir_fd = -1, .spool = SPOOL_NONE, .audit = AUDIT_NONE
-	};
-	if (!request->receipt || strcmp(request->receipt, "-") == 0)
+	*ret =
+	    (struct report){ .args = args, .receipt_dir_fd = -1, .spool = SPOOL_NONE, .audit = AUDIT_NONE };
+	if (!args->receipt || strcmp(args->receipt, "-") == 0)
 		return 0;
-	if (file_open_private_dir(request->receipt, &ret->receipt_dir_fd, err) == 0)
+	if (file_open_private_dir(args->receipt, &ret->receipt_dir_fd, err) == 0)
 		return 0;
 	snprintf(err->field, sizeof(err->field), "--receipt");
 	return error_context(err, "--receipt");
@@ -616,7 +614,7 @@ int report_open(const struct request *request, struct report *ret, struct warder
 
 int report_spool(struct report *report, const struct warder_spill **ret, struct warder_error *err)
 {
-	const struct request_code *code = &report->request->code;
+	const struct args_code *code = &report->args->code;
 
 	if (spool_open(code->artifacts, code->artifact_bytes, &report->spool, err) != 0)
 		return -1;
@@ -626,7 +624,7 @@ int report_spool(struct report *report, const struct warder_spill **ret, struct 
 
 int report_audit(struct report *report, const char *which, const char *session, struct warder_error *err)
 {
-	return report->audit.request ? 0 : audit_open(report->request, which, session, &report->audit, err);
+	return report->audit.args ? 0 : audit_open(report->args, which, session, &report->audit, err);
 }
 
 void report_done(struct report *report)

@@ -16,7 +16,7 @@
 struct learned;
 
 struct report {
-	const struct request *request;
+	const struct args *args;
 	int receipt_dir_fd; /* owned; -1 without a receipt file */
 	struct spool spool; /* of --artifacts store:, opened by report_spool() */
 	struct audit audit; /* of --audit, opened by report_audit() */
@@ -28,7 +28,7 @@ struct report {
 
 void report_catch_signals(void);
 /* -1 with *err: the receipt could not be written. */
-int report_open(const struct request *request, struct report *ret, struct warder_error *err);
+int report_open(const struct args *args, struct report *ret, struct warder_error *err);
 /* Open what --artifacts store: asks for, before anything is started. What the run is to be given as `spill`; NULL: nothing. -1 with *err. */
 int report_spool(struct report *report, const struct warder_spill **ret, struct warder_error *err);
 /* Open the file of --audit, before anything is started; once. which: the command; session: the name of its session, or NULL. -1 with *err. */
@@ -45,10 +45,10 @@ void report_grace(uint64_t grace_us);
 /* Tell the result, which it frees. Returns the exit status. */
 int report_result(struct report *report, struct warder_result *result);
 /* Print the ports of the host that Warder picked for the rows of network.publish with the host port 0. */
-void report_ports(const struct request *request, const struct warder_run *run);
+void report_ports(const struct args *args, const struct warder_run *run);
 /* Call the program, print the ports that Warder picked, and wait for its end; meanwhile signals go to it. *ret is the caller's. -1
  * with *err. */
-int report_call(const struct request *request, struct warder_program *program, const struct warder_call *call,
+int report_call(const struct args *args, struct warder_program *program, const struct warder_call *call,
 		struct warder_result **ret, struct warder_error *err);
 /* The same, as the callback of a call that runs several stages. */
 void report_on_stage(void *context, const char *stage, struct warder_run *run);

@@ -20,28 +20,28 @@
 
 int run_launch(struct report *report, struct warder_template *tmpl, const struct warder_spill *spill)
 {
-	const bool terminal = report->request->terminal;
-	owned_fd int input_fd = report->request->no_input ? -1
-				: terminal                ? terminal_open_input()
-							  : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	const bool terminal = report->args->terminal;
+	owned_fd int input_fd = report->args->no_input ? -1
+				: terminal             ? terminal_open_input()
+						       : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
 	static const int output_fds[] = { STDOUT_FILENO, STDERR_FILENO };
 	struct function_commands functions = { 0 };
 	const struct warder_command command = {
 		.size = sizeof(command),
-		.argv = report->request->rest,
+		.argv = report->args->rest,
 		.input_fd = input_fd > 0 && !terminal ? input_fd : 0,
 		.terminal_fd = input_fd > 0 && terminal ? input_fd : 0,
-		.output_fds = report->request->json ? NULL : output_fds,
-		.output_max = report->request->json ? 0 : report->request->output_max,
-		.changes = report->request->changes.dry_run,
-		.changes_directory = report->request->changes.directory,
+		.output_fds = report->args->json ? NULL : output_fds,
+		.output_max = report->args->json ? 0 : report->args->output_max,
+		.changes = report->args->changes.dry_run,
+		.changes_directory = report->args->changes.directory,
 		.spill = spill,
 		.should_stop = ending_came,
-		.progress = report->request->progress,
+		.progress = report->args->progress,
 		.on_progress = report_progress(report),
 		.functions = functions.rows,
-		.function_count = report->request->functions.count,
-		.no_receipt = !report->request->json && !report->request->receipt,
+		.function_count = report->args->functions.count,
+		.no_receipt = !report->args->json && !report->args->receipt,
 	};
 	struct warder_error err = { 0 };
 	struct warder_run *run = NULL;
@@ -49,13 +49,13 @@ int run_launch(struct report *report, struct warder_template *tmpl, const struct
 
 	if (report_ended_early(report))
 		return 128 + ending_signal();
-	status = function_commands_take(report->request, &functions, &err);
+	status = function_commands_take(report->args, &functions, &err);
 	if (status == 0)
 		status = warder_launch(tmpl, &command, &run, &err);
 	function_commands_done(&functions);
 	if (status != 0)
 		return report_refuse(report, &err, error_exit_status(err.code));
-	report_ports(report->request, run);
+	report_ports(report->args, run);
 	if (terminal)
 		terminal_begin(run);
 	status = report_wait(report, run);
@@ -68,9 +68,9 @@ int run_launch(struct report *report, struct warder_template *tmpl, const struct
 static int replay_once(struct report *report, const struct warder_policy *policy, struct learned *learned,
 		       struct warder_error *err)
 {
-	const struct warder_options options = request_options(report->request, true);
+	const struct warder_options options = args_options(report->args, true);
 	const struct warder_command command = { .size = sizeof(command),
-						.argv = report->request->rest,
+						.argv = report->args->rest,
 						.should_stop = ending_came,
 						.no_receipt = 1 };
 	struct warder_template *tmpl = NULL;
@@ -109,50 +109,50 @@ static void replay(struct report *report, struct learned *learned)
 	free(json);
 }
 
-static int check_replay(const struct request *request, struct warder_error *err)
+static int check_replay(const struct args *args, struct warder_error *err)
 {
-	if (!request->replay)
+	if (!args->replay)
 		return 0;
-	if (request->policy->policy.network.mode != POLICY_NETWORK_LEARN)
+	if (args->policy->policy.network.mode != POLICY_NETWORK_LEARN)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--replay",
 				 "--replay runs the program again under a learned policy; add --net learn");
-	if (request->execution.detach || request->terminal)
+	if (args->execution.detach || args->terminal)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--replay",
 				 "--replay does not go with %s; leave one of the two out",
-				 request->terminal ? "--terminal" : "--detach");
+				 args->terminal ? "--terminal" : "--detach");
 	return 0;
 }
 
 /* What only this process can do for a run; or NULL. */
-static const char *needs_this_process(const struct request *request)
+static const char *needs_this_process(const struct args *args)
 {
-	return request->terminal                                        ? "--terminal"
-	       : request->progress                                      ? "--progress"
-	       : request->functions.count                               ? "--function-command"
-	       : request->replay                                        ? "--replay"
-	       : request->changes.dry_run || request->changes.directory ? "--changes"
-	       : request->code.artifacts                                ? "--artifacts"
-									: NULL;
+	return args->terminal                                     ? "--terminal"
+	       : args->progress                                   ? "--progress"
+	       : args->functions.count                            ? "--function-command"
+	       : args->replay                                     ? "--replay"
+	       : args->changes.dry_run || args->changes.directory ? "--changes"
+	       : args->code.artifacts                             ? "--artifacts"
+								  : NULL;
 }
 
 /* By the service, if one is there and may. Whether the program ran; then *ret_status is the exit status. */
 static bool serve_run(struct report *report, int *ret_status)
 {
-	const struct request *request = report->request;
+	const struct args *args = report->args;
 	static const int output_fds[] = { STDOUT_FILENO, STDERR_FILENO };
 	const struct service_command command = {
-		.policy = &request->policy->policy,
-		.ceiling = request->ceiling ? &request->ceiling->policy : NULL,
-		.cgroup_parent = request->cgroup_parent,
-		.argv = request->rest,
-		.input_fd = request->no_input ? -1 : STDIN_FILENO,
-		.output_fds = request->json ? NULL : output_fds,
-		.output_max = request->json ? 0 : request->output_max,
-		.no_receipt = !request->json && !request->receipt,
+		.policy = &args->policy->policy,
+		.ceiling = args->ceiling ? &args->ceiling->policy : NULL,
+		.cgroup_parent = args->cgroup_parent,
+		.argv = args->rest,
+		.input_fd = args->no_input ? -1 : STDIN_FILENO,
+		.output_fds = args->json ? NULL : output_fds,
+		.output_max = args->json ? 0 : args->output_max,
+		.no_receipt = !args->json && !args->receipt,
 	};
 	struct warder_result *result = NULL;
 	struct warder_error err = { 0 };
-	const int served = served_run(request, needs_this_process(request), &command, &result, &err);
+	const int served = served_run(args, needs_this_process(args), &command, &result, &err);
 
 	if (served > 0)
 		return false;
@@ -162,13 +162,13 @@ static bool serve_run(struct report *report, int *ret_status)
 
 static int prepare_and_launch(struct report *report)
 {
-	const struct request *request = report->request;
+	const struct args *args = report->args;
 	struct warder_options options = {
 		.size = sizeof(options),
-		.ceiling = request->ceiling,
-		.cgroup_parent = request->cgroup_parent,
-		.backend = request->backend,
-		.backends = request->backends,
+		.ceiling = args->ceiling,
+		.cgroup_parent = args->cgroup_parent,
+		.backend = args->backend,
+		.backends = args->backends,
 		.single_use = 1,
 	};
 	const char *chosen;
@@ -182,37 +182,37 @@ static int prepare_and_launch(struct report *report)
 	if (chosen)
 		options.backend = chosen;
 	if (report_spool(report, &spill, &err) != 0 ||
-	    warder_prepare(request->policy, &options, &tmpl, &err) != 0)
+	    warder_prepare(args->policy, &options, &tmpl, &err) != 0)
 		return report_refuse(report, &err, EXIT_REFUSED);
-	report->replay = request->replay ? replay : NULL;
+	report->replay = args->replay ? replay : NULL;
 	status = run_launch(report, tmpl, spill);
 	warder_template_free(tmpl);
 	return status;
 }
 
 /* Only an image may have one of its own. */
-static int check_program(const struct request *request, struct warder_error *err)
+static int check_program(const struct args *args, struct warder_error *err)
 {
-	if (request->rest[0] || request->policy->policy.filesystem.view == POLICY_VIEW_IMAGE)
+	if (args->rest[0] || args->policy->policy.filesystem.view == POLICY_VIEW_IMAGE)
 		return 0;
 	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
 			 "which program? warder run [FLAG...] -- PROGRAM");
 }
 
-int run_command(struct request *request, char **argv)
+int run_command(struct args *args, char **argv)
 {
 	struct report report;
 	struct warder_error err = { 0 };
 	int status;
 
 	report_catch_signals();
-	if (report_open(request, &report, &err) != 0)
-		return command_refuse(request, &err, EXIT_REFUSED);
-	if (request_load(FLAG_RUN, argv, request, &err) != 0 || request_pass_term(request, &err) != 0 ||
-	    request_provide(request, &err) != 0 || check_program(request, &err) != 0 ||
-	    check_replay(request, &err) != 0 || report_audit(&report, "run", NULL, &err) != 0)
+	if (report_open(args, &report, &err) != 0)
+		return command_refuse(args, &err, EXIT_REFUSED);
+	if (args_load(FLAG_RUN, argv, args, &err) != 0 || args_pass_term(args, &err) != 0 ||
+	    args_provide(args, &err) != 0 || check_program(args, &err) != 0 ||
+	    check_replay(args, &err) != 0 || report_audit(&report, "run", NULL, &err) != 0)
 		status = report_refuse(&report, &err, EXIT_REFUSED);
-	else if (request->execution.detach && !(request->backend && backend_is_remote(request->backend)))
+	else if (args->execution.detach && !(args->backend && backend_is_remote(args->backend)))
 		status = detach_launch(&report, NULL);
 	else
 		status = prepare_and_launch(&report);

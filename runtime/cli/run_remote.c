@@ -26,21 +26,21 @@
 #define PATIENCE_S 60 /* that a host may take longer than the program */
 
 /* A flag that needs the program on this machine; or NULL. */
-static const char *local_flag(const struct request *request)
+static const char *local_flag(const struct args *args)
 {
 	const struct {
 		bool given;
 		const char *name;
 	} flags[] = {
-		{ request->terminal, "--terminal" },
-		{ request->execution.detach, "--detach" },
-		{ request->changes.dry_run || request->changes.directory, "--changes" },
-		{ request->progress, "--progress" },
-		{ request->functions.count > 0, "--function-command" },
-		{ request->replay, "--replay" },
-		{ request->code.artifacts, "--artifacts" },
-		{ request->output_max, "--max-output" },
-		{ request->cgroup_parent, "--cgroup-parent" },
+		{ args->terminal, "--terminal" },
+		{ args->execution.detach, "--detach" },
+		{ args->changes.dry_run || args->changes.directory, "--changes" },
+		{ args->progress, "--progress" },
+		{ args->functions.count > 0, "--function-command" },
+		{ args->replay, "--replay" },
+		{ args->code.artifacts, "--artifacts" },
+		{ args->output_max, "--max-output" },
+		{ args->cgroup_parent, "--cgroup-parent" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LENGTH(flags); i++)
@@ -52,7 +52,7 @@ static const char *local_flag(const struct request *request)
 /* ---- the request ---- */
 
 /* All of standard input. -1 with *err: there is more than a request may have, or a signal came. */
-static int read_input(const struct request *request, char **ret, size_t *ret_len, struct warder_error *err)
+static int read_input(const struct args *args, char **ret, size_t *ret_len, struct warder_error *err)
 {
 	char *bytes = malloc(INPUT_MAX + 1);
 	size_t len = 0;
@@ -60,7 +60,7 @@ static int read_input(const struct request *request, char **ret, size_t *ret_len
 
 	if (!bytes)
 		return error_no_memory(err, "stdin");
-	while (!request->no_input && len <= INPUT_MAX && got != 0 && !ending_signal()) {
+	while (!args->no_input && len <= INPUT_MAX && got != 0 && !ending_signal()) {
 		got = read(STDIN_FILENO, bytes + len, INPUT_MAX + 1 - len);
 		if (got < 0 && errno != EINTR) {
 			free(bytes);
@@ -156,12 +156,12 @@ static int write_argv(struct json_writer *w, char *const *argv, struct warder_er
 	return 0;
 }
 
-static int write_input(struct json_writer *w, const struct request *request, struct warder_error *err)
+static int write_input(struct json_writer *w, const struct args *args, struct warder_error *err)
 {
 	char *bytes = NULL, *encoded;
 	size_t len = 0;
 
-	if (read_input(request, &bytes, &len, err) < 0)
+	if (read_input(args, &bytes, &len, err) < 0)
 		return -1;
 	encoded = text_base64(bytes, len);
 	free(bytes);
@@ -172,15 +172,15 @@ static int write_input(struct json_writer *w, const struct request *request, str
 	return 0;
 }
 
-static char *write_body(const struct request *request, struct warder_error *err)
+static char *write_body(const struct args *args, struct warder_error *err)
 {
-	const struct policy *policy = &request->policy->policy;
+	const struct policy *policy = &args->policy->policy;
 	struct json_writer w = { 0 };
 	char *text;
 
 	json_begin_object(&w);
-	if (write_policy(&w, policy, err) < 0 || write_argv(&w, request->rest, err) < 0 ||
-	    write_environment(&w, policy, err) < 0 || write_input(&w, request, err) < 0) {
+	if (write_policy(&w, policy, err) < 0 || write_argv(&w, args->rest, err) < 0 ||
+	    write_environment(&w, policy, err) < 0 || write_input(&w, args, err) < 0) {
 		json_writer_done(&w);
 		return NULL;
 	}
@@ -234,7 +234,7 @@ static int finish(struct report *report, const struct preparation *preparation, 
 	if (!result)
 		return EXIT_REFUSED;
 	snprintf(result->passed_over, sizeof(result->passed_over), "%s", preparation->passed_over);
-	if (!report->request->json)
+	if (!report->args->json)
 		missing = pass_output(result);
 	status = report_result(report, result);
 	return status == 0 && missing ? EXIT_REFUSED : status;
@@ -253,7 +253,7 @@ static struct warder_result *lose(const char *label, const struct warder_error *
 
 static int ask(struct report *report, const struct preparation *preparation, const char *body)
 {
-	const uint64_t wall_us = report->request->policy->policy.limits.wall_time_us;
+	const uint64_t wall_us = report->args->policy->policy.limits.wall_time_us;
 	const struct backend_remote_request request = {
 		.path = "/v1/run",
 		.signs = "run",
@@ -285,7 +285,7 @@ static int run_there(struct report *report, const struct preparation *preparatio
 
 	if (report_ended_early(report))
 		return 128 + ending_signal();
-	body = write_body(report->request, &err);
+	body = write_body(report->args, &err);
 	if (!body)
 		return report_refuse(report, &err, EXIT_REFUSED);
 	status = ask(report, preparation, body);
@@ -296,34 +296,34 @@ static int run_there(struct report *report, const struct preparation *preparatio
 
 /* ---- the choice ---- */
 
-static int check_flags(const struct request *request, struct warder_error *err)
+static int check_flags(const struct args *args, struct warder_error *err)
 {
-	const char *flag = local_flag(request);
+	const char *flag = local_flag(args);
 
 	if (!flag)
 		return 0;
 	return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag,
 			 "%s works with programs on this machine only; leave it out, or --backend %.40s",
-			 flag, request->backend);
+			 flag, args->backend);
 }
 
 /* True: *ret_status is that of the run on another machine, or of a refusal. False: the run is to be here. */
 static bool choose_host(struct report *report, bool named, struct warder_error *err, const char **ret_backend,
 			int *ret_status)
 {
-	const struct request *request = report->request;
+	const struct args *args = report->args;
 	const struct preparation_options options = {
-		.ceiling = request->ceiling ? &request->ceiling->policy : NULL,
-		.cgroup_parent = request->cgroup_parent,
-		.backend = request->backend,
-		.backends = request->backends,
+		.ceiling = args->ceiling ? &args->ceiling->policy : NULL,
+		.cgroup_parent = args->cgroup_parent,
+		.backend = args->backend,
+		.backends = args->backends,
 		.remotes = true,
 	};
 	struct preparation preparation = { 0 };
 	bool here;
 
-	if (err->code || (named && check_flags(request, err) < 0) ||
-	    preparation_build(&request->policy->policy, &options, &preparation, err) < 0) {
+	if (err->code || (named && check_flags(args, err) < 0) ||
+	    preparation_build(&args->policy->policy, &options, &preparation, err) < 0) {
 		*ret_status = report_refuse(report, err, EXIT_REFUSED);
 		preparation_done(&preparation);
 		return true;
@@ -341,15 +341,15 @@ static bool choose_host(struct report *report, bool named, struct warder_error *
 
 bool run_remote(struct report *report, const char **ret_backend, int *ret_status)
 {
-	const struct request *request = report->request;
-	const bool named = request->backend && backend_is_remote(request->backend);
+	const struct args *args = report->args;
+	const bool named = args->backend && backend_is_remote(args->backend);
 	struct warder_error err = { 0 };
 	bool may = false;
 
 	*ret_backend = NULL;
-	if (!named && local_flag(request)) /* auto takes no host then */
+	if (!named && local_flag(args)) /* auto takes no host then */
 		return false;
-	if (preparation_may_be_remote(request->backend, request->backends, &may, &err) == 0 && !may)
+	if (preparation_may_be_remote(args->backend, args->backends, &may, &err) == 0 && !may)
 		return false;
 	return choose_host(report, named, &err, ret_backend, ret_status);
 }

@@ -25,7 +25,7 @@ static void show_finding(const struct json_value *finding)
 	       json_member_text(finding, "reason", ""));
 }
 
-static int show(const struct request *request, const char *json, struct warder_error *err)
+static int show(const struct args *args, const char *json, struct warder_error *err)
 {
 	const struct json_limits limits = { .max_bytes = 16 << 20 };
 	const struct json_value *findings;
@@ -35,7 +35,7 @@ static int show(const struct request *request, const char *json, struct warder_e
 	if (json_parse(json, strlen(json), "advice", &limits, &report, err) != 0)
 		return EXIT_REFUSED;
 	findings = json_member(report, "findings");
-	if (request->json) {
+	if (args->json) {
 		printf("%s\n", json);
 	} else {
 		for (const struct json_value *item = findings ? findings->child : NULL; item;
@@ -48,25 +48,25 @@ static int show(const struct request *request, const char *json, struct warder_e
 	return status;
 }
 
-static int scan(struct request *request, char **ret_json, struct warder_error *err)
+static int scan(struct args *args, char **ret_json, struct warder_error *err)
 {
 	struct warder_code code = { .size = sizeof(code),
-				    .language = request->code.language,
-				    .scan_rules = request->code.rules,
-				    .scan_audit = request->audit };
+				    .language = args->code.language,
+				    .scan_rules = args->code.rules,
+				    .scan_audit = args->audit };
 	struct languages *languages = NULL;
 	const char *language, *found_by;
 	char *source = NULL;
 	int status = -1;
 
-	if (!request->rest[0] || request->rest[1])
+	if (!args->rest[0] || args->rest[1])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "source",
 				 "which code? warder scan [FLAG...] FILE, or - for standard input");
-	code.file_name = strcmp(request->rest[0], "-") == 0 ? NULL : request->rest[0];
-	if (file_read_most(request->rest[0], SOURCE_MOST, &source, &code.source_len, err) != 0)
+	code.file_name = strcmp(args->rest[0], "-") == 0 ? NULL : args->rest[0];
+	if (file_read_most(args->rest[0], SOURCE_MOST, &source, &code.source_len, err) != 0)
 		return -1;
 	code.source = source;
-	if (languages_load(code_languages_path(request->code.languages), &languages, err) == 0 &&
+	if (languages_load(code_languages_path(args->code.languages), &languages, err) == 0 &&
 	    code_language(languages, &code, &language, &found_by, err) == 0)
 		status = advice_take(&code, language, NULL, ret_json, err);
 	languages_free(languages);
@@ -74,14 +74,14 @@ static int scan(struct request *request, char **ret_json, struct warder_error *e
 	return status;
 }
 
-int scan_command(struct request *request, char **argv)
+int scan_command(struct args *args, char **argv)
 {
 	struct warder_error err = { 0 };
 	char *json = NULL;
 	int status = EXIT_REFUSED;
 
-	if (scan(request, &json, &err) == 0)
-		status = show(request, json, &err);
+	if (scan(args, &json, &err) == 0)
+		status = show(args, json, &err);
 	free(json);
-	return err.code ? command_refuse(request, &err, EXIT_REFUSED) : status;
+	return err.code ? command_refuse(args, &err, EXIT_REFUSED) : status;
 }

@@ -29,26 +29,26 @@ static void log_line(const char *line)
 	term_complain("%s", line);
 }
 
-static int serve_local(struct request *request)
+static int serve_local(struct args *args)
 {
 	struct warder_error err = { 0 };
 
-	if (service_run(request->session.idle_us ? request->session.idle_us : SERVICE_IDLE_US, ending_came,
+	if (service_run(args->session.idle_us ? args->session.idle_us : SERVICE_IDLE_US, ending_came,
 			tell_ready, &err) != 0)
-		return command_refuse(request, &err, EXIT_REFUSED);
+		return command_refuse(args, &err, EXIT_REFUSED);
 	return 0;
 }
 
-static int serve_host(struct request *request)
+static int serve_host(struct args *args)
 {
 	const struct launcher_options options = {
-		.listen = request->host.listen,
-		.state = request->host.state,
-		.config = request->host.config,
-		.certificate = request->host.certificate,
-		.private_key = request->host.private_key,
-		.insecure_http = request->host.insecure_http,
-		.check = request->host.check,
+		.listen = args->host.listen,
+		.state = args->host.state,
+		.config = args->host.config,
+		.certificate = args->host.certificate,
+		.private_key = args->host.private_key,
+		.insecure_http = args->host.insecure_http,
+		.check = args->host.check,
 		.program = "/proc/self/exe",
 		.came = ending_came,
 		.wake_fd = -1,
@@ -57,33 +57,33 @@ static int serve_host(struct request *request)
 	};
 	struct warder_error err = { 0 };
 
-	return launcher_run(&options, &err) < 0 ? command_refuse(request, &err, EXIT_REFUSED) : 0;
+	return launcher_run(&options, &err) < 0 ? command_refuse(args, &err, EXIT_REFUSED) : 0;
 }
 
-static int stop_all(struct request *request)
+static int stop_all(struct args *args)
 {
 	struct warder_error err = { 0 };
 	size_t ended = 0;
 
-	if (launcher_stop_all(request->host.state, &ended, &err) < 0)
-		return command_refuse(request, &err, EXIT_REFUSED);
+	if (launcher_stop_all(args->host.state, &ended, &err) < 0)
+		return command_refuse(args, &err, EXIT_REFUSED);
 	printf("ended: %zu\n", ended);
 	return 0;
 }
 
 /* Nothing is served then. */
-static int check_alone(const struct request *request, struct warder_error *err)
+static int check_alone(const struct args *args, struct warder_error *err)
 {
-	const struct request_host *host = &request->host;
-	const char *other = request->local             ? "--local"
-			    : host->listen             ? "--listen"
-			    : host->config             ? "--config"
-			    : host->check              ? "--check"
-			    : host->certificate        ? "--tls-cert"
-			    : host->private_key        ? "--tls-key"
-			    : host->insecure_http      ? "--insecure-http"
-			    : request->session.idle_us ? "--idle-timeout"
-						       : NULL;
+	const struct args_host *host = &args->host;
+	const char *other = args->local             ? "--local"
+			    : host->listen          ? "--listen"
+			    : host->config          ? "--config"
+			    : host->check           ? "--check"
+			    : host->certificate     ? "--tls-cert"
+			    : host->private_key     ? "--tls-key"
+			    : host->insecure_http   ? "--insecure-http"
+			    : args->session.idle_us ? "--idle-timeout"
+						    : NULL;
 
 	if (!other)
 		return 0;
@@ -93,9 +93,9 @@ static int check_alone(const struct request *request, struct warder_error *err)
 }
 
 /* A flag that goes only with --listen or only with --local, and stands with the other one. */
-static int check_flags(const struct request *request, struct warder_error *err)
+static int check_flags(const struct args *args, struct warder_error *err)
 {
-	const struct request_host *host = &request->host;
+	const struct args_host *host = &args->host;
 	const char *alone = host->state           ? "--state"
 			    : host->config        ? "--config"
 			    : host->check         ? "--check"
@@ -104,35 +104,35 @@ static int check_flags(const struct request *request, struct warder_error *err)
 			    : host->insecure_http ? "--insecure-http"
 						  : NULL;
 
-	if (request->rest[0])
+	if (args->rest[0])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
-				 "serve takes no arguments, and \"%.60s\" is one", request->rest[0]);
+				 "serve takes no arguments, and \"%.60s\" is one", args->rest[0]);
 	if (host->stop_all)
-		return check_alone(request, err);
-	if (request->local == (host->listen != NULL))
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, request->local ? "--listen" : "--local",
+		return check_alone(args, err);
+	if (args->local == (host->listen != NULL))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, args->local ? "--listen" : "--local",
 				 "serve needs either --local, to serve this user's commands, or --listen "
 				 "ADDR:PORT, to serve "
 				 "HTTP clients");
-	if (request->local && alone)
+	if (args->local && alone)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, alone,
 				 "%s goes with --listen, not with --local", alone);
-	if (host->listen && request->session.idle_us)
+	if (host->listen && args->session.idle_us)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--idle-timeout",
 				 "--idle-timeout goes with --local, not with --listen");
 	return 0;
 }
 
-int serve_command(struct request *request, char **argv)
+int serve_command(struct args *args, char **argv)
 {
 	struct warder_error err = { 0 };
 
-	if (check_flags(request, &err) < 0)
-		return command_refuse(request, &err, EXIT_REFUSED);
-	if (request->host.stop_all)
-		return stop_all(request);
+	if (check_flags(args, &err) < 0)
+		return command_refuse(args, &err, EXIT_REFUSED);
+	if (args->host.stop_all)
+		return stop_all(args);
 	if (heap_stay)
 		heap_stay();
 	report_catch_signals();
-	return request->local ? serve_local(request) : serve_host(request);
+	return args->local ? serve_local(args) : serve_host(args);
 }

@@ -41,7 +41,7 @@ static bool gives_up(void)
 	return clock_us() - signalled_us >= patience_us;
 }
 
-int served_run(const struct request *request, const char *own, const struct service_command *command,
+int served_run(const struct args *args, const char *own, const struct service_command *command,
 	       struct warder_result **ret, struct warder_error *err)
 {
 	struct service_command asked = *command;
@@ -50,16 +50,16 @@ int served_run(const struct request *request, const char *own, const struct serv
 	int waited;
 
 	*word = '\0';
-	if (request->no_service)
+	if (args->no_service)
 		own = "--no-service";
-	else if (request->backend && strcmp(request->backend, "local") != 0)
+	else if (args->backend && strcmp(args->backend, "local") != 0)
 		own = "--backend";
 	if (own || ending_signal()) {
 		if (own && service_is_there())
 			say_no(own);
 		return 1;
 	}
-	patience_us = request->grace_us + SILENCE_US;
+	patience_us = args->grace_us + SILENCE_US;
 	asked.gives_up = gives_up;
 	if (service_start(&asked, &fd, why) != 0) {
 		if (*why)
@@ -67,7 +67,7 @@ int served_run(const struct request *request, const char *own, const struct serv
 		return 1;
 	}
 	strcpy(word, "yes");
-	report_serving(request->grace_us, fd);
+	report_serving(args->grace_us, fd);
 	waited = service_wait(fd, gives_up, ret, err);
 	if (waited > 0)
 		term_complain(
@@ -108,7 +108,7 @@ static int pass_output(const struct library_launch *launch, struct warder_result
 	return 0;
 }
 
-static int serve_order(const struct request *request, const struct warder_options *options,
+static int serve_order(const struct args *args, const struct warder_options *options,
 		       const struct library_order *order, struct warder_result **ret,
 		       struct warder_error *err)
 {
@@ -128,7 +128,7 @@ static int serve_order(const struct request *request, const struct warder_option
 
 	if (open_input(asked, &command.input_fd, &own_fd, err) != 0)
 		return -1;
-	served = served_run(request, NULL, &command, &result, err);
+	served = served_run(args, NULL, &command, &result, err);
 	if (served != 0)
 		return served;
 	if (pass_output(&order->launch, result) != 0 || code_order_finish(order, result, err) != 0) {
@@ -140,9 +140,8 @@ static int serve_order(const struct request *request, const struct warder_option
 	return 0;
 }
 
-int served_call(const struct request *request, const struct warder_options *options,
-		struct warder_program *program, const struct warder_call *call, struct warder_result **ret,
-		struct warder_error *err)
+int served_call(const struct args *args, const struct warder_options *options, struct warder_program *program,
+		const struct warder_call *call, struct warder_result **ret, struct warder_error *err)
 {
 	struct library_order order = { 0 };
 	const char *own;
@@ -150,7 +149,7 @@ int served_call(const struct request *request, const struct warder_options *opti
 
 	*word = '\0';
 	if (served == 0)
-		served = serve_order(request, options, &order, ret, err);
+		served = serve_order(args, options, &order, ret, err);
 	else if (served > 0 && service_is_there())
 		say_no(own);
 	code_order_done(&order);

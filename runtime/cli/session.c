@@ -25,28 +25,28 @@
 
 /* ---- start ---- */
 
-int session_start_asked(const struct request *request, const char *name, struct warder_session **ret,
+int session_start_asked(const struct args *args, const char *name, struct warder_session **ret,
 			struct warder_error *err)
 {
 	const struct warder_session_options options = {
 		.size = sizeof(options),
-		.policy = request->policy,
-		.setup = request->session.setup.items,
-		.setup_count = request->session.setup.count,
-		.lifetime_us = request->session.lifetime_us,
-		.idle_us = request->session.idle_us,
-		.ceiling = request->ceiling,
-		.cgroup_parent = request->cgroup_parent,
-		.backend = request->backend,
-		.backends = request->backends,
+		.policy = args->policy,
+		.setup = args->session.setup.items,
+		.setup_count = args->session.setup.count,
+		.lifetime_us = args->session.lifetime_us,
+		.idle_us = args->session.idle_us,
+		.ceiling = args->ceiling,
+		.cgroup_parent = args->cgroup_parent,
+		.backend = args->backend,
+		.backends = args->backends,
 		.program = PROGRAM,
-		.capabilities = request->session.capabilities,
+		.capabilities = args->session.capabilities,
 	};
 	struct session_places places = { 0 };
 
-	if (request->session.places)
-		places = *request->session.places;
-	places.snapshot_on_stop = request->session.snapshot_on_stop;
+	if (args->session.places)
+		places = *args->session.places;
+	places.snapshot_on_stop = args->session.snapshot_on_stop;
 	return session_start(name, &options, &places, ending_came, ret, err);
 }
 
@@ -82,46 +82,44 @@ static int start_in_workspaces(const char *name, char **flags, struct warder_err
 	return -1;
 }
 
-static int check_places(const struct request *request, struct warder_error *err)
+static int check_places(const struct args *args, struct warder_error *err)
 {
-	return request->session.snapshot_on_stop && !request->session.places &&
-		       !request->session.workspace_ids.count
+	return args->session.snapshot_on_stop && !args->session.places && !args->session.workspace_ids.count
 		   ? error_set(err, WARDER_ERROR_INVALID_REQUEST, "--snapshot-on-stop",
 			       "--snapshot-on-stop stores workspaces: name them with --workspace-id")
 		   : 0;
 }
 
 /* Parse and load the flags behind the name, then go on. */
-static int start_word(struct request *outer, const char *name, char **flags)
+static int start_word(struct args *outer, const char *name, char **flags)
 {
-	struct request request;
+	struct args args;
 	struct warder_session *session = NULL;
 	struct warder_error err = { 0 };
-	int status = request_parse(FLAG_SESSION_START, flags, &request, &err);
+	int status = args_parse(FLAG_SESSION_START, flags, &args, &err);
 
 	ending_catch(NULL);
-	if (status == 0 && request.rest[0])
-		status = error_set(&err, WARDER_ERROR_INVALID_REQUEST, request.rest[0],
-				   "%.60s is one word too many: start NAME [FLAG...]", request.rest[0]);
+	if (status == 0 && args.rest[0])
+		status = error_set(&err, WARDER_ERROR_INVALID_REQUEST, args.rest[0],
+				   "%.60s is one word too many: start NAME [FLAG...]", args.rest[0]);
 	if (status == 0)
 		status = session_check_name(name, &err);
-	request.session.places = outer->session.places;
+	args.session.places = outer->session.places;
 	if (status == 0)
-		status = check_places(&request, &err);
-	if (status == 0 && request.session.workspace_ids.count)
+		status = check_places(&args, &err);
+	if (status == 0 && args.session.workspace_ids.count)
 		status = start_in_workspaces(name, flags, &err);
 	if (status == 0)
-		status = request_load(FLAG_SESSION_START, flags, &request, &err);
+		status = args_load(FLAG_SESSION_START, flags, &args, &err);
 	if (status == 0)
-		status = session_start_asked(&request, name, &session, &err);
-	request.json |= outer->json;
+		status = session_start_asked(&args, name, &session, &err);
+	args.json |= outer->json;
 	if (status != 0)
-		status =
-		    command_refuse(&request, &err, ending_signal() ? 128 + ending_signal() : EXIT_REFUSED);
-	else if (request.json)
+		status = command_refuse(&args, &err, ending_signal() ? 128 + ending_signal() : EXIT_REFUSED);
+	else if (args.json)
 		status = print_text(warder_session_json(session));
 	warder_session_free(session);
-	request_done(&request);
+	args_done(&args);
 	return status;
 }
 
@@ -145,7 +143,7 @@ static int read_places(struct json_value *document, struct session_places *ret, 
 					       "start-in is for warder-store alone");
 }
 
-static int start_in_word(struct request *request, const char *text, char **rest)
+static int start_in_word(struct args *args, const char *text, char **rest)
 {
 	const struct json_limits limits = { .max_bytes = SESSION_BYTES_MAX };
 	struct session_places places = { 0 };
@@ -156,9 +154,8 @@ static int start_in_word(struct request *request, const char *text, char **rest)
 
 	if (status == 0)
 		status = read_places(document, &places, &err);
-	request->session.places = &places;
-	status = status == 0 ? start_word(request, rest[0], rest + 1)
-			     : command_refuse(request, &err, EXIT_REFUSED);
+	args->session.places = &places;
+	status = status == 0 ? start_word(args, rest[0], rest + 1) : command_refuse(args, &err, EXIT_REFUSED);
 	free(places.workspaces);
 	json_free(document);
 	return status;
@@ -209,25 +206,25 @@ static int print_sessions(char *text, struct warder_error *err)
 	return 0;
 }
 
-static int show(const struct request *request, char *text, struct warder_error *err)
+static int show(const struct args *args, char *text, struct warder_error *err)
 {
 	if (!text)
 		return err->code ? -1 : error_no_memory(err, NULL);
-	return request->json ? print_text(text) : print_sessions(text, err);
+	return args->json ? print_text(text) : print_sessions(text, err);
 }
 
-static int list_word(const struct request *request, const char *name, struct warder_error *err)
+static int list_word(const struct args *args, const char *name, struct warder_error *err)
 {
-	return show(request, warder_session_list(err), err);
+	return show(args, warder_session_list(err), err);
 }
 
-static int status_word(const struct request *request, const char *name, struct warder_error *err)
+static int status_word(const struct args *args, const char *name, struct warder_error *err)
 {
 	struct warder_session *session = NULL;
 	int ret = warder_session_open(name, &session, err);
 
 	if (ret == 0)
-		ret = show(request, warder_session_json(session), err);
+		ret = show(args, warder_session_json(session), err);
 	warder_session_free(session);
 	return ret;
 }
@@ -299,7 +296,7 @@ static int stop_one(void *context, const char *name)
 }
 
 /* No name begins with '-'. */
-static int stop_word(const struct request *request, const char *name, struct warder_error *err)
+static int stop_word(const struct args *args, const char *name, struct warder_error *err)
 {
 	struct stop_all all = { .first = err };
 
@@ -308,12 +305,12 @@ static int stop_word(const struct request *request, const char *name, struct war
 	return session_each(stop_one, &all, err) < 0 || all.failed ? -1 : 0;
 }
 
-static int pause_word(const struct request *request, const char *name, struct warder_error *err)
+static int pause_word(const struct args *args, const char *name, struct warder_error *err)
 {
 	return warder_session_pause(name, err);
 }
 
-static int resume_word(const struct request *request, const char *name, struct warder_error *err)
+static int resume_word(const struct args *args, const char *name, struct warder_error *err)
 {
 	return warder_session_resume(name, err);
 }
@@ -337,38 +334,38 @@ static int take_time(char *const *words, uint64_t *ret_us, struct warder_error *
 	return policy_parse_time(text, ret_us, err);
 }
 
-static int extend_word(struct request *request, const char *name, char **flags)
+static int extend_word(struct args *args, const char *name, char **flags)
 {
 	struct warder_error err = { 0 };
 	uint64_t us;
 
 	return take_time(flags, &us, &err) == 0 && warder_session_extend(name, us, &err) == 0
 		   ? 0
-		   : command_refuse(request, &err, EXIT_REFUSED);
+		   : command_refuse(args, &err, EXIT_REFUSED);
 }
 
-static int restart_word(const struct request *request, const char *name, struct warder_error *err)
+static int restart_word(const struct args *args, const char *name, struct warder_error *err)
 {
 	struct warder_session *session = NULL;
-	struct request granted = { 0 };
-	int ret = request_load_ceiling(&granted, err);
+	struct args granted = { 0 };
+	int ret = args_load_ceiling(&granted, err);
 
 	if (ret == 0)
 		ret = session_restart(name, PROGRAM, granted.ceiling, &session, err);
-	request_done(&granted);
-	if (ret == 0 && request->json)
-		ret = show(request, warder_session_json(session), err);
+	args_done(&granted);
+	if (ret == 0 && args->json)
+		ret = show(args, warder_session_json(session), err);
 	warder_session_free(session);
 	return ret;
 }
 
 /* The words behind the source: one name, and --json. */
-static int take_copy(struct request *request, char *const *words, const char **ret, struct warder_error *err)
+static int take_copy(struct args *args, char *const *words, const char **ret, struct warder_error *err)
 {
 	*ret = NULL;
 	for (; *words; words++) {
 		if (strcmp(*words, "--json") == 0 || strcmp(*words, "--no-config") == 0)
-			request->json |= strcmp(*words, "--json") == 0;
+			args->json |= strcmp(*words, "--json") == 0;
 		else if (*ret || **words == '-')
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, *words,
 					 "%.60s is not known here: copy SOURCE NAME", *words);
@@ -380,24 +377,23 @@ static int take_copy(struct request *request, char *const *words, const char **r
 				"which name has the new session? copy SOURCE NAME");
 }
 
-static int copy_word(struct request *request, const char *source, char **flags)
+static int copy_word(struct args *args, const char *source, char **flags)
 {
 	struct warder_session *session = NULL;
-	struct request granted = { 0 };
+	struct args granted = { 0 };
 	struct warder_error err = { 0 };
 	const char *name = NULL;
-	int status = take_copy(request, flags, &name, &err);
+	int status = take_copy(args, flags, &name, &err);
 
 	ending_catch(NULL);
 	if (status == 0)
-		status = request_load_ceiling(&granted, &err);
+		status = args_load_ceiling(&granted, &err);
 	if (status == 0)
 		status = session_copy(source, name, PROGRAM, granted.ceiling, ending_came, &session, &err);
-	request_done(&granted);
+	args_done(&granted);
 	if (status != 0)
-		status =
-		    command_refuse(request, &err, ending_signal() ? 128 + ending_signal() : EXIT_REFUSED);
-	else if (request->json)
+		status = command_refuse(args, &err, ending_signal() ? 128 + ending_signal() : EXIT_REFUSED);
+	else if (args->json)
 		status = print_text(warder_session_json(session));
 	warder_session_free(session);
 	return status;
@@ -415,7 +411,7 @@ static void write_changes(const struct changes *changes, struct json_writer *w)
 	json_end_object(w);
 }
 
-static int changes_word(struct request *request, const char *name, char **words)
+static int changes_word(struct args *args, const char *name, char **words)
 {
 	struct warder_session *session = NULL;
 	struct warder_error err = { 0 };
@@ -426,7 +422,7 @@ static int changes_word(struct request *request, const char *name, char **words)
 
 	for (; *words && status == 0; words++) {
 		if (strcmp(*words, "--json") == 0)
-			request->json = true;
+			args->json = true;
 		else if (strcmp(*words, "--no-config") != 0 && (directory || **words == '-'))
 			status = error_set(&err, WARDER_ERROR_INVALID_REQUEST, *words,
 					   "%.60s is not known here: changes NAME [DIRECTORY]", *words);
@@ -437,7 +433,7 @@ static int changes_word(struct request *request, const char *name, char **words)
 		status = warder_session_open(name, &session, &err);
 	if (status == 0)
 		status = session_changes(session, directory, &changes, &err);
-	if (status == 0 && request->json) {
+	if (status == 0 && args->json) {
 		write_changes(&changes, &w);
 		status = term_put(json_take(&w), &err);
 	} else if (status == 0) {
@@ -445,14 +441,14 @@ static int changes_word(struct request *request, const char *name, char **words)
 	}
 	changes_done(&changes);
 	warder_session_free(session);
-	return status == 0 ? 0 : command_refuse(request, &err, EXIT_REFUSED);
+	return status == 0 ? 0 : command_refuse(args, &err, EXIT_REFUSED);
 }
 
 static const struct word {
 	const char *name;
 	bool named;
-	int (*run)(const struct request *request, const char *name, struct warder_error *err);
-	int (*run_with_flags)(struct request *request, const char *name, char **flags);
+	int (*run)(const struct args *args, const char *name, struct warder_error *err);
+	int (*run_with_flags)(struct args *args, const char *name, char **flags);
 } words[] = {
 	{ "start", true, NULL, start_word },
 	{ "exec", true, NULL, session_exec_word },
@@ -473,11 +469,11 @@ static const struct word {
 #define WORDS (ARRAY_LENGTH(words))
 
 /* --json may stand in front of the word and behind the name; nothing else may, up to `end` or the NULL. */
-static int take_rest(char **rest, char *const *end, struct request *request, struct warder_error *err)
+static int take_rest(char **rest, char *const *end, struct args *args, struct warder_error *err)
 {
 	for (; rest != end && *rest; rest++) {
 		if (strcmp(*rest, "--json") == 0)
-			request->json = true;
+			args->json = true;
 		else if (strcmp(*rest, "--no-config") != 0)
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, *rest, "%.60s is not known here",
 					 *rest);
@@ -485,28 +481,28 @@ static int take_rest(char **rest, char *const *end, struct request *request, str
 	return 0;
 }
 
-static int plain(const struct word *word, struct request *request, char **argv)
+static int plain(const struct word *word, struct args *args, char **argv)
 {
-	char **rest = request->rest + 1;
+	char **rest = args->rest + 1;
 	const char *name = word->named ? *rest++ : NULL;
 	struct warder_error err = { 0 };
-	int status = take_rest(argv, request->rest, request, &err);
+	int status = take_rest(argv, args->rest, args, &err);
 
 	if (status == 0)
-		status = take_rest(rest, NULL, request, &err);
+		status = take_rest(rest, NULL, args, &err);
 	if (status == 0)
-		status = word->run(request, name, &err);
+		status = word->run(args, name, &err);
 	if (status == 0)
 		return 0;
-	command_refuse(request, &err, EXIT_REFUSED);
+	command_refuse(args, &err, EXIT_REFUSED);
 	return word->run == status_word && err.code == WARDER_ERROR_NOT_FOUND ? 1 : EXIT_REFUSED;
 }
 
 /* Flags count wherever they stand: in front of the word, or behind the name. `argv` begins with the former. */
-static int with_flags(const struct word *word, struct request *request, char **argv)
+static int with_flags(const struct word *word, struct args *args, char **argv)
 {
-	const size_t before = (size_t)(request->rest - argv);
-	char **behind = request->rest + 2; /* the word and the name */
+	const size_t before = (size_t)(args->rest - argv);
+	char **behind = args->rest + 2; /* the word and the name */
 	size_t count = 0;
 	char **flags;
 	int status;
@@ -520,7 +516,7 @@ static int with_flags(const struct word *word, struct request *request, char **a
 	}
 	memcpy(flags, argv, before * sizeof(*flags));
 	memcpy(flags + before, behind, count * sizeof(*flags));
-	status = word->run_with_flags(request, request->rest[1], flags);
+	status = word->run_with_flags(args, args->rest[1], flags);
 	free(flags);
 	return status;
 }
@@ -540,12 +536,12 @@ static int save_word(const char *name, const char *directory, const char *bytes_
 	return EXIT_REFUSED;
 }
 
-int session_command(struct request *request, char **argv)
+int session_command(struct args *args, char **argv)
 {
 	const char *names[WORDS + 1] = { NULL };
 	struct warder_error err = { 0 };
 	char remedy[96];
-	char **rest = request->rest;
+	char **rest = args->rest;
 
 	if (rest[0] && strcmp(rest[0], "keeper") == 0) {
 		if (heap_stay)
@@ -555,7 +551,7 @@ int session_command(struct request *request, char **argv)
 	if (rest[0] && strcmp(rest[0], "save") == 0 && rest[1] && rest[2] && rest[3])
 		return save_word(rest[1], rest[2], rest[3]);
 	if (rest[0] && strcmp(rest[0], "start-in") == 0 && rest[1])
-		return start_in_word(request, rest[1], rest + 2);
+		return start_in_word(args, rest[1], rest + 2);
 	for (size_t i = 0; rest[0] && i < WORDS; i++) {
 		names[i] = words[i].name;
 		if (strcmp(rest[0], words[i].name) != 0)
@@ -563,11 +559,11 @@ int session_command(struct request *request, char **argv)
 		if (words[i].named && !rest[1]) {
 			error_set(&err, WARDER_ERROR_INVALID_REQUEST, "name", "which session? %s NAME",
 				  words[i].name);
-			return command_refuse(request, &err, EXIT_REFUSED);
+			return command_refuse(args, &err, EXIT_REFUSED);
 		}
 		return words[i].run && (!words[i].run_with_flags || !rest[1] || rest[1][0] == '-')
-			   ? plain(&words[i], request, argv)
-			   : with_flags(&words[i], request, argv);
+			   ? plain(&words[i], args, argv)
+			   : with_flags(&words[i], args, argv);
 	}
 	if (rest[0])
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "session", "session has no word \"%.40s\"; %s",
@@ -576,5 +572,5 @@ int session_command(struct request *request, char **argv)
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "session",
 			  "a command is missing: start, exec, list, status, stop, restart, pause, resume, "
 			  "extend, read, write, cp, patch, copy or changes");
-	return command_refuse(request, &err, EXIT_REFUSED);
+	return command_refuse(args, &err, EXIT_REFUSED);
 }

@@ -28,18 +28,18 @@
 
 /* ---- the policy ---- */
 
-int session_check_start_flags(const struct request *request, struct warder_error *err)
+int session_check_start_flags(const struct args *args, struct warder_error *err)
 {
 	const struct {
 		const char *flag;
 		bool given;
 	} rows[] = {
-		{ "--setup", request->session.setup.count > 0 },
-		{ "--lifetime", request->session.lifetime_us > 0 },
-		{ "--idle-timeout", request->session.idle_us > 0 },
-		{ "--cgroup-parent", request->cgroup_parent != NULL },
-		{ "--backend", !session_is_backend(request->backend) },
-		{ "--backends", request->backends != NULL },
+		{ "--setup", args->session.setup.count > 0 },
+		{ "--lifetime", args->session.lifetime_us > 0 },
+		{ "--idle-timeout", args->session.idle_us > 0 },
+		{ "--cgroup-parent", args->cgroup_parent != NULL },
+		{ "--backend", !session_is_backend(args->backend) },
+		{ "--backends", args->backends != NULL },
 	};
 
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++)
@@ -51,7 +51,7 @@ int session_check_start_flags(const struct request *request, struct warder_error
 	return 0;
 }
 
-int session_check_ceiling(const struct warder_session *session, const struct request *request,
+int session_check_ceiling(const struct warder_session *session, const struct args *args,
 			  struct warder_error *err)
 {
 	char *text = warder_session_json(session);
@@ -61,16 +61,15 @@ int session_check_ceiling(const struct warder_session *session, const struct req
 
 	free(text);
 	if (ret == 0)
-		ret = session_check_granted(&spec.policy, request->ceiling ? &request->ceiling->policy : NULL,
-					    err);
+		ret = session_check_granted(&spec.policy, args->ceiling ? &args->ceiling->policy : NULL, err);
 	session_spec_done(&spec);
 	return ret;
 }
 
-static int check_terminal(const struct session_spec *session, const struct request *request,
+static int check_terminal(const struct session_spec *session, const struct args *args,
 			  struct warder_error *err)
 {
-	if (!request->terminal || session->policy.devices.terminals > 0)
+	if (!args->terminal || session->policy.devices.terminals > 0)
 		return 0;
 	return error_set(
 	    err, WARDER_ERROR_INVALID_REQUEST, "devices.terminals",
@@ -80,7 +79,7 @@ static int check_terminal(const struct session_spec *session, const struct reque
 }
 
 int session_load_policy(const struct warder_session *session, enum flag_command command, char **flags,
-			struct request *request, struct warder_error *err)
+			struct args *args, struct warder_error *err)
 {
 	char *text = warder_session_json(session), *policy = NULL;
 	struct session_spec spec = { 0 };
@@ -90,52 +89,52 @@ int session_load_policy(const struct warder_session *session, enum flag_command 
 	free(text);
 	if (ret != 0)
 		return -1;
-	ret = check_terminal(&spec, request, err);
-	if (ret == 0 && !request->base) {
+	ret = check_terminal(&spec, args, err);
+	if (ret == 0 && !args->base) {
 		policy = policy_encode(&spec.policy);
-		ret = policy ? warder_policy_parse(policy, strlen(policy), "session", &request->policy, err)
+		ret = policy ? warder_policy_parse(policy, strlen(policy), "session", &args->policy, err)
 			     : error_no_memory(err, NULL);
 		free(policy);
 		if (ret == 0)
-			ret = request_load_ceiling(request, err);
+			ret = args_load_ceiling(args, err);
 		if (ret == 0)
-			ret = request_change(command, flags, request, err);
+			ret = args_change(command, flags, args, err);
 	} else if (ret == 0) {
-		ret = request_load(command, flags, request, err);
+		ret = args_load(command, flags, args, err);
 	}
 	session_spec_done(&spec);
 	return ret;
 }
 
-static int find_or_start(struct report *report, struct request *request, const char *name, char **flags,
+static int find_or_start(struct report *report, struct args *args, const char *name, char **flags,
 			 struct warder_session **ret, struct warder_error *err)
 {
-	request->session.runs = warder_session_open(name, ret, err) == 0;
-	if (request->session.runs && request->session.for_files)
+	args->session.runs = warder_session_open(name, ret, err) == 0;
+	if (args->session.runs && args->session.for_files)
 		session_use_for_files(*ret);
-	if (request->session.runs)
-		return session_check_start_flags(request, err) == 0 &&
-			       session_load_policy(*ret, FLAG_SESSION_EXEC, flags, request, err) == 0
+	if (args->session.runs)
+		return session_check_start_flags(args, err) == 0 &&
+			       session_load_policy(*ret, FLAG_SESSION_EXEC, flags, args, err) == 0
 			   ? report_audit(report, "session exec", name, err)
 			   : -1;
-	if (err->code != WARDER_ERROR_NOT_FOUND || !request->session.auto_start)
+	if (err->code != WARDER_ERROR_NOT_FOUND || !args->session.auto_start)
 		return -1;
-	return request_load(FLAG_SESSION_EXEC, flags, request, err) == 0 &&
+	return args_load(FLAG_SESSION_EXEC, flags, args, err) == 0 &&
 		       report_audit(report, "session exec", name, err) == 0
-		   ? session_start_asked(request, name, ret, err)
+		   ? session_start_asked(args, name, ret, err)
 		   : -1;
 }
 
 /* Another took the name meanwhile, or the session has ended and may be started again: the flags are held against that one. */
-static bool may_try_again(const struct warder_session *session, const struct request *request,
+static bool may_try_again(const struct warder_session *session, const struct args *args,
 			  const struct warder_error *err)
 {
 	return session_is_replaced(session) ||
-	       (request->session.auto_start && err->code == WARDER_ERROR_NOT_FOUND);
+	       (args->session.auto_start && err->code == WARDER_ERROR_NOT_FOUND);
 }
 
 /* Find or start the session, and then `begin` there, which returns an exit status, or -1 with *err: nothing ran. */
-static int begin_in(struct report *report, struct request *request, const char *name, char **flags,
+static int begin_in(struct report *report, struct args *args, const char *name, char **flags,
 		    int (*begin)(struct report *report, struct warder_session *session,
 				 struct warder_error *err),
 		    struct warder_error *err)
@@ -145,14 +144,14 @@ static int begin_in(struct report *report, struct request *request, const char *
 		int status = -1;
 		bool again;
 
-		if (find_or_start(report, request, name, flags, &session, err) == 0 &&
-		    request_pass_term(request, err) == 0 && request_provide(request, err) == 0)
+		if (find_or_start(report, args, name, flags, &session, err) == 0 &&
+		    args_pass_term(args, err) == 0 && args_provide(args, err) == 0)
 			status = begin(report, session, err);
-		again = status < 0 && session && tries < TRIES && may_try_again(session, request, err);
+		again = status < 0 && session && tries < TRIES && may_try_again(session, args, err);
 		warder_session_free(session);
 		if (!again)
 			return status;
-		request_unload(request);
+		args_unload(args);
 	}
 }
 
@@ -160,14 +159,13 @@ static int begin_in(struct report *report, struct request *request, const char *
 
 static int run_here(struct report *report, struct warder_session *session, struct warder_error *err)
 {
-	const struct request *request = report->request;
-	const struct preparation_options how = { .background = request->session.background,
-						 .ceiling =
-						     request->ceiling ? &request->ceiling->policy : NULL };
+	const struct args *args = report->args;
+	const struct preparation_options how = { .background = args->session.background,
+						 .ceiling = args->ceiling ? &args->ceiling->policy : NULL };
 	struct warder_template *tmpl = NULL;
 	int status;
 
-	if (session_prepare(session, &request->policy->policy, &how, false, &tmpl, err) != 0)
+	if (session_prepare(session, &args->policy->policy, &how, false, &tmpl, err) != 0)
 		return -1;
 	status = run_launch(report, tmpl, NULL);
 	warder_template_free(tmpl);
@@ -178,10 +176,10 @@ static int run_here(struct report *report, struct warder_session *session, struc
 
 /* What this process gives a program besides its streams, and a keeper cannot: a terminal, answers to its calls of host functions, a policy
  * of what was used, the capability filesystem in place of shell. */
-static bool needs_this_process(const struct request *request)
+static bool needs_this_process(const struct args *args)
 {
-	return request->terminal || request->functions.count || request->session.for_files ||
-	       request->policy->policy.network.mode == POLICY_NETWORK_LEARN;
+	return args->terminal || args->functions.count || args->session.for_files ||
+	       args->policy->policy.network.mode == POLICY_NETWORK_LEARN;
 }
 
 static uint64_t patience_us, signalled_us;
@@ -272,22 +270,22 @@ static bool is_of_session(const struct warder_error *err)
 static int run_by_keeper(struct report *report, struct warder_session *session, struct warder_error *err)
 {
 	static const int output_fds[] = { STDOUT_FILENO, STDERR_FILENO };
-	const struct request *request = report->request;
-	struct remote_audit audit = { .fd = report->audit.fd, .path = request->audit };
+	const struct args *args = report->args;
+	struct remote_audit audit = { .fd = report->audit.fd, .path = args->audit };
 	struct typing typing = { .pipe_fd = -1 };
 	owned_fd int typed_fd = -1;
-	struct remote_streams streams = { .input_fd = request->no_input ? -1 : STDIN_FILENO,
-					  .output_fds = request->json ? NULL : output_fds };
+	struct remote_streams streams = { .input_fd = args->no_input ? -1 : STDIN_FILENO,
+					  .output_fds = args->json ? NULL : output_fds };
 	struct remote_command command = {
-		.policy = &request->policy->policy,
-		.ceiling = request->ceiling ? &request->ceiling->policy : NULL,
-		.argv = request->rest,
-		.background = request->session.background,
+		.policy = &args->policy->policy,
+		.ceiling = args->ceiling ? &args->ceiling->policy : NULL,
+		.argv = args->rest,
+		.background = args->session.background,
 		.terminal_fd = -1,
-		.output_max = request->json ? 0 : request->output_max,
+		.output_max = args->json ? 0 : args->output_max,
 		.streams = &streams,
-		.no_receipt = !request->json && !request->receipt,
-		.progress = request->progress,
+		.no_receipt = !args->json && !args->receipt,
+		.progress = args->progress,
 		.on_line = report_progress(report),
 	};
 	struct session_run *run = NULL;
@@ -297,14 +295,14 @@ static int run_by_keeper(struct report *report, struct warder_session *session, 
 
 	if (report_ended_early(report))
 		return 128 + ending_signal();
-	if (!request->no_input && isatty(STDIN_FILENO)) {
+	if (!args->no_input && isatty(STDIN_FILENO)) {
 		if (open_typing(&typing, &typed_fd, err) < 0)
 			return -1;
 		streams.input_fd = typed_fd;
 	}
-	patience_us = request->grace_us + SILENCE_US;
+	patience_us = args->grace_us + SILENCE_US;
 	signalled_us = 0;
-	report_grace(request->grace_us);
+	report_grace(args->grace_us);
 	/* For the keeper, in case this process is killed. */
 	audit.head = head = report_audit_head(report);
 	command.audit = head ? &audit : NULL;
@@ -327,42 +325,41 @@ static int run_by_keeper(struct report *report, struct warder_session *session, 
 
 static int begin(struct report *report, struct warder_session *session, struct warder_error *err)
 {
-	if (report->request->execution.detach)
+	if (report->args->execution.detach)
 		return detach_launch(report, session);
-	return needs_this_process(report->request) ? run_here(report, session, err)
-						   : run_by_keeper(report, session, err);
+	return needs_this_process(report->args) ? run_here(report, session, err)
+						: run_by_keeper(report, session, err);
 }
 
-static int exec_in(struct report *report, struct request *request, const char *name, char **flags)
+static int exec_in(struct report *report, struct args *args, const char *name, char **flags)
 {
 	struct warder_error err = { 0 };
 	int status;
 
-	if (!request->rest[0])
+	if (!args->rest[0])
 		status = error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
 				   "which program? warder session exec NAME [FLAG...] -- PROGRAM");
 	else
-		status = begin_in(report, request, name, flags, begin, &err);
+		status = begin_in(report, args, name, flags, begin, &err);
 	return status >= 0 ? status : report_refuse(report, &err, EXIT_REFUSED);
 }
 
-int session_exec_word(struct request *outer, const char *name, char **flags)
+int session_exec_word(struct args *outer, const char *name, char **flags)
 {
-	struct request request;
+	struct args args;
 	struct report report;
 	struct warder_error err = { 0 };
 	int status;
 
 	report_catch_signals();
-	if (request_parse(FLAG_SESSION_EXEC, flags, &request, &err) != 0 ||
-	    report_open(&request, &report, &err) != 0)
-		return command_refuse(&request, &err, EXIT_REFUSED);
-	request.json |= outer->json;
-	request.session.for_files = outer->session.for_files;
-	status = request_check_terminal(&request, &err) == 0 ? exec_in(&report, &request, name, flags)
-							     : command_refuse(&request, &err, EXIT_REFUSED);
+	if (args_parse(FLAG_SESSION_EXEC, flags, &args, &err) != 0 || report_open(&args, &report, &err) != 0)
+		return command_refuse(&args, &err, EXIT_REFUSED);
+	args.json |= outer->json;
+	args.session.for_files = outer->session.for_files;
+	status = args_check_terminal(&args, &err) == 0 ? exec_in(&report, &args, name, flags)
+						       : command_refuse(&args, &err, EXIT_REFUSED);
 	report_done(&report);
-	request_done(&request);
+	args_done(&args);
 	return status;
 }
 
@@ -370,7 +367,7 @@ int session_exec_word(struct request *outer, const char *name, char **flags)
 
 /* An execution of git with the patch as its input: the rights are those of the session's user, and git looks at every file before it
  * writes the first one. A repository and a configuration in the session say nothing. */
-int session_patch_word(struct request *outer, const char *name, char **words)
+int session_patch_word(struct args *outer, const char *name, char **words)
 {
 	static const char *const apply[] = {
 		"--env", "GIT_DIR=/dev/null",     "--env", "GIT_CONFIG_GLOBAL=/dev/null",

@@ -13,7 +13,7 @@
 #include "runtime/session/session.h"
 
 struct task {
-	struct request request;
+	struct args args;
 	struct session_files *files;
 	uint64_t bytes_max;
 	const char *path; /* inside */
@@ -29,11 +29,11 @@ struct word {
 	int (*work)(struct task *task, struct warder_error *err);
 };
 
-static int check_words(const struct word *word, const struct request *request, struct warder_error *err)
+static int check_words(const struct word *word, const struct args *args, struct warder_error *err)
 {
 	size_t count = 0;
 
-	while (request->rest[count])
+	while (args->rest[count])
 		count++;
 	if (count >= word->least && count <= word->most)
 		return 0;
@@ -54,23 +54,23 @@ static int open_files(const char *name, struct session_files **ret, struct warde
 
 static int prepare(const struct word *word, struct task *task, const char **name, struct warder_error *err)
 {
-	const struct request *request = &task->request;
+	const struct args *args = &task->args;
 
-	if (check_words(word, request, err) != 0)
+	if (check_words(word, args, err) != 0)
 		return -1;
-	task->bytes_max = request->session.bytes_max ? request->session.bytes_max : SESSION_FILES_BYTES;
-	task->path = request->rest[0] ? request->rest[0] : ".";
+	task->bytes_max = args->session.bytes_max ? args->session.bytes_max : SESSION_FILES_BYTES;
+	task->path = args->rest[0] ? args->rest[0] : ".";
 	return word->prepare ? word->prepare(task, name, err) : 0;
 }
 
 /* Parse what is behind the name, then do the work. */
-static int run(const struct word *word, const struct request *outer, const char *name, char **flags)
+static int run(const struct word *word, const struct args *outer, const char *name, char **flags)
 {
 	struct task task = { 0 };
 	struct warder_error err = { 0 };
-	int status = request_parse(FLAG_SESSION_FILES, flags, &task.request, &err);
+	int status = args_parse(FLAG_SESSION_FILES, flags, &task.args, &err);
 
-	task.request.json |= outer->json;
+	task.args.json |= outer->json;
 	if (status == 0)
 		status = prepare(word, &task, &name, &err);
 	if (status == 0)
@@ -79,10 +79,10 @@ static int run(const struct word *word, const struct request *outer, const char 
 		status = word->work(&task, &err);
 	session_files_free(task.files);
 	if (status != 0)
-		status = command_refuse(&task.request, &err, EXIT_REFUSED);
+		status = command_refuse(&task.args, &err, EXIT_REFUSED);
 	else if (task.omitted)
 		status = EXIT_REFUSED;
-	request_done(&task.request);
+	args_done(&task.args);
 	return status;
 }
 
@@ -93,7 +93,7 @@ static int read_file(struct task *task, struct warder_error *err)
 	return session_files_read(task->files, task->path, task->bytes_max, STDOUT_FILENO, err);
 }
 
-int session_read_word(struct request *outer, const char *name, char **flags)
+int session_read_word(struct args *outer, const char *name, char **flags)
 {
 	static const struct word word = { 1, 1, "read NAME PATH", NULL, read_file };
 
@@ -105,7 +105,7 @@ static int write_file(struct task *task, struct warder_error *err)
 	return session_files_write(task->files, task->path, task->bytes_max, STDIN_FILENO, err);
 }
 
-int session_write_word(struct request *outer, const char *name, char **flags)
+int session_write_word(struct args *outer, const char *name, char **flags)
 {
 	static const struct word word = { 1, 1, "write NAME PATH", NULL, write_file };
 
@@ -133,7 +133,7 @@ static int list_files(struct task *task, struct warder_error *err)
 	char *text = NULL;
 	int status = session_files_list(task->files, task->path, &text, err);
 
-	if (status == 0 && task->request.json)
+	if (status == 0 && task->args.json)
 		puts(text);
 	else if (status == 0)
 		status = json_parse(text, strlen(text), "list", &limits, &document, err);
@@ -144,7 +144,7 @@ static int list_files(struct task *task, struct warder_error *err)
 	return status;
 }
 
-int session_list_word(struct request *outer, const char *name, char **flags)
+int session_list_word(struct args *outer, const char *name, char **flags)
 {
 	static const struct word word = { 0, 1, "list NAME [PATH]", NULL, list_files };
 
@@ -164,7 +164,7 @@ static const char *find_colon(const char *word)
 static int take_places(struct task *task, const char **name, struct warder_error *err)
 {
 	static char session[SESSION_NAME_MAX + 2];
-	const char *from = *name, *to = task->request.rest[0];
+	const char *from = *name, *to = task->args.rest[0];
 	const char *from_colon = find_colon(from), *to_colon = find_colon(to);
 	const char *word = to_colon ? to : from, *colon = to_colon ? to_colon : from_colon;
 
@@ -197,14 +197,14 @@ static void on_omitted(void *context, const char *path, const char *why)
 static int copy_files(struct task *task, struct warder_error *err)
 {
 	const struct session_files_copy how = { .bytes_max = task->bytes_max,
-						.existing = task->request.session.existing,
+						.existing = task->args.session.existing,
 						.on_omitted = on_omitted,
 						.context = task };
 
 	return session_files_copy(task->files, task->in, task->host, task->path, &how, err);
 }
 
-int session_cp_word(struct request *outer, const char *name, char **flags)
+int session_cp_word(struct args *outer, const char *name, char **flags)
 {
 	static const struct word word = { 1, 1, "cp NAME:PATH PATH, or cp PATH NAME:PATH", take_places,
 					  copy_files };

@@ -11,33 +11,33 @@
 #include "runtime/cli/commands.h"
 #include "runtime/cli/term.h"
 
-static int add(const struct request *request, struct warder_error *err)
+static int add(const struct args *args, struct warder_error *err)
 {
-	const struct tenant_options options = { .scopes = request->host.scopes,
-						.expires_us = request->host.expires_us,
-						.ceiling = request->ceiling_path };
+	const struct tenant_options options = { .scopes = args->host.scopes,
+						.expires_us = args->host.expires_us,
+						.ceiling = args->ceiling_path };
 	char token[TENANT_TOKEN_BYTES];
 
-	if (tenants_add(request->host.state, request->rest[1], &options, token, err) < 0)
+	if (tenants_add(args->host.state, args->rest[1], &options, token, err) < 0)
 		return -1;
 	puts(token);
 	return 0;
 }
 
-static int revoke(const struct request *request, struct warder_error *err)
+static int revoke(const struct args *args, struct warder_error *err)
 {
-	return tenants_revoke(request->host.state, request->rest[1], err);
+	return tenants_revoke(args->host.state, args->rest[1], err);
 }
 
-static int list(const struct request *request, struct warder_error *err)
+static int list(const struct args *args, struct warder_error *err)
 {
 	struct json_value *tenants = NULL;
-	char *text = tenants_list(request->host.state, err);
+	char *text = tenants_list(args->host.state, err);
 	int parsed;
 
 	if (!text)
 		return -1;
-	if (request->json) {
+	if (args->json) {
 		puts(text);
 		free(text);
 		return 0;
@@ -53,32 +53,32 @@ static int list(const struct request *request, struct warder_error *err)
 static const struct word {
 	const char *name;
 	bool named; /* it takes the name of a tenant */
-	int (*run)(const struct request *request, struct warder_error *err);
+	int (*run)(const struct args *args, struct warder_error *err);
 } words[] = {
 	{ "add", true, add },
 	{ "list", false, list },
 	{ "revoke", true, revoke },
 };
 
-int tenant_command(struct request *request, char **argv)
+int tenant_command(struct args *args, char **argv)
 {
 	struct warder_error err = { 0 };
 	const struct word *word = NULL;
 
-	for (size_t i = 0; request->rest[0] && i < ARRAY_LENGTH(words); i++)
-		if (strcmp(words[i].name, request->rest[0]) == 0)
+	for (size_t i = 0; args->rest[0] && i < ARRAY_LENGTH(words); i++)
+		if (strcmp(words[i].name, args->rest[0]) == 0)
 			word = &words[i];
 	if (!word)
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
 			  "write \"warder tenant add NAME\", \"warder tenant list\" or \"warder tenant "
 			  "revoke NAME\"");
-	else if (word->named && (!request->rest[1] || request->rest[2]))
+	else if (word->named && (!args->rest[1] || args->rest[2]))
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "name",
 			  "\"warder tenant %s\" needs one name of a tenant", word->name);
-	else if (!word->named && request->rest[1])
+	else if (!word->named && args->rest[1])
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
 			  "\"warder tenant %s\" takes no arguments", word->name);
-	else if (word->run(request, &err) == 0)
+	else if (word->run(args, &err) == 0)
 		return 0;
-	return command_refuse(request, &err, EXIT_REFUSED);
+	return command_refuse(args, &err, EXIT_REFUSED);
 }

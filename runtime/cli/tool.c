@@ -48,7 +48,7 @@ struct note {
 };
 
 struct session {
-	struct request *request;
+	struct args *args;
 	char **argv;
 	struct scopes scopes;
 	struct workers workers;
@@ -78,22 +78,21 @@ struct job {
 /* A check that is found in the cache would have nothing to tell. */
 static struct warder_code code_of(const struct job *job)
 {
-	const struct request *request = job->session->request;
+	const struct args *args = job->session->args;
 	const struct agent_request *asked = &job->asked;
 
 	return (struct warder_code){
 		.size = sizeof(struct warder_code),
-		.language =
-		    asked->snippet.language ? asked->snippet.language : request->tool.default_language,
+		.language = asked->snippet.language ? asked->snippet.language : args->tool.default_language,
 		.source = asked->snippet.code,
 		.source_len = asked->snippet.code_len,
 		.files = asked->snippet.files,
 		.file_count = asked->snippet.file_count,
 		.flags = (asked->check ? WARDER_CODE_CHECK_ONLY | WARDER_CODE_NO_CACHE : 0u) |
 			 (asked->function ? WARDER_CODE_FUNCTION : 0u) | CODE_PREPARE_LATER |
-			 (request->code.no_cache ? WARDER_CODE_NO_CACHE : 0u),
-		.cache = request->code.cache,
-		.languages = request->code.languages,
+			 (args->code.no_cache ? WARDER_CODE_NO_CACHE : 0u),
+		.cache = args->code.cache,
+		.languages = args->code.languages,
 		.on_stage = report_on_stage,
 		.should_stop = ending_came,
 	};
@@ -103,27 +102,27 @@ static struct warder_code code_of(const struct job *job)
 static int load_defaults(struct job *job, const struct languages *languages, const char *language,
 			 struct warder_error *err)
 {
-	struct request *request = job->session->request;
+	struct args *args = job->session->args;
 
-	request->defaults = languages_defaults(languages, language);
-	if (request->base || !request->defaults)
+	args->defaults = languages_defaults(languages, language);
+	if (args->base || !args->defaults)
 		return 0;
-	request_unload(request);
-	if (request_load(FLAG_TOOL, job->session->argv, request, err) != 0)
+	args_unload(args);
+	if (args_load(FLAG_TOOL, job->session->argv, args, err) != 0)
 		return -1;
-	return request_drop_workspace(&request->policy->policy, err);
+	return request_drop_workspace(&args->policy->policy, err);
 }
 
 /* The request's choice, if it has one; judge() has looked whether it may. */
 static const char *backend_of(const struct job *job)
 {
-	return job->asked.backend ? job->asked.backend : job->session->request->backend;
+	return job->asked.backend ? job->asked.backend : job->session->args->backend;
 }
 
 /* Of the backend that will run it; auto has to choose first. */
 static enum policy_isolation isolation_of(const struct job *job)
 {
-	const struct request *request = job->session->request;
+	const struct args *args = job->session->args;
 	const char *name = backend_of(job);
 	const struct backend *backend;
 	enum policy_isolation isolation = POLICY_ISOLATION_NAMESPACE_JAIL;
@@ -132,9 +131,9 @@ static enum policy_isolation isolation_of(const struct job *job)
 
 	if (name && strcmp(name, BACKEND_AUTO) == 0) {
 		preparation_build(&job->policy,
-				  &(struct preparation_options){ .cgroup_parent = request->cgroup_parent,
+				  &(struct preparation_options){ .cgroup_parent = args->cgroup_parent,
 								 .backend = name,
-								 .backends = request->backends },
+								 .backends = args->backends },
 				  &trial, &ignored);
 		isolation = trial.backend ? trial.backend->isolation : isolation;
 		preparation_done(&trial);
@@ -146,7 +145,7 @@ static enum policy_isolation isolation_of(const struct job *job)
 
 static int check_scopes(const struct job *job, const char *language, struct warder_error *err)
 {
-	const bool all = !job->session->request->tool.scopes && !job->asked.has_scopes;
+	const bool all = !job->session->args->tool.scopes && !job->asked.has_scopes;
 	const enum policy_isolation isolation = all ? POLICY_ISOLATION_NAMESPACE_JAIL : isolation_of(job);
 
 	if (scopes_check(&job->session->scopes, language, &job->policy, isolation, err) != 0)
@@ -159,17 +158,17 @@ static int check_scopes(const struct job *job, const char *language, struct ward
 /* Within the flags' policy it is by request_narrow(); but a directory of that one may have been granted by the name of a link. */
 static int check_ceiling(const struct job *job, struct warder_error *err)
 {
-	const struct request *request = job->session->request;
+	const struct args *args = job->session->args;
 	struct preparation trial = { 0 };
 	int status;
 
-	if (!job->own_policy || !request->ceiling)
+	if (!job->own_policy || !args->ceiling)
 		return 0;
 	status = preparation_build(&job->policy,
-				   &(struct preparation_options){ .ceiling = &request->ceiling->policy,
-								  .cgroup_parent = request->cgroup_parent,
+				   &(struct preparation_options){ .ceiling = &args->ceiling->policy,
+								  .cgroup_parent = args->cgroup_parent,
 								  .backend = backend_of(job),
-								  .backends = request->backends },
+								  .backends = args->backends },
 				   &trial, err);
 	preparation_done(&trial);
 	return status == 0 || err->code != WARDER_ERROR_REJECTED ? 0 : -1;
@@ -177,22 +176,22 @@ static int check_ceiling(const struct job *job, struct warder_error *err)
 
 static int judge(struct job *job, struct warder_error *err)
 {
-	const struct request *request = job->session->request;
+	const struct args *args = job->session->args;
 	const struct warder_code code = code_of(job);
 	struct languages *languages = NULL;
 	const char *language = NULL, *found_by;
 	int status;
 
 	if (job->asked.backend &&
-	    preparation_check_choice(job->asked.backend, request->backend, request->backends, err) != 0)
+	    preparation_check_choice(job->asked.backend, args->backend, args->backends, err) != 0)
 		return -1;
-	if (languages_load(code_languages_path(request->code.languages), &languages, err) != 0)
+	if (languages_load(code_languages_path(args->code.languages), &languages, err) != 0)
 		return -1;
 	status = code_language(languages, &code, &language, &found_by, err);
 	if (status == 0)
 		status = load_defaults(job, languages, language, err);
 	if (status == 0)
-		status = request_narrow(&job->asked, &request->policy->policy, &job->policy, err);
+		status = request_narrow(&job->asked, &args->policy->policy, &job->policy, err);
 	job->narrowed = status == 0;
 	job->own_policy = job->asked.preset || job->asked.policy;
 	if (status == 0)
@@ -207,7 +206,7 @@ static int refuse_line(const struct job *job, struct warder_error *err)
 	static const char first[] = "request:1:";
 	char text[sizeof(err->text)];
 
-	if (job->session->request->tool.stream && strncmp(err->text, first, strlen(first)) == 0) {
+	if (job->session->args->tool.stream && strncmp(err->text, first, strlen(first)) == 0) {
 		snprintf(text, sizeof(text), "request:%llu:%s", (unsigned long long)job->note->line,
 			 err->text + strlen(first));
 		strcpy(err->text, text);
@@ -231,8 +230,8 @@ static int decode(struct job *job, struct warder_error *err)
 		return refuse_line(job, err);
 	job->decoded = true;
 	if (tool_context_check(&job->asked, err) != 0 ||
-	    snippet_check_environment(&job->asked.snippet, session->request->tool.granted.items,
-				      session->request->tool.granted.count, err) != 0 ||
+	    snippet_check_environment(&job->asked.snippet, session->args->tool.granted.items,
+				      session->args->tool.granted.count, err) != 0 ||
 	    judge(job, err) != 0)
 		return -1;
 	return tool_context_begin(&job->asked, err);
@@ -262,11 +261,11 @@ static int call(struct job *job, struct warder_program *program, const struct wa
 		.spill = spool->open ? &spool->spill : NULL,
 		.should_stop = ending_came,
 	};
-	int status = served_call(job->session->request, options, program, &call, ret, err);
+	int status = served_call(job->session->args, options, program, &call, ret, err);
 
 	if (status > 0)
 		status = code_is_prepared(program) || code_prepare(program, policy, options, err) == 0
-			     ? report_call(job->session->request, program, &call, ret, err)
+			     ? report_call(job->session->args, program, &call, ret, err)
 			     : -1;
 	if (status == 0)
 		spool_keep(spool, "", false, *ret);
@@ -277,7 +276,7 @@ static int call_spooled(struct job *job, struct warder_program *program, const s
 			const struct warder_options *options, struct warder_result **ret,
 			struct warder_error *err)
 {
-	const struct request_code *flags = &job->session->request->code;
+	const struct args_code *flags = &job->session->args->code;
 	struct spool spool;
 	int status;
 
@@ -290,15 +289,15 @@ static int call_spooled(struct job *job, struct warder_program *program, const s
 
 static int attempt(struct job *job, struct warder_result **ret, struct warder_error *err)
 {
-	const struct request *request = job->session->request;
+	const struct args *args = job->session->args;
 	const struct agent_request *asked = &job->asked;
 	const struct warder_policy policy = { job->policy };
 	const struct warder_options options = {
 		.size = sizeof(options),
-		.ceiling = job->own_policy ? request->policy : request->ceiling,
-		.cgroup_parent = request->cgroup_parent,
+		.ceiling = job->own_policy ? args->policy : args->ceiling,
+		.cgroup_parent = args->cgroup_parent,
 		.backend = backend_of(job),
-		.backends = request->backends,
+		.backends = args->backends,
 		.single_use = 1,
 	};
 	const struct warder_code code = code_of(job);
@@ -351,7 +350,7 @@ static char *begin_line(const struct job *job, const struct warder_result *resul
 		json_key_string(&w, "requestIdentity", job->asked.identity);
 	json_key_uint(&w, "line", job->note->line);
 	json_key_uint(&w, "attempts", job->attempts);
-	config_write_member(job->session->request->config, &w);
+	config_write_member(job->session->args->config, &w);
 	audit_write_member(&job->session->audit, &w);
 	request_write_clamped(&job->asked, &w);
 	if (job->decoded) /* also of a request that is refused: it is not to forget its failures */
@@ -548,13 +547,13 @@ static int serve(struct session *session, struct warder_error *err)
 
 static int tell_stats(struct session *session, struct warder_error *err)
 {
-	const char *path = session->request->tool.stats;
+	const char *path = session->args->tool.stats;
 	struct stats_numbers numbers;
 	struct json_writer w = { 0 };
 	char *text, *line = NULL;
 	int status = 0;
 
-	if (!path && !session->request->tool.stream)
+	if (!path && !session->args->tool.stream)
 		return 0;
 	stats_snapshot(&session->stats, &numbers);
 	stats_write(&numbers, &w);
@@ -576,14 +575,14 @@ static int tell_stats(struct session *session, struct warder_error *err)
 
 static int open_session(struct session *session, struct warder_error *err)
 {
-	struct request *request = session->request;
-	const struct request_tool *tool = &request->tool;
+	struct args *args = session->args;
+	const struct args_tool *tool = &args->tool;
 	struct spool trial;
 
-	if (request->rest[0])
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, request->rest[0],
+	if (args->rest[0])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, args->rest[0],
 				 "requests come on standard input: warder tool [FLAG...]");
-	if (request->base && strcmp(request->base, "-") == 0)
+	if (args->base && strcmp(args->base, "-") == 0)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--policy",
 				 "standard input is for requests; name a file");
 	session->scopes = SCOPES_ALL;
@@ -592,16 +591,15 @@ static int open_session(struct session *session, struct warder_error *err)
 		if (scopes_add_list(&session->scopes, tool->scopes, err) != 0)
 			return error_context(err, "--scopes");
 	}
-	if (request_load(FLAG_TOOL, session->argv, request, err) != 0 ||
-	    request_drop_workspace(&request->policy->policy, err) != 0)
+	if (args_load(FLAG_TOOL, session->argv, args, err) != 0 ||
+	    request_drop_workspace(&args->policy->policy, err) != 0)
 		return -1;
-	if (request->ceiling &&
-	    policy_check_ceiling(&request->ceiling->policy, &request->policy->policy, err) != 0)
+	if (args->ceiling && policy_check_ceiling(&args->ceiling->policy, &args->policy->policy, err) != 0)
 		return -1;
-	if (spool_open(request->code.artifacts, 0, &trial, err) != 0)
+	if (spool_open(args->code.artifacts, 0, &trial, err) != 0)
 		return -1;
 	spool_done(&trial); /* each request has its own */
-	if (!tool->schema && audit_open(request, "tool", NULL, &session->audit, err) != 0)
+	if (!tool->schema && audit_open(args, "tool", NULL, &session->audit, err) != 0)
 		return -1;
 	if (tool->stats && strcmp(tool->stats, "-") != 0 &&
 	    file_open_private_dir(tool->stats, &session->stats_dir_fd, err) != 0)
@@ -624,13 +622,13 @@ static int exit_status(const struct session *session, int status, const struct w
 
 static int serve_all(struct session *session)
 {
-	const struct request_tool *tool = &session->request->tool;
+	const struct args_tool *tool = &session->args->tool;
 	struct warder_error err = { 0 }, stats_err = { 0 };
 	int status;
 
-	if (workers_init(&session->workers, "request", request_parallel(session->request), !tool->unordered,
+	if (workers_init(&session->workers, "request", args_parallel(session->args), !tool->unordered,
 			 sizeof(struct note), &err) != 0)
-		return command_refuse(session->request, &err, EXIT_REFUSED);
+		return command_refuse(session->args, &err, EXIT_REFUSED);
 	lines_init(&session->lines, AGENT_REQUEST_MAX, !tool->stream);
 	stats_init(&session->stats);
 	status = serve(session, &err);
@@ -650,31 +648,29 @@ static int serve_all(struct session *session)
 /* No request is read. */
 static int print_schema(const struct session *session)
 {
-	const struct request *request = session->request;
+	const struct args *args = session->args;
 	const struct job job = { .session = (struct session *)(uintptr_t)session,
-				 .policy = request->policy->policy };
+				 .policy = args->policy->policy };
 	struct warder_error err = { 0 };
-	char *text = schema_write(request->tool.schema, &job.policy, isolation_of(&job), &err);
+	char *text = schema_write(args->tool.schema, &job.policy, isolation_of(&job), &err);
 
 	if (!text)
-		return command_refuse(request, &err, EXIT_REFUSED);
+		return command_refuse(args, &err, EXIT_REFUSED);
 	puts(text);
 	free(text);
 	return 0;
 }
 
-int tool_command(struct request *request, char **argv)
+int tool_command(struct args *args, char **argv)
 {
-	struct session session = {
-		.request = request, .argv = argv, .stats_dir_fd = -1, .audit = AUDIT_NONE
-	};
+	struct session session = { .args = args, .argv = argv, .stats_dir_fd = -1, .audit = AUDIT_NONE };
 	struct warder_error err = { 0 };
 	int status;
 
 	if (open_session(&session, &err) != 0)
-		status = command_refuse(request, &err, EXIT_REFUSED);
+		status = command_refuse(args, &err, EXIT_REFUSED);
 	else
-		status = request->tool.schema ? print_schema(&session) : serve_all(&session);
+		status = args->tool.schema ? print_schema(&session) : serve_all(&session);
 	fd_done(&session.stats_dir_fd);
 	audit_done(&session.audit);
 	return status;

@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const enum flag_command command = commands[input_byte(&input) % 5];
 	char *arguments[ARGUMENTS_MAX + 1] = { NULL };
 	char *owned[ARGUMENTS_MAX];
-	struct request request;
+	struct args args;
 	struct warder_error err = { 0 };
 	size_t count = 0;
 
@@ -53,16 +53,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			*arguments[count] = 'x';
 		count++;
 	}
-	if (request_parse(command, arguments, &request, &err) == 0) {
-		must(request.rest >= arguments && request.rest <= arguments + count);
-		if (request_load(command, arguments, &request, &err) == 0)
-			check_policy(&request.policy->policy);
+	if (args_parse(command, arguments, &args, &err) == 0) {
+		must(args.rest >= arguments && args.rest <= arguments + count);
+		if (args_load(command, arguments, &args, &err) == 0)
+			check_policy(&args.policy->policy);
 		else
 			must(err.code != WARDER_ERROR_NONE && err.text[0]);
 	} else {
 		must(err.code == WARDER_ERROR_INVALID_REQUEST && err.text[0] && err.field[0]);
 	}
-	request_done(&request);
+	args_done(&args);
 	for (size_t i = 0; i < count; i++)
 		free(owned[i]);
 	return 0;

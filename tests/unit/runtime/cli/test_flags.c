@@ -11,18 +11,18 @@
 /* A command line; the request points into it. */
 struct line {
 	char *argv[MAX_ARGUMENTS + 1];
-	struct request request;
+	struct args args;
 };
 
-/* Parse and load; request_done() is the caller's. */
+/* Parse and load; args_done() is the caller's. */
 static int load(const char *const *words, struct line *ret, struct warder_error *err)
 {
 	memset(ret, 0, sizeof(*ret));
 	for (size_t i = 0; i < MAX_ARGUMENTS && words[i]; i++)
 		ret->argv[i] = (char *)words[i];
-	if (request_parse(FLAG_RUN, ret->argv, &ret->request, err) != 0)
+	if (args_parse(FLAG_RUN, ret->argv, &ret->args, err) != 0)
 		return -1;
-	return request_load(FLAG_RUN, ret->argv, &ret->request, err);
+	return args_load(FLAG_RUN, ret->argv, &ret->args, err);
 }
 
 Test(flags, set_fields_of_the_policy, .timeout = 20)
@@ -35,15 +35,15 @@ Test(flags, set_fields_of_the_policy, .timeout = 20)
 	const struct policy *policy;
 
 	cr_assert(load(words, &line, &err) == 0, "%s", err.text);
-	policy = &line.request.policy->policy;
+	policy = &line.args.policy->policy;
 	cr_expect(policy->limits.memory_bytes == 64 << 20);
 	cr_expect(policy->limits.wall_time_us == 2000000);
 	cr_expect(policy->output.stdout_bytes == 1024 && policy->output.stderr_bytes == 1024);
 	cr_expect(policy->preferred[POLICY_FIELD_CPUS]);
 	cr_expect_str_eq(policy->environment.set[0].name, "A");
 	cr_expect_str_eq(policy->environment.set[0].value, "1=2");
-	cr_expect_str_eq(line.request.rest[0], "true");
-	request_done(&line.request);
+	cr_expect_str_eq(line.args.rest[0], "true");
+	args_done(&line.args);
 }
 
 Test(flags, come_after_the_policy_wherever_it_stands, .timeout = 20)
@@ -53,11 +53,11 @@ Test(flags, come_after_the_policy_wherever_it_stands, .timeout = 20)
 	struct line line;
 
 	cr_assert(load(words, &line, &err) == 0, "%s", err.text);
-	cr_expect(line.request.policy->policy.limits.wall_time_us == 2000000);
-	cr_expect_not(line.request.policy->policy.languages.any);
-	cr_expect_str_eq(line.request.rest[0], "node");
-	cr_expect_str_eq(line.request.rest[1], "--memory", "what follows the program is the program's");
-	request_done(&line.request);
+	cr_expect(line.args.policy->policy.limits.wall_time_us == 2000000);
+	cr_expect_not(line.args.policy->policy.languages.any);
+	cr_expect_str_eq(line.args.rest[0], "node");
+	cr_expect_str_eq(line.args.rest[1], "--memory", "what follows the program is the program's");
+	args_done(&line.args);
 }
 
 Test(flags, of_rows_switch_the_mode, .timeout = 20)
@@ -69,13 +69,13 @@ Test(flags, of_rows_switch_the_mode, .timeout = 20)
 	const struct policy *policy;
 
 	cr_assert(load(words, &line, &err) == 0, "%s", err.text);
-	policy = &line.request.policy->policy;
+	policy = &line.args.policy->policy;
 	cr_expect(policy->network.mode == POLICY_NETWORK_ALLOW && policy->network.allow.count == 1);
 	cr_expect(policy->environment.mode == POLICY_ENVIRONMENT_ALLOW_LIST &&
 		  policy->environment.names.count == 1);
 	cr_expect(policy->filesystem.workspace == POLICY_WORKSPACE_READ_WRITE);
 	cr_expect_str_eq(policy->filesystem.workspace_root, "/srv");
-	request_done(&line.request);
+	args_done(&line.args);
 }
 
 Test(flags, workspace_modes, .timeout = 20)
@@ -102,12 +102,11 @@ Test(flags, workspace_modes, .timeout = 20)
 		struct line line;
 
 		cr_assert(load(words, &line, &err) == 0, "row %zu: %s", i, err.text);
-		cr_expect(line.request.policy->policy.filesystem.workspace == rows[i].workspace, "row %zu",
-			  i);
+		cr_expect(line.args.policy->policy.filesystem.workspace == rows[i].workspace, "row %zu", i);
 		if (rows[i].root)
-			cr_expect_str_eq(line.request.policy->policy.filesystem.workspace_root, rows[i].root,
+			cr_expect_str_eq(line.args.policy->policy.filesystem.workspace_root, rows[i].root,
 					 "row %zu", i);
-		request_done(&line.request);
+		args_done(&line.args);
 	}
 }
 
@@ -136,9 +135,9 @@ Test(flags, paths_are_made_absolute_as_text, .timeout = 20)
 
 		cr_assert(load(words, &line, &err) == 0, "row %zu: %s", i, err.text);
 		snprintf(wanted, sizeof(wanted), "%s%s", strcmp(cwd, "/") == 0 ? "" : cwd, rows[i].below);
-		cr_expect_str_eq(line.request.policy->policy.filesystem.read_only.items[0], wanted, "row %zu",
+		cr_expect_str_eq(line.args.policy->policy.filesystem.read_only.items[0], wanted, "row %zu",
 				 i);
-		request_done(&line.request);
+		args_done(&line.args);
 	}
 }
 
@@ -168,7 +167,7 @@ Test(flags, refuse_and_name_what_they_refuse, .timeout = 20)
 		cr_expect(load(rows[i].words, &line, &err) == -1, "row %zu", i);
 		cr_expect(strstr(err.text, rows[i].text), "row %zu: %s", i, err.text);
 		cr_expect(err.code == WARDER_ERROR_INVALID_REQUEST, "row %zu", i);
-		request_done(&line.request);
+		args_done(&line.args);
 	}
 }
 
@@ -181,9 +180,9 @@ Test(flags, know_of_json_in_spite_of_a_fault, .timeout = 20)
 	struct line line;
 
 	cr_expect(load(words, &line, &err) == -1);
-	cr_expect(line.request.json);
+	cr_expect(line.args.json);
 	cr_expect(load(others, &line, &err) == -1);
-	cr_expect_not(line.request.json);
+	cr_expect_not(line.args.json);
 }
 
 Test(flags, table_is_consistent, .timeout = 20)

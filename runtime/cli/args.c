@@ -1,5 +1,5 @@
 /*
- * request: what a command is asked for, out of the user's file of defaults and the words of the command line.
+ * args: what a command is asked for, out of the user's file of defaults and the words of the command line.
  *
  * Two walks over the same flags: the first takes what chooses the policy to start from, the second changes the policy that is there.
  */
@@ -84,7 +84,7 @@ static int next(enum flag_command command, char ***argv, struct typed *ret, stru
 	return 0;
 }
 
-static int take_list(struct request_list *list, const struct flag *flag, const char *value,
+static int take_list(struct args_list *list, const struct flag *flag, const char *value,
 		     struct warder_error *err)
 {
 	if (list->count == REQUEST_LIST_MAX)
@@ -116,16 +116,16 @@ static int take_number(unsigned *number, const struct flag *flag, const char *va
 }
 
 /* Do what the row says. */
-static int take(struct request *request, const struct flag *flag, const char *value, struct warder_error *err)
+static int take(struct args *args, const struct flag *flag, const char *value, struct warder_error *err)
 {
-	void *at = (char *)request + flag->offset;
+	void *at = (char *)args + flag->offset;
 
 	switch (flag->kind) {
 	case FLAG_KIND_FIELD:
-		return warder_policy_set(request->policy, flag->path, value, err);
+		return warder_policy_set(args->policy, flag->path, value, err);
 	case FLAG_KIND_CHANGE:
 	case FLAG_KIND_CHOOSE:
-		return flag->use(request, flag, value, err);
+		return flag->use(args, flag, value, err);
 	case FLAG_KIND_SWITCH:
 		*(bool *)at = true;
 		return 0;
@@ -144,30 +144,30 @@ static int take(struct request *request, const struct flag *flag, const char *va
 	return -1;
 }
 
-static int use_flag(struct request *request, const struct flag *flag, const char *value, bool changing,
+static int use_flag(struct args *args, const struct flag *flag, const char *value, bool changing,
 		    struct warder_error *err)
 {
-	request->shapes_policy |= (flag->commands & FLAG_SHAPES) != 0;
-	return flag_changes_policy(flag) == changing ? take(request, flag, value, err) : 0;
+	args->shapes_policy |= (flag->commands & FLAG_SHAPES) != 0;
+	return flag_changes_policy(flag) == changing ? take(args, flag, value, err) : 0;
 }
 
-static int apply(struct request *request, const struct typed *typed, const char *value, bool changing,
+static int apply(struct args *args, const struct typed *typed, const char *value, bool changing,
 		 struct warder_error *err)
 {
-	if (use_flag(request, typed->flag, value, changing, err) == 0)
+	if (use_flag(args, typed->flag, value, changing, err) == 0)
 		return 0;
 	return error_context(err, "%s%s%.80s", typed->name, value ? " " : "", value ? value : "");
 }
 
 /* The flags of the user's file, which come before those of the command line. */
-static int walk_config(struct request *request, bool changing, struct warder_error *err)
+static int walk_config(struct args *args, bool changing, struct warder_error *err)
 {
-	const struct config *config = request->config;
+	const struct config *config = args->config;
 
 	for (size_t i = 0; config && i < config->count; i++) {
 		const struct config_flag *row = &config->flags[i];
 
-		if (use_flag(request, row->flag, row->value, changing, err) != 0)
+		if (use_flag(args, row->flag, row->value, changing, err) != 0)
 			return config_blame(config, row, err);
 	}
 	return 0;
@@ -218,7 +218,7 @@ static int put_flags_first(enum flag_command command, char **argv, struct warder
 }
 
 /* What a repeatable flag has just added to the policy. */
-static void note_row(struct request *request, const struct typed *typed)
+static void note_row(struct args *args, const struct typed *typed)
 {
 	const struct flag *flag = typed->flag;
 	const char *path = flag->sets_any ? typed->value : flag->path;
@@ -226,12 +226,12 @@ static void note_row(struct request *request, const struct typed *typed)
 	if (path && !strchr(typed->value, '=') && strchr(path, ',')) /* --env NAME gives the second field */
 		path = strchr(path, ',') + 2;
 	if (flag->many && path && flag_changes_policy(flag))
-		given_add_row(&request->given, flag, typed->name, typed->value, path,
-			      policy_list_length(&request->policy->policy, path, strcspn(path, "=,")));
+		given_add_row(&args->given, flag, typed->name, typed->value, path,
+			      policy_list_length(&args->policy->policy, path, strcspn(path, "=,")));
 }
 
 /* The first argument that is no flag ends the flags, and so does "--". */
-static int walk(enum flag_command command, char **argv, struct request *request, bool changing,
+static int walk(enum flag_command command, char **argv, struct args *args, bool changing,
 		struct warder_error *err)
 {
 	while (*argv && is_flag(*argv)) {
@@ -243,33 +243,33 @@ static int walk(enum flag_command command, char **argv, struct request *request,
 		}
 		if (next(command, &argv, &typed, err) != 0)
 			return -1;
-		request->typed[typed.flag - flag_at(0)] = true;
-		if (apply(request, &typed, typed.value, changing, err) != 0 ||
+		args->typed[typed.flag - flag_at(0)] = true;
+		if (apply(args, &typed, typed.value, changing, err) != 0 ||
 		    (!changing &&
-		     given_add(&request->given, GIVEN_LINE, typed.flag, typed.name, typed.value, err) < 0) ||
-		    (typed.flag->two && apply(request, &typed, *argv++, changing, err) != 0))
+		     given_add(&args->given, GIVEN_LINE, typed.flag, typed.name, typed.value, err) < 0) ||
+		    (typed.flag->two && apply(args, &typed, *argv++, changing, err) != 0))
 			return -1;
 		if (changing)
-			note_row(request, &typed);
+			note_row(args, &typed);
 	}
-	request->rest = argv;
+	args->rest = argv;
 	return 0;
 }
 
 /* A result keeps what a terminal shows only as long as somebody looks at it; and a terminal is an input. */
-int request_check_terminal(const struct request *request, struct warder_error *err)
+int args_check_terminal(const struct args *args, struct warder_error *err)
 {
-	const char *other = request->json                 ? "--json"
-			    : request->no_input           ? "-n (--no-input)"
-			    : request->session.background ? "--background"
-							  : NULL;
+	const char *other = args->json                 ? "--json"
+			    : args->no_input           ? "-n (--no-input)"
+			    : args->session.background ? "--background"
+						       : NULL;
 
-	if (!request->terminal || request->help)
+	if (!args->terminal || args->help)
 		return 0;
 	if (other)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--terminal",
 				 "-t (--terminal) does not go with %s; give one of them", other);
-	if (!isatty(STDIN_FILENO) && !request->execution.detach)
+	if (!isatty(STDIN_FILENO) && !args->execution.detach)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--terminal",
 				 "-t (--terminal) needs a terminal on standard input, which is none; "
 				 "leave -t out, or run it under script(1)");
@@ -277,32 +277,32 @@ int request_check_terminal(const struct request *request, struct warder_error *e
 }
 
 /* What an execution that outlives this process cannot be given, and what is for such an execution alone. */
-static int check_detach(const struct request *request, struct warder_error *err)
+static int check_detach(const struct args *args, struct warder_error *err)
 {
 	const struct {
 		const char *flag;
 		bool given;
 	} alone[] = {
-		{ "--receipt", request->receipt },
-		{ "--changes", request->changes.directory },
-		{ "--dry-run", request->changes.dry_run },
-		{ "--artifacts", request->code.artifacts },
-		{ "--json", request->json },
-		{ "--progress", request->progress },
-		{ "--function-command", request->functions.count > 0 },
+		{ "--receipt", args->receipt },
+		{ "--changes", args->changes.directory },
+		{ "--dry-run", args->changes.dry_run },
+		{ "--artifacts", args->code.artifacts },
+		{ "--json", args->json },
+		{ "--progress", args->progress },
+		{ "--function-command", args->functions.count > 0 },
 	}, with[] = {
-		{ "--interactive", request->execution.input },
-		{ "--keep", request->execution.keep_us },
-		{ "--log", request->execution.log },
+		{ "--interactive", args->execution.input },
+		{ "--keep", args->execution.keep_us },
+		{ "--log", args->execution.log },
 	};
 
-	for (size_t i = 0; request->execution.detach && i < ARRAY_LENGTH(alone); i++)
+	for (size_t i = 0; args->execution.detach && i < ARRAY_LENGTH(alone); i++)
 		if (alone[i].given)
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, alone[i].flag,
 					 "%s does not go with --detach; \"warder wait --json ID\" prints the "
 					 "result with its receipt",
 					 alone[i].flag);
-	for (size_t i = 0; !request->execution.detach && i < ARRAY_LENGTH(with); i++)
+	for (size_t i = 0; !args->execution.detach && i < ARRAY_LENGTH(with); i++)
 		if (with[i].given)
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, with[i].flag, "%s needs --detach",
 					 with[i].flag);
@@ -310,16 +310,16 @@ static int check_detach(const struct request *request, struct warder_error *err)
 }
 
 /* A flag that has no effect without another one, or that contradicts one. */
-static int check_together(const struct request *request, struct warder_error *err)
+static int check_together(const struct args *args, struct warder_error *err)
 {
-	if (!request->help && check_detach(request, err) != 0)
+	if (!args->help && check_detach(args, err) != 0)
 		return -1;
-	if (request_check_terminal(request, err) != 0)
+	if (args_check_terminal(args, err) != 0)
 		return -1;
-	if (!request->help && request->code.artifact_bytes && !spool_is_meant(request->code.artifacts))
+	if (!args->help && args->code.artifact_bytes && !spool_is_meant(args->code.artifacts))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--max-artifact",
 				 "--max-artifact needs --artifacts store:");
-	if (request->help || request->code.collect.count == 0 || request->json || request->code.artifacts)
+	if (args->help || args->code.collect.count == 0 || args->json || args->code.artifacts)
 		return 0;
 	return error_set(
 	    err, WARDER_ERROR_INVALID_REQUEST, "--collect",
@@ -327,7 +327,7 @@ static int check_together(const struct request *request, struct warder_error *er
 }
 
 /* Parse the words alone, or behind the flags of a file. */
-static int parse(enum flag_command command, char **argv, struct config *config, struct request *ret,
+static int parse(enum flag_command command, char **argv, struct config *config, struct args *ret,
 		 struct warder_error *err)
 {
 	memset(ret, 0, sizeof(*ret));
@@ -336,7 +336,7 @@ static int parse(enum flag_command command, char **argv, struct config *config, 
 	return walk_config(ret, false, err) == 0 && walk(command, argv, ret, false, err) == 0 ? 0 : -1;
 }
 
-int request_parse(enum flag_command command, char **argv, struct request *ret, struct warder_error *err)
+int args_parse(enum flag_command command, char **argv, struct args *ret, struct warder_error *err)
 {
 	struct config *config = NULL;
 
@@ -384,35 +384,35 @@ int policy_load(const char *name, bool is_file, struct warder_policy **ret, stru
 	return status;
 }
 
-int request_load_ceiling(struct request *request, struct warder_error *err)
+int args_load_ceiling(struct args *args, struct warder_error *err)
 {
-	const char *path = request->ceiling_path ? request->ceiling_path : CEILING_PATH;
+	const char *path = args->ceiling_path ? args->ceiling_path : CEILING_PATH;
 
-	if (policy_load(path, true, &request->ceiling, err) == 0)
+	if (policy_load(path, true, &args->ceiling, err) == 0)
 		return 0;
-	if (!request->ceiling_path && err->sys_errno == ENOENT)
+	if (!args->ceiling_path && err->sys_errno == ENOENT)
 		return 0;
 	error_context(err, "ceiling");
-	return config_blame_flag(request->config, "--ceiling", err);
+	return config_blame_flag(args->config, "--ceiling", err);
 }
 
 /* A document may call anything by the name of a language that is allowed. */
-static int check_document(const struct request *request, struct warder_error *err)
+static int check_document(const struct args *args, struct warder_error *err)
 {
-	if (!request->code.languages || !request->ceiling || request->ceiling->policy.languages.any)
+	if (!args->code.languages || !args->ceiling || args->ceiling->policy.languages.any)
 		return 0;
 	return error_set(err, WARDER_ERROR_REJECTED, "--languages",
 			 "the operator allows certain languages, and a document may give their names to "
 			 "others; leave it out, or have its languages put into /etc/warder/languages.json");
 }
 
-static int check_languages(const struct request *request, struct warder_error *err)
+static int check_languages(const struct args *args, struct warder_error *err)
 {
-	const char *path = code_languages_path(request->code.languages);
+	const char *path = code_languages_path(args->code.languages);
 
-	if (languages_check_by(path, &request->policy->policy, err) != 0)
+	if (languages_check_by(path, &args->policy->policy, err) != 0)
 		return -1;
-	return request->ceiling && languages_check_by(path, &request->ceiling->policy, err) != 0
+	return args->ceiling && languages_check_by(path, &args->ceiling->policy, err) != 0
 		   ? error_context(err, "ceiling")
 		   : 0;
 }
@@ -422,94 +422,92 @@ static int check_languages(const struct request *request, struct warder_error *e
 	(FLAG_RUN | FLAG_CODE | FLAG_TOOL | FLAG_JUDGE | FLAG_BLOCKS | FLAG_SESSION_START | FLAG_MCP)
 
 /* What -t asks of a policy, where the document and the flags behind it do not say otherwise. */
-static int load_terminal(struct request *request, struct warder_error *err)
+static int load_terminal(struct args *args, struct warder_error *err)
 {
-	if (!request->terminal || request->session.runs)
+	if (!args->terminal || args->session.runs)
 		return 0;
-	if (!request->base_is_file &&
-	    warder_policy_set(request->policy, "limits.wallTime", "unlimited", err) != 0)
+	if (!args->base_is_file && warder_policy_set(args->policy, "limits.wallTime", "unlimited", err) != 0)
 		return -1;
-	return request->policy->policy.devices.terminals == 0
-		   ? warder_policy_set(request->policy, "devices.terminals", "1", err)
+	return args->policy->policy.devices.terminals == 0
+		   ? warder_policy_set(args->policy, "devices.terminals", "1", err)
 		   : 0;
 }
 
-int request_pass_term(struct request *request, struct warder_error *err)
+int args_pass_term(struct args *args, struct warder_error *err)
 {
-	const struct policy *policy = &request->policy->policy;
+	const struct policy *policy = &args->policy->policy;
 	const char *type = getenv("TERM");
 
-	if (!request->terminal || !type || !*type ||
-	    (request->ceiling && !policy_grants_variable(&request->ceiling->policy, "TERM", type)))
+	if (!args->terminal || !type || !*type ||
+	    (args->ceiling && !policy_grants_variable(&args->ceiling->policy, "TERM", type)))
 		return 0;
 	for (size_t i = 0; i < policy->environment.set_count; i++) {
 		if (strcmp(policy->environment.set[i].name, "TERM") == 0)
 			return 0;
 	}
-	return warder_policy_set(request->policy, "environment.set.TERM", type, err);
+	return warder_policy_set(args->policy, "environment.set.TERM", type, err);
 }
 
 static char *const *provide(void *context, struct warder_error *err)
 {
-	struct request *request = context;
+	struct args *args = context;
 	struct warder_error skipped = { 0 };
 
-	if (!request->env_rows && env_file_read(request->env_from, &request->env_rows, &skipped, err) != 0)
+	if (!args->env_rows && env_file_read(args->env_from, &args->env_rows, &skipped, err) != 0)
 		return NULL;
-	if (skipped.code && !request->env_told)
-		term_complain("--env-from %s: %s", request->env_from, skipped.text);
-	return request->env_rows;
+	if (skipped.code && !args->env_told)
+		term_complain("--env-from %s: %s", args->env_from, skipped.text);
+	return args->env_rows;
 }
 
-int request_provide(struct request *request, struct warder_error *err)
+int args_provide(struct args *args, struct warder_error *err)
 {
 	struct warder_error warning = { 0 };
 	const int provided =
-	    request->env_from ? warder_policy_provide(request->policy, provide, request, &warning) : 0;
+	    args->env_from ? warder_policy_provide(args->policy, provide, args, &warning) : 0;
 
 	if (provided < 0)
 		*err = warning;
-	if (provided > 0 && !request->env_told)
-		term_complain("--env-from %s: %s", request->env_from, warning.text);
-	request->env_told = true;
+	if (provided > 0 && !args->env_told)
+		term_complain("--env-from %s: %s", args->env_from, warning.text);
+	args->env_told = true;
 	return provided < 0 ? -1 : 0;
 }
 
-int request_load(enum flag_command command, char **argv, struct request *request, struct warder_error *err)
+int args_load(enum flag_command command, char **argv, struct args *args, struct warder_error *err)
 {
 	const char *parent = getenv("WARDER_CGROUP_PARENT"), *backend = getenv("WARDER_BACKEND");
 
-	if (!request->backend && (command & CHOOSES_BACKEND) && backend && *backend)
-		request->backend = backend;
-	if (request->backend == backend && backend && strcmp(backend, BACKEND_AUTO) != 0 &&
+	if (!args->backend && (command & CHOOSES_BACKEND) && backend && *backend)
+		args->backend = backend;
+	if (args->backend == backend && backend && strcmp(backend, BACKEND_AUTO) != 0 &&
 	    backend_check_name(backend, err) != 0)
 		return error_context(err, "WARDER_BACKEND");
-	if (request->config && request->backend && strcmp(request->backend, BACKEND_AUTO) != 0 &&
-	    !strchr(request->backend, ',') && backend_check_name(request->backend, err) != 0)
-		return config_blame_flag(request->config, "--backend", err);
-	if (!request->cgroup_parent && parent && *parent)
-		request->cgroup_parent = parent;
-	if (policy_load(request->base ? request->base : DEFAULT_PRESET, request->base_is_file,
-			&request->policy, err) != 0) {
-		if (request->base_is_file && err->sys_errno)
+	if (args->config && args->backend && strcmp(args->backend, BACKEND_AUTO) != 0 &&
+	    !strchr(args->backend, ',') && backend_check_name(args->backend, err) != 0)
+		return config_blame_flag(args->config, "--backend", err);
+	if (!args->cgroup_parent && parent && *parent)
+		args->cgroup_parent = parent;
+	if (policy_load(args->base ? args->base : DEFAULT_PRESET, args->base_is_file, &args->policy, err) !=
+	    0) {
+		if (args->base_is_file && err->sys_errno)
 			error_context(err, "--policy");
-		return config_blame_flag(request->config, request->base_is_file ? "--policy" : "--preset",
-					 err);
+		return config_blame_flag(args->config, args->base_is_file ? "--policy" : "--preset", err);
 	}
-	for (const char *const *pair = request->defaults; !request->base && pair && *pair; pair += 2) {
-		if (warder_policy_set(request->policy, pair[0], pair[1], err) != 0)
+	for (const char *const *pair = args->defaults; !args->base && pair && *pair; pair += 2) {
+		if (warder_policy_set(args->policy, pair[0], pair[1], err) != 0)
 			return -1;
 	}
-	if (load_terminal(request, err) != 0 || request_load_ceiling(request, err) != 0 ||
-	    check_document(request, err) != 0 || request_change(command, argv, request, err) != 0)
+	if (load_terminal(args, err) != 0 || args_load_ceiling(args, err) != 0 ||
+	    check_document(args, err) != 0 || args_change(command, argv, args, err) != 0)
 		return -1;
-	return check_languages(request, err);
+	return check_languages(args, err);
 }
 
 /* A mode of the network that comes behind --allow, --deny or --publish takes their rows away; the other way round it refuses them. */
-static int check_network(const struct request *request, struct warder_error *err)
+static int check_network(const struct args *args, struct warder_error *err)
 {
-	const struct policy *policy = &request->policy->policy;
+	const struct policy *policy = &args->policy->policy;
 	const struct flag *flag;
 
 	for (size_t i = 0; (flag = flag_at(i)); i++) {
@@ -517,8 +515,8 @@ static int check_network(const struct request *request, struct warder_error *err
 		const bool listed = flag->path && (strcmp(flag->path, "network.allow") == 0 ||
 						   strcmp(flag->path, "network.deny") == 0);
 
-		if (request->typed[i] && ((published && !policy_network_publishes(policy)) ||
-					  (listed && !policy_network_lists(policy))))
+		if (args->typed[i] && ((published && !policy_network_publishes(policy)) ||
+				       (listed && !policy_network_lists(policy))))
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "network.mode",
 					 "network.mode: \"%s\" does not go with %s; give one of the two",
 					 policy_network_mode_name(policy->network.mode), flag->name);
@@ -526,46 +524,46 @@ static int check_network(const struct request *request, struct warder_error *err
 	return 0;
 }
 
-int request_change(enum flag_command command, char **argv, struct request *request, struct warder_error *err)
+int args_change(enum flag_command command, char **argv, struct args *args, struct warder_error *err)
 {
-	if (walk_config(request, true, err) != 0 || walk(command, argv, request, true, err) != 0)
+	if (walk_config(args, true, err) != 0 || walk(command, argv, args, true, err) != 0)
 		return -1;
-	return check_network(request, err);
+	return check_network(args, err);
 }
 
-void request_unload(struct request *request)
+void args_unload(struct args *args)
 {
-	warder_policy_free(request->policy);
-	warder_policy_free(request->ceiling);
-	request->policy = request->ceiling = NULL;
+	warder_policy_free(args->policy);
+	warder_policy_free(args->ceiling);
+	args->policy = args->ceiling = NULL;
 }
 
-void request_done(struct request *request)
+void args_done(struct args *args)
 {
-	request_unload(request);
-	config_free(request->config);
-	request->config = NULL;
-	env_file_free(request->env_rows);
-	request->env_rows = NULL;
+	args_unload(args);
+	config_free(args->config);
+	args->config = NULL;
+	env_file_free(args->env_rows);
+	args->env_rows = NULL;
 }
 
-unsigned request_parallel(const struct request *request)
+unsigned args_parallel(const struct args *args)
 {
 	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-	if (request->tool.parallel)
-		return request->tool.parallel;
+	if (args->tool.parallel)
+		return args->tool.parallel;
 	return cpus < 1 ? 1 : cpus > WORKERS_MAX ? WORKERS_MAX : (unsigned)cpus;
 }
 
-struct warder_options request_options(const struct request *request, bool single_use)
+struct warder_options args_options(const struct args *args, bool single_use)
 {
 	return (struct warder_options){
 		.size = sizeof(struct warder_options),
-		.ceiling = request->ceiling,
-		.cgroup_parent = request->cgroup_parent,
-		.backend = request->backend,
-		.backends = request->backends,
+		.ceiling = args->ceiling,
+		.cgroup_parent = args->cgroup_parent,
+		.backend = args->backend,
+		.backends = args->backends,
 		.single_use = single_use,
 	};
 }

@@ -622,9 +622,9 @@ static void take_lines(struct functions *f)
 		else if (len)
 			take_line(f, f->line + at, len);
 		f->too_long = false;
-		/* A hang-up meanwhile has emptied the buffer. */
-		at = f->line_len ? at + len + 1 : 0;
 		flush(f);
+		/* A hang-up, also one that only flush() notices, has emptied the buffer. */
+		at = f->line_len ? at + len + 1 : 0;
 	}
 	f->line_len -= at;
 	memmove(f->line, f->line + at, f->line_len);

@@ -1,4 +1,5 @@
 /* functions: whatever a program writes to its descriptor, each line that is not empty gets one answer, which is JSON, and nothing blocks. */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -63,23 +64,31 @@ static size_t count_lines(const uint8_t *data, size_t size)
 	return count;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* The program's end. */
+static int open_talk(void)
 {
 	static char *names[] = { (char *)"a" };
-	static char line[2 << 20];
 	const struct policy policy = { .functions = { names, 1 } };
 	const struct warder_function row = { .name = "a" };
 	const struct library_functions asked = { .rows = &row, .count = 1, .on_call = on_call };
-	struct functions_count count;
 	struct warder_error err;
-	size_t answers = 0, len = 0, sent = 0;
-	bool goes_on = true;
 	int program_fd, fd;
 
 	must(functions_open(&asked, &policy, &functions, &program_fd, &err) == 0);
 	fd = dup(program_fd);
 	must(fd >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
 	functions_launched(functions);
+	return fd;
+}
+
+static void listen_to_all(const uint8_t *data, size_t size)
+{
+	static char line[2 << 20];
+	struct functions_count count;
+	size_t answers = 0, len = 0, sent = 0;
+	bool goes_on = true;
+	int fd = open_talk();
+
 	while (goes_on) {
 		struct pollfd ready = { .fd = functions_fd(functions), .events = POLLIN };
 		const ssize_t n = sent < size ? send(fd, data + sent, size - sent, MSG_NOSIGNAL) : 0;
@@ -96,5 +105,33 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(count.answered + count.failed + count.refused == answers && count.timed_out == 0);
 	functions_free(functions);
 	fd_done(&fd);
+}
+
+/* The program takes no answer: it shuts its end, or closes it, before anything is served. */
+static void leave_early(const uint8_t *data, size_t size, bool closes)
+{
+	struct pollfd ready;
+	struct functions_count count;
+	int fd = open_talk();
+	const ssize_t sent = send(fd, data, size, MSG_NOSIGNAL);
+
+	must(sent >= 0 || size == 0 || errno == EAGAIN);
+	shutdown(fd, SHUT_RD);
+	if (closes)
+		fd_done(&fd);
+	ready = (struct pollfd){ .fd = functions_fd(functions), .events = POLLIN };
+	while (poll(&ready, 1, 0) > 0 && functions_serve(functions))
+		continue;
+	functions_end(functions, &count);
+	must(count.answered + count.failed + count.refused <= count_lines(data, size));
+	functions_free(functions);
+	fd_done(&fd);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	listen_to_all(data, size);
+	leave_early(data, size, false);
+	leave_early(data, size, true);
 	return 0;
 }

@@ -334,6 +334,32 @@ Test(functions, a_side_that_is_shut_still_reads, .timeout = 120)
 	cr_expect_eq(end().answered, 1);
 }
 
+/* The refusal of the first line cannot be sent: the conversation ends in the middle of the buffer. */
+Test(functions, a_side_that_reads_no_answer_ends_the_conversation, .timeout = 120)
+{
+	static const struct row {
+		const char *lines;
+		bool closed;
+	} rows[] = {
+		{ "x\n", false },
+		{ "x\n", true },
+		{ "\n\nx\nx\nrest", false },
+		{ "{\"id\":5,\"name\":\"a\"}\n{\"id\":5,\"name\":\"a\"}\nx\n", true },
+	};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		begin();
+		put(rows[i].lines, strlen(rows[i].lines));
+		shutdown(talk.fd, SHUT_RD);
+		if (rows[i].closed)
+			fd_done(&talk.fd);
+		for (int j = 0; j < 100 && !talk.over; j++)
+			serve(1000);
+		cr_expect(talk.over, "row %zu: it goes on", i);
+		end();
+	}
+}
+
 Test(functions, descriptors_that_come_with_a_call_are_dropped, .timeout = 120)
 {
 	int pair[2], fds[1];

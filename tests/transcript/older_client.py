@@ -1,5 +1,8 @@
 """older_client.py NAME: a client of a session that speaks the version before the present one, and takes nothing else. Prints what it got."""
-import array, fcntl, os, socket, struct, sys
+import array, fcntl, json, os, socket, struct, sys
+
+sys.dont_write_bytecode = True
+from older_policy import unknown_key
 
 NAME = sys.argv[1]
 BASE = "/run" if os.geteuid() == 0 else os.environ["XDG_RUNTIME_DIR"]
@@ -52,6 +55,7 @@ _, verdict, description = ask(DESCRIBE)
 print("describe:", verdict, f'"name":"{NAME}"' in description)
 if verdict == "closed":
     sys.exit(1)
+print("policy: unknown key", unknown_key(json.dumps(json.loads(description)["policy"])))
 ident = description.split('"id":"', 1)[1].split('"', 1)[0].encode()
 for what, kind in ("join", JOIN), ("files", FILES):
     s, verdict, _ = ask(kind, ident)

@@ -3,6 +3,9 @@ takes nothing of a later version: by means of the session OTHER, to whose keeper
 asked, and ends with the session. The jail that can be joined is of an older make, too."""
 import array, fcntl, os, select, socket, struct, sys, threading
 
+sys.dont_write_bytecode = True
+from older_policy import unknown_key
+
 place, name, other = sys.argv[1:]
 MAGIC, OLDER, HELLO, START, ANSWER = 0x58455257, 2, 1, 2, 11
 STOP, COPY, SHORTER = 3, 4, 32
@@ -20,9 +23,9 @@ def give(s, data, fds):
         os.close(fd)
 
 
-def refuse(s):
-    error = struct.pack("<Ii32s72s400s", 4, 0, b"", b"", b"the client speaks another version")
-    body = struct.pack("<II24s", HELLO, 1, b"") + error + bytes(48)
+def refuse(s, kind, text):
+    error = struct.pack("<Ii32s72s400s", 4, 0, b"", b"", text.encode())
+    body = struct.pack("<II24s", kind, 1, b"") + error + bytes(48)
     s.send(struct.pack("<IHHII24s", MAGIC, OLDER, ANSWER, 0, len(body), b"") + body)
 
 
@@ -31,6 +34,14 @@ def understands(data):
         version, kind, flags, length = struct.unpack_from("<HHII", data, 4)
         return version == OLDER and flags <= 127 and (kind != START or length == 48)
     return len(data) == 48 and struct.unpack_from("<II", data, 4)[0] == 48 and 0 < struct.unpack_from("<I", data, 8)[0] <= COPY
+
+
+def unknown_in_words(data, fds):
+    """The first key that the policy of a START has and this version does not know, or None. A policy with such a key is refused."""
+    if not fds or struct.unpack_from("<IHH", data)[::2] != (MAGIC, START):
+        return None
+    size = os.fstat(fds[0]).st_size
+    return unknown_key(os.pread(fds[0], size, 0).split(b"\0", 1)[0])
 
 
 def altered(reply, fds):
@@ -59,8 +70,12 @@ def serve(asker):
                     return
                 if ready is asker and not understands(data):
                     if data[:4] == struct.pack("<I", MAGIC) and not records:
-                        refuse(asker)
+                        refuse(asker, HELLO, "the client speaks another version")
                     return
+                unknown = unknown_in_words(data, fds) if ready is asker else None
+                if unknown:
+                    refuse(asker, START, f"policy: {unknown}: unknown key")
+                    continue
                 records |= ready is asker and data[:4] == struct.pack("<I", MAGIC)
                 stops |= not records and ready is asker and data[8:12] == struct.pack("<I", STOP)
                 if ready is keeper and not records:

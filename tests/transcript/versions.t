@@ -5,6 +5,7 @@ needs python3
 + . "$TOP/tests/transcript/session.sh"; echo $name > name
 $ sh s start; XDG_RUNTIME_DIR=$PWD/rt python3 "$TOP/tests/transcript/older_client.py" $(cat name); sh s status 2> /dev/null; echo $?
 | describe: answered True
+| policy: unknown key None
 | join: answered
 | files: answered
 | hello: answered

@@ -58,7 +58,7 @@ Test(policy_encode, the_whole_text, .timeout = 20)
 	    "\"output\":{\"stdout\":\"1MiB\",\"stderr\":\"1MiB\",\"onLimit\":\"drain\"},"
 	    "\"processes\":{\"spawn\":true,\"identity\":{\"uid\":1000,\"gid\":1000}},"
 	    "\"syscalls\":{\"profile\":\"strict\",\"deny\":[\"ptrace\"],\"allow\":[],\"onViolation\":"
-	    "\"errno\",\"speculation\":false},\"devices\":{\"terminals\":0},\"functions\":[],"
+	    "\"errno\",\"speculation\":false},\"devices\":{\"terminals\":0},"
 	    "\"workingDirectory\":null,\"languages\":\"any\","
 	    "\"enforcement\":{\"languages\":\"required\",\"network\":\"required\","
 	    "\"network.publish\":\"required\",\"network.maxConnections\":\"required\",\"network.bytes\":"
@@ -74,7 +74,7 @@ Test(policy_encode, the_whole_text, .timeout = 20)
 	    "\"output.stderr\":\"required\",\"processes.spawn\":\"required\",\"processes.identity\":"
 	    "\"required\","
 	    "\"syscalls\":\"required\",\"syscalls.speculation\":\"required\","
-	    "\"devices.terminals\":\"required\",\"functions\":\"required\",\"workingDirectory\":\"required\"}"
+	    "\"devices.terminals\":\"required\",\"workingDirectory\":\"required\"}"
 	    "}";
 	owned_policy struct policy policy = { 0 };
 	struct json_writer writer = { 0 };
@@ -100,6 +100,8 @@ Test(policy_encode, the_whole_text, .timeout = 20)
 	cr_expect_str_eq(text, expected);
 	free(text);
 	round_trip(&policy, "whole");
+	policy.preferred[POLICY_FIELD_FUNCTIONS] = true;
+	round_trip(&policy, "functions preferred");
 }
 
 /* One change of each field at a time comes back from the text. */
@@ -138,6 +140,7 @@ Test(policy_encode, round_trips, .timeout = 60)
 		{ "limits.cpus", "0.123", NULL, NULL },
 		{ "limits.cpus", "8192", NULL, NULL },
 		{ "limits.cpus", "unlimited", NULL, NULL },
+		{ "functions", "a", NULL, NULL },
 		{ "limits.pids", "unlimited", NULL, NULL },
 		{ "limits.openFiles", "6", NULL, NULL },
 		{ "limits.fileSize", "0", NULL, NULL },

@@ -47,7 +47,8 @@ static int make_workspace(const struct tool *tool, const char *const *argv, char
 
 static void remove_workspace(const struct call *call, const struct tool *tool, const char *store)
 {
-	const char *const argv[] = { "workspace", "remove", call->sandbox, "--wait", "--store", store, NULL };
+	const char *const argv[] = { "workspace", "remove",  call->sandbox, "--wait",
+				     "--private", "--store", store,         NULL };
 	struct warder_error ignored;
 
 	tool_run(tool, argv, NULL, &ignored);
@@ -56,7 +57,7 @@ static void remove_workspace(const struct call *call, const struct tool *tool, c
 int call_unpack_snapshot(const struct call *call, char **ret_path, int *ret_fd, struct warder_error *err)
 {
 	char store[PATH_MAX + SNAPSHOT_STORE_MAX];
-	const char *const argv[] = { "workspace", "resume", call->snapshot.id, call->sandbox,
+	const char *const argv[] = { "workspace", "resume", call->snapshot.id, call->sandbox, "--private",
 				     "--store",   store,    "--json",          NULL };
 	struct tool tool = { .program = call->program };
 
@@ -106,11 +107,10 @@ static int store_files(struct call *call, const struct tool *tool, const char *s
 		       struct warder_error *err)
 {
 	char most[24], size[24];
-	const char *const create[] = {
-		"workspace", "create", call->sandbox, "--store", store, "--json", NULL
-	};
-	const char *const keep[] = { "workspace", "snapshot",   call->sandbox, "--store", store,
-				     "--wait",    "--max-size", size,          "--json",  NULL };
+	const char *const create[] = { "workspace", "create", call->sandbox, "--private",
+				       "--store",   store,    "--json",      NULL };
+	const char *const keep[] = { "workspace", "snapshot",   call->sandbox, "--store", store, "--wait",
+				     "--private", "--max-size", size,          "--json",  NULL };
 	char *path = NULL, *text = NULL;
 	int done = make_workspace(tool, create, &path, err);
 
@@ -140,7 +140,8 @@ static void store_work(struct job *job)
 	struct warder_error *err = &call->answer.error;
 	struct tool tool = { .program = call->program };
 	char store[PATH_MAX + SNAPSHOT_STORE_MAX];
-	const char *const remove[] = { "snapshot", "remove", call->snapshot.id, "--store", store, NULL };
+	const char *const remove[] = { "snapshot", "remove", call->snapshot.id, "--private", "--store",
+				       store,      NULL };
 	struct warder_error ignored;
 	owned_fd int lock_fd = -1;
 
@@ -312,7 +313,8 @@ static void forget_work(struct job *job)
 	struct call *call = (struct call *)(void *)job;
 	struct warder_error *err = &call->answer.error;
 	char store[PATH_MAX + SNAPSHOT_STORE_MAX];
-	const char *const remove[] = { "snapshot", "remove", call->snapshot.id, "--store", store, NULL };
+	const char *const remove[] = { "snapshot", "remove", call->snapshot.id, "--private", "--store",
+				       store,      NULL };
 	struct tool tool = { .program = call->program };
 	owned_fd int lock_fd = -1;
 

@@ -15,6 +15,10 @@
 /* Exit status when Warder itself refused or failed. */
 #define EXIT_REFUSED 125
 
+/* The store is an execution host's, whose sessions never get a workspace of it: sessions are not looked at.
+ * Standard output gets an error as it is. */
+#define FLAG_PRIVATE "--private"
+
 #define OPTIONS_MAX 128 /* flags and operands of one command line, each */
 
 /* What a command is asked for; points into the arguments. */

@@ -99,9 +99,12 @@ static const struct command *find(const char *group, const char *name)
 
 static int refuse(const struct options *options, const struct warder_error *err)
 {
-	char *json = option_given(options, "--json") ? result_error_json(err, NULL) : NULL;
+	const bool is_private = option_given(options, FLAG_PRIVATE);
+	char *json = option_given(options, "--json") && !is_private ? result_error_json(err, NULL) : NULL;
 
-	if (json)
+	if (is_private)
+		fwrite(err, sizeof(*err), 1, stdout);
+	else if (json)
 		puts(json);
 	else
 		term_error(err);

@@ -12,7 +12,8 @@
 
 /* Of a name the first row that a command has: one that is meant for some commands stands before the one for the others. */
 static const struct option_row {
-	const char *name, *argument, *help;
+	const char *name, *argument;
+	const char *help; /* NULL: for the execution host, and in no help */
 	const char *only; /* "checkpoint list, ..."; NULL: every command */
 } rows[] = {
 	{ "--store", "DIR",
@@ -84,6 +85,7 @@ static const struct option_row {
 	  "store a snapshot of the workspace when the program has ended, and print its id" },
 	{ "--keep-workspace", NULL, "do not remove the workspace at the end, and print its id" },
 	{ "--type", "TYPE", "the content type (default: from the name and the first bytes)" },
+	{ FLAG_PRIVATE, NULL, NULL },
 };
 
 /* Whether a word is in a list of words with blanks between. */
@@ -124,7 +126,7 @@ static int refuse_flag(const struct command *command, const char *flag, struct w
 
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(flag, "="), flag);
 	for (size_t i = 0; i < ARRAY_LENGTH(rows) && count < OPTIONS_MAX; i++)
-		if (is_listed(command->flags, rows[i].name))
+		if (rows[i].help && is_listed(command->flags, rows[i].name))
 			words[count++] = rows[i].name;
 	found = policy_meant(words, name);
 	if (found)
@@ -254,7 +256,7 @@ void options_print(const struct command *command)
 	char left[64];
 
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
-		if (!is_listed(command->flags, rows[i].name) ||
+		if (!rows[i].help || !is_listed(command->flags, rows[i].name) ||
 		    find_row(command, rows[i].name, strlen(rows[i].name)) != &rows[i])
 			continue;
 		snprintf(left, sizeof(left), "%s%s%s", rows[i].name, rows[i].argument ? " " : "",

@@ -98,6 +98,7 @@ static int make(const struct options *options, struct warder_error *err)
 		status = error_context(err, "--max-size");
 	if (status == 0)
 		status = open_both(options, "snapshot", &snapshots, &workspaces, err);
+	workspaces.is_private = option_given(options, FLAG_PRIVATE);
 	if (status == 0)
 		status = workspace_open(&workspaces, options->operands[0], WORKSPACE_ALONE,
 					option_given(options, "--wait"), &workspace, err);
@@ -252,17 +253,17 @@ static int prune(const struct options *options, struct warder_error *err)
 	"the same\nworkspace.\n"
 
 const struct command snapshot_commands[] = {
-	{ "workspace", "snapshot", "--store --json --wait --max-size --keep --keep-for", "ID", 1, 1,
-	  "store a copy of a workspace, and print the id of the snapshot", MAKE_DETAILS,
+	{ "workspace", "snapshot", "--store --json --wait --max-size --keep --keep-for " FLAG_PRIVATE, "ID",
+	  1, 1, "store a copy of a workspace, and print the id of the snapshot", MAKE_DETAILS,
 	  "warder workspace create job-7 && warder workspace snapshot job-7", make, true },
-	{ "workspace", "resume", "--store --json", "SNAPSHOT [ID]", 1, 2,
+	{ "workspace", "resume", "--store --json " FLAG_PRIVATE, "SNAPSHOT [ID]", 1, 2,
 	  "make a new workspace from a snapshot, and print its id and path", NULL, NULL, resume, true },
 	{ "snapshot", "list", "--store --json", "[WORKSPACE]", 0, 1, "list the snapshots, oldest first", NULL,
 	  "warder snapshot list", list, true },
 	{ "snapshot", "verify", "--store", "[SNAPSHOT...]", 0, OPTIONS_MAX,
 	  "check that snapshots are unchanged", NULL, "warder snapshot verify", verify, true },
-	{ "snapshot", "remove", "--store", "SNAPSHOT...", 1, OPTIONS_MAX, "remove snapshots", NULL, NULL,
-	  remove_some, true },
+	{ "snapshot", "remove", "--store " FLAG_PRIVATE, "SNAPSHOT...", 1, OPTIONS_MAX, "remove snapshots",
+	  NULL, NULL, remove_some, true },
 	{ "snapshot", "prune", "--store --keep --keep-for", "[WORKSPACE]", 0, 1,
 	  "remove old snapshots of one workspace, or of all", NULL, "warder snapshot prune --keep 5", prune,
 	  true },

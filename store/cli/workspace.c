@@ -125,6 +125,7 @@ static int remove_one(const struct options *options, struct warder_error *err)
 
 	if (workspaces_open(option(options, "--store"), &workspaces, err) != 0)
 		return -1;
+	workspaces.is_private = option_given(options, FLAG_PRIVATE);
 	status = workspace_remove(&workspaces, options->operands[0], option_given(options, "--wait"), err);
 	workspaces_done(&workspaces);
 	return status < 0 ? -1 : 0;
@@ -895,7 +896,7 @@ static int start_session(const struct options *options, struct warder_error *err
 /* ---- the table ---- */
 
 const struct command workspace_commands[] = {
-	{ "workspace", "create", "--store --json", "[ID]", 0, 1,
+	{ "workspace", "create", "--store --json " FLAG_PRIVATE, "[ID]", 0, 1,
 	  "make or repair a workspace, and print its path",
 	  "The same id names the same workspace each time. Without ID, Warder makes a new id, and prints it "
 	  "before\n"
@@ -987,7 +988,7 @@ const struct command workspace_commands[] = {
 	  "git diff | warder workspace patch job-7", patch, true },
 	{ "workspace", "show", "--store --json", "ID", 1, 1, "print the record of a workspace, as JSON", NULL,
 	  NULL, show_one, true },
-	{ "workspace", "remove", "--store --wait", "ID", 1, 1, "remove a workspace, if it exists", NULL, NULL,
-	  remove_one, true },
+	{ "workspace", "remove", "--store --wait " FLAG_PRIVATE, "ID", 1, 1,
+	  "remove a workspace, if it exists", NULL, NULL, remove_one, true },
 	{ 0 },
 };

@@ -219,8 +219,9 @@ int workspace_open(struct workspaces *workspaces, const char *id, enum workspace
 	if (workspace.dir_fd < 0)
 		return -1;
 	if (enter(workspaces, name, &workspace, err) != 0 ||
-	    (lock == WORKSPACE_ALONE && workspace_await_sessions(workspace.id, workspace.path, wait,
-								 WORKSPACE_STOP_OR_WAIT, err) != 0)) {
+	    (lock == WORKSPACE_ALONE && !workspaces->is_private &&
+	     workspace_await_sessions(workspace.id, workspace.path, wait, WORKSPACE_STOP_OR_WAIT, err) !=
+		 0)) {
 		workspace_done(&workspace);
 		return -1;
 	}
@@ -459,7 +460,7 @@ int workspace_remove(struct workspaces *workspaces, const char *id, bool wait, s
 	fd = open_locked(workspaces, workspace.id, name, WORKSPACE_ALONE, wait, err);
 	if (fd < 0)
 		return err->code == WARDER_ERROR_NOT_FOUND ? 1 : -1;
-	if (await_sessions(workspaces, workspace.id, name, wait, err) != 0)
+	if (!workspaces->is_private && await_sessions(workspaces, workspace.id, name, wait, err) != 0)
 		return -1;
 	if (workspace_lock_wait(workspaces->dir_fd, LOCK_SH) != 0)
 		return failed(workspace.id, "cannot be locked", err);

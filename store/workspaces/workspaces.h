@@ -28,6 +28,7 @@
 
 struct workspaces {
 	int dir_fd;
+	bool is_private; /* no session may write to them: none is looked for */
 	char path[4000];
 };
 

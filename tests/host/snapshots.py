@@ -180,6 +180,27 @@ def tenants_and_their_share():
     host.end()
 
 
+def sessions_of_others():
+    """A session that is being set up could write to any workspace. The host's stores are in no session."""
+    host = Host("others")
+    client = Client(host, host.tenant("me"))
+    one = client.create()
+    client.sh(one, TREE)
+    other = subprocess.Popen([WARDER, "session", "start", "other-%d" % os.getpid(), "--setup", "sleep 600"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    rows = lambda: json.loads(subprocess.run([WARDER, "session", "list", "--json"], capture_output=True, text=True).stdout or "[]")
+    tell(until(lambda: any(row["name"] == "other-%d" % os.getpid() and row.get("settingUp") for row in rows()), 60), "a session of the operator is being set up", rows())
+    try:
+        status, snapshot = client.store(one)
+        tell(status == 201, "a sandbox is stored meanwhile", (status, snapshot))
+        second = client.create(snapshot["snapshotID"])
+        tell("one" in client.sh(second, LOOK) and not on_the_way(host), "and another one begins with its files", "")
+    except OSError as error:
+        tell(False, "a sandbox is stored meanwhile, and another one begins with its files", error)
+    other.terminate()
+    other.wait()
+    host.end()
+
+
 def restart(host, how):
     host.process.send_signal(how)
     host.restart()
@@ -209,4 +230,4 @@ def a_restart():
 
 
 if __name__ == "__main__":
-    run_parts([a_snapshot_and_what_begins_with_it, a_paused_sandbox, own_calls, tenants_and_their_share, a_restart])
+    run_parts([a_snapshot_and_what_begins_with_it, a_paused_sandbox, own_calls, tenants_and_their_share, sessions_of_others, a_restart])

@@ -201,6 +201,23 @@ def sessions_of_others():
     host.end()
 
 
+def refusals():
+    """What the host cannot store, or does not find, is told as what it is."""
+    host = Host("refusals")
+    client = Client(host, host.tenant("me"))
+    one = client.create()
+    client.sh(one, "cd /tmp; for i in $(seq 140); do mkdir d; cd d; done")
+    status, refused = client.store(one)
+    tell(status == 400 and "deep" in refused["message"], "a tree that is too deep is refused", (status, refused))
+    client.sh(one, "rm -r /tmp/d; echo one > /tmp/a")
+    status, snapshot, _ = client.ask("POST", "/v1/sandboxes/%s/snapshots" % one, {"name": "mine"})
+    store = os.path.join(stores(host), os.listdir(stores(host))[0])
+    subprocess.run([WARDER, "snapshot", "remove", snapshot["id"], "--store", store], check=True)
+    status, refused, _ = client.ask("POST", "/v1/sandboxes", {"template": "mine"})
+    tell(status == 404 and not on_the_way(host), "a snapshot that went meanwhile is not found", (status, refused))
+    host.end()
+
+
 def restart(host, how):
     host.process.send_signal(how)
     host.restart()
@@ -230,4 +247,4 @@ def a_restart():
 
 
 if __name__ == "__main__":
-    run_parts([a_snapshot_and_what_begins_with_it, a_paused_sandbox, own_calls, tenants_and_their_share, sessions_of_others, a_restart])
+    run_parts([a_snapshot_and_what_begins_with_it, a_paused_sandbox, own_calls, tenants_and_their_share, sessions_of_others, refusals, a_restart])

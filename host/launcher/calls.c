@@ -873,7 +873,7 @@ static int find_answered(const struct context *context, struct call *call, const
 	return 1;
 }
 
-/* The same text to another call is another request. */
+/* The same text to another call, or about another sandbox, is another request. */
 static void digest_request(const struct context *context, char ret[SHA256_HEX])
 {
 	const uint32_t which = context->request->call;
@@ -881,6 +881,8 @@ static void digest_request(const struct context *context, char ret[SHA256_HEX])
 
 	sha256_init(&sha);
 	sha256_add(&sha, &which, sizeof(which));
+	if (context->sandbox)
+		sha256_add(&sha, context->sandbox->id, sizeof(context->sandbox->id));
 	sha256_add(&sha, context->text, context->len);
 	sha256_hex(&sha, ret);
 }

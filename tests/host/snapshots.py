@@ -135,6 +135,9 @@ def own_calls():
     tell(status == 200 and again == made and rows == [made], "the same request with the same key stores once", (status, again, rows))
     status, refused, _ = client.ask("POST", path, {"name": "other", "idempotencyKey": "k"})
     tell(status == 409, "another request with the key is refused", (status, refused))
+    two = client.create()
+    status, refused, _ = client.ask("POST", "/v1/sandboxes/%s/snapshots" % two, {"name": "mine", "idempotencyKey": "k"})
+    tell(status == 409 and refused["field"] == "idempotencyKey", "the same body for another sandbox is another request", (status, refused))
     status, sandbox, _ = client.ask("POST", "/v1/sandboxes", {"template": "mine", "metadata": {"a": "b"}})
     tell(status == 201 and client.sh(sandbox["id"], "cat /tmp/d/b") == "one\n", "POST /v1/sandboxes begins with it", (status, sandbox))
     used = client.ask("GET", "/v1/host")[1]["tenant"]["used"]

@@ -1543,9 +1543,11 @@ static int check_key(struct context *context, const struct row *row, struct call
 
 	if (!row->scope)
 		return 0;
+	/* Keys of one sandbox open it, and do nothing else to it. */
+	if (request->key_kind != LINK_KEY_TENANT && request->call != LINK_OPEN)
+		return refuse_key(call, err);
 	if (request->key_kind == LINK_KEY_SIGNATURE)
-		return request->call == LINK_OPEN ? check_signature(context, call, err)
-						  : refuse_key(call, err);
+		return check_signature(context, call, err);
 	if (row->sandbox)
 		context->sandbox = sandboxes_find(&launcher->sandboxes, request->sandbox);
 	if (request->key_kind == LINK_KEY_SANDBOX || request->key_kind == LINK_KEY_TRAFFIC)

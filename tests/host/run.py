@@ -619,6 +619,11 @@ say("remove another tenant's sandbox", ask(request(8, b"KEY", 1, b"FOREIGN")))
 say("open another tenant's sandbox", ask(request(10, b"KEY", 1, b"FOREIGN")))
 say("pause another tenant's sandbox", ask(request(12, b"KEY", 1, b"FOREIGN")))
 say("open with the tenant's key as that of a sandbox", ask(request(10, b"KEY", 2, b"FOREIGN")))
+for which, kind in ((b"ACCESS", 2), (b"TRAFFIC", 3)):
+    for what, call, bytes_, value in (("shows", 7, 0, 0), ("sets the end", 9, 0, 60), ("pauses", 12, 0, 0), ("resumes", 13, 0, 0), ("stores", 22, 0, 0),
+                                      ("replaces the rules", 21, 0, 0), ("removes", 8, 0, 0)):
+        say("a token of kind %d %s" % (kind, what), ask(request(call, which, kind, b"SANDBOX", value=value)))
+    say("a token of kind %d opens" % kind, ask(request(10, which, kind, b"SANDBOX")))
 limits = '"limits": {"wallTime": "5s", "memory": "64MiB"}'
 say("create beyond the ceiling", text(5, '{"policy": {"version": 1, "limits": {"wallTime": "5s", "memory": "9GiB"}}}'))
 say("create with a path of the host", text(5, '{"policy": {"version": 1, "filesystem": {"paths": {"readOnly": ["/root"]}}, %s}}' % limits))
@@ -714,11 +719,14 @@ def hostile(token):
             shutil.copy(os.path.join(os.path.dirname(WARDER), name), place)
     honest = Host("hostile", os.path.join(place, "warder"))
     owner = honest.tenant("add", "owner")
-    name = create(honest, owner)[1]["id"]
+    made = create(honest, owner)[1]
+    name = made["id"]
+    digest = lambda key: hashlib.sha256(key.encode()).hexdigest()
     foreign = create(honest, honest.tenant("add", "victim"))[1]["id"]
     honest.end()
     with open(os.path.join(place, "warder-front"), "w") as file:
-        file.write(HOSTILE.replace("SANDBOX", name).replace("FOREIGN", foreign).replace("KEY", hashlib.sha256(owner.encode()).hexdigest()).replace("STATE", honest.state))
+        file.write(HOSTILE.replace("SANDBOX", name).replace("FOREIGN", foreign).replace("ACCESS", digest(made["accessToken"]))
+                   .replace("TRAFFIC", digest(made["trafficToken"])).replace("KEY", digest(owner)).replace("STATE", honest.state))
     os.chmod(os.path.join(place, "warder-front"), 0o755)
     log = open(os.path.join(work, "hostile-log"), "w+")
     process = subprocess.Popen([os.path.join(place, "warder"), "serve", "--listen", "127.0.0.1:0", "--state", honest.state], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
@@ -731,6 +739,9 @@ def hostile(token):
     tell(lines.get("show a sandbox without a key") in ("401", "404"), "a hostile front shows no sandbox", said())
     tell(lines.get("create with a file that is no memory file") == "400" and lines.get("create without the file") == "400",
          "a hostile front: only sealed memory files are read", said())
+    for kind in (2, 3):
+        answers = [lines.get("a token of kind %d %s" % (kind, what)) for what in ("shows", "sets the end", "pauses", "resumes", "stores", "replaces the rules", "removes", "opens")]
+        tell(answers == ["401"] * 7 + ["200"], "a front that has seen a token of kind %d of a sandbox opens it, and does nothing else to it" % kind, answers)
     for what, wanted in (("list with the key of its tenant", "200"), ("show the tenant's sandbox", "200"), ("show another tenant's sandbox", "404"),
                          ("remove another tenant's sandbox", "404"), ("open another tenant's sandbox", "404"), ("pause another tenant's sandbox", "404"),
                          ("open with the tenant's key as that of a sandbox", "401"), ("create beyond the ceiling", "403"), ("create with a path of the host", "403"),

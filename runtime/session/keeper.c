@@ -54,7 +54,6 @@
 struct connection {
 	int fd;
 	bool joined, copies;
-	bool froze;            /* the programs, as long as it copies */
 	bool replaces;         /* it waits until the session has other rules */
 	uint64_t number;       /* in the order in which they came */
 	bool stranger;         /* of other namespaces */
@@ -83,6 +82,7 @@ struct keeper {
 	uint64_t started_us, idle_since_us;
 	bool in_use;        /* when it was last looked */
 	uint64_t paused_us; /* since when; 0: it is not paused */
+	bool copy_paused;   /* by a copy: it goes on when nothing copies it any more */
 	uint64_t extended_us;
 	time_t started;
 	struct executions executions;
@@ -460,16 +460,28 @@ static int pause_session(void *context, bool paused, struct warder_error *err)
 	if (!paused)
 		keeper->idle_since_us += now - keeper->paused_us;
 	keeper->paused_us = paused ? now : 0;
+	keeper->copy_paused = false;
 	return 0;
 }
 
 /* Nothing writes to its files while the connection stays. False with *err. */
-static bool freeze_for(struct keeper *keeper, struct connection *connection, struct warder_error *err)
+static bool freeze_for_copy(struct keeper *keeper, struct warder_error *err)
 {
 	if (check_still(keeper, err) == 0)
 		return true;
-	connection->froze = err->code == WARDER_ERROR_CONFLICT && pause_session(keeper, true, err) == 0;
-	return connection->froze;
+	if (err->code != WARDER_ERROR_CONFLICT || pause_session(keeper, true, err) < 0)
+		return false;
+	keeper->copy_paused = true;
+	return true;
+}
+
+/* The programs that a copy has stopped go on after the last copy. Call it again if copy_paused stays. */
+static void end_copy(struct keeper *keeper)
+{
+	struct warder_error ignored;
+
+	if (keeper->copy_paused && !keeper->executions.copies)
+		pause_session(keeper, false, &ignored);
 }
 
 /* False: the connection is done with. */
@@ -504,7 +516,7 @@ static bool answer(struct keeper *keeper, struct connection *connection)
 			keeper->stopper_fd = fcntl(connection->fd, F_DUPFD_CLOEXEC, 0);
 		return true; /* the end of the connection answers, too */
 	}
-	if (request.type == SESSION_SAVE && !freeze_for(keeper, connection, &err)) {
+	if (request.type == SESSION_SAVE && !freeze_for_copy(keeper, &err)) {
 		session_send_reply(connection->fd, &err, NULL, NULL);
 		return false;
 	}
@@ -524,11 +536,8 @@ static bool answer(struct keeper *keeper, struct connection *connection)
 
 static void drop(struct keeper *keeper, size_t i)
 {
-	struct warder_error ignored;
-
 	keeper->executions.copies -= keeper->connections[i].copies;
-	if (keeper->connections[i].froze)
-		pause_session(keeper, false, &ignored);
+	end_copy(keeper);
 	client_free(keeper->connections[i].client);
 	close(keeper->connections[i].fd);
 	keeper->connections[i] = keeper->connections[--keeper->connection_count];
@@ -694,6 +703,8 @@ static uint64_t next_us(struct keeper *keeper)
 
 	if (!look_in_use(keeper) && !keeper->paused_us)
 		at = sooner(at, keeper->idle_since_us + keeper->spec.idle_us);
+	if (keeper->copy_paused && !keeper->executions.copies)
+		at = sooner(at, clock_us() + LOOK_MS * 1000);
 	for (size_t i = 0; i < keeper->connection_count; i++)
 		if (keeper->connections[i].client)
 			at = sooner(at, client_deadline(keeper->connections[i].client));
@@ -781,6 +792,7 @@ static void keep(struct keeper *keeper)
 			finish_rules(keeper);
 		if (fds[POLL_LISTEN].revents)
 			accept_one(keeper);
+		end_copy(keeper);
 		if (is_idle_for_too_long(keeper))
 			return;
 	}

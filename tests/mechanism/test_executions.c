@@ -1,5 +1,6 @@
 /*
- * executions: input callbacks of runs, and executions that the keeper of a session supervises, through warder.h alone.
+ * executions: input callbacks of runs, and executions that the keeper of a session supervises, through warder.h alone; and what copies of a
+ * session's files do to them.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -7,6 +8,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "runtime/session/attachment.h"
 #include "tests/lib/library.h"
 
 #define BYTES 300000u /* more than a pipe holds */
@@ -560,6 +562,41 @@ Test(executions, pause_and_resume, .init = library_begin_sessions, .fini = libra
 	warder_execution_free(execution);
 	cr_expect_eq(warder_session_pause("no-such", &stage.err), -1);
 	cr_expect_eq(stage.err.code, WARDER_ERROR_NOT_FOUND, "%s", stage.err.text);
+	stage_end(&stage);
+}
+
+/* A copy stops the programs; another one may come before it has ended. */
+Test(executions, two_copies_at_once, .init = library_begin_sessions, .fini = library_end_sessions,
+     .timeout = 120)
+{
+	struct warder_execution *execution;
+	struct attachment *first, *second;
+	struct stage stage;
+	uint64_t before;
+	const char *id;
+
+	stage_begin(&stage);
+	execution = start_shell(&stage, "while :; do echo x; sleep 0.02; done", &plain);
+	id = warder_execution_id(execution);
+	await_bytes(id, 0, &stage.err);
+	first = session_attach(&stage.session->spec, SESSION_SAVE, &stage.err);
+	if (!first) {
+		cr_expect_eq(stage.err.code, WARDER_ERROR_UNAVAILABLE, "%s", stage.err.text);
+		warder_execution_free(execution);
+		stage_end(&stage);
+		library_skip("%s", stage.err.text);
+	}
+	second = session_attach(&stage.session->spec, SESSION_COPY, &stage.err);
+	cr_assert(second, "%s", stage.err.text);
+	session_detach(first);
+	cr_expect_eq(warder_session_resume(stage.name, &stage.err), -1, "it is being copied");
+	session_detach(second);
+	/* Of the output before the copy, no more than a pipe holds is still to come. */
+	before = bytes_so_far(id, &stage.err);
+	for (int i = 0; i < 6000 && bytes_so_far(id, &stage.err) < before + 200; i++)
+		usleep(10000);
+	cr_expect_geq(bytes_so_far(id, &stage.err), before + 200, "its programs do not go on");
+	warder_execution_free(execution);
 	stage_end(&stage);
 }
 

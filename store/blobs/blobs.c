@@ -87,7 +87,7 @@ static int pass_gate(int parent_fd, struct warder_error *err)
 }
 
 /* 0; 1: another process writes for too long; -1 with errno. */
-static int lock_alone(int fd)
+static int lock_for_a_while(int fd)
 {
 	for (uint64_t end = clock_us() + SWEEP_WAIT_US;;) {
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
@@ -111,12 +111,14 @@ int blobs_open(int parent_fd, enum blobs_lock lock, struct blobs *ret, struct wa
 	fd = openat(parent_fd, "content", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return failed("the directory of the content cannot be opened", err);
-	if (lock == BLOBS_WRITE || lock == BLOBS_SWEEP) {
+	if (lock != BLOBS_READ) {
 		gate_fd = pass_gate(parent_fd, err);
 		if (gate_fd < 0)
 			return -1;
 	}
-	status = lock == BLOBS_SWEEP ? lock_alone(fd) : 0;
+	status = lock == BLOBS_SWEEP             ? lock_for_a_while(fd)
+		 : lock == BLOBS_SWEEP_PATIENTLY ? lock_wait(fd, LOCK_EX)
+						 : 0;
 	if (status != 0)
 		return status > 0 ? 1 : failed("the content cannot be locked", err);
 	if (lock == BLOBS_WRITE) {

@@ -43,9 +43,10 @@ struct blobs_content {
 };
 
 enum blobs_lock {
-	BLOBS_READ,  /* nothing is written; no lock */
-	BLOBS_WRITE, /* shared: waits while somebody sweeps */
-	BLOBS_SWEEP, /* exclusive: only if nobody writes */
+	BLOBS_READ,            /* nothing is written; no lock */
+	BLOBS_WRITE,           /* shared: waits while somebody sweeps */
+	BLOBS_SWEEP,           /* exclusive: waits at most 30 s while somebody writes */
+	BLOBS_SWEEP_PATIENTLY, /* exclusive: waits until nobody writes */
 };
 
 /* Open the directory "content" in parent_fd, making it if it is missing. 0; 1: BLOBS_SWEEP, and somebody is writing; -1 with
@@ -80,7 +81,7 @@ struct blobs_set {
 /* -1 with *err: no memory. */
 int blobs_set_add(struct blobs_set *set, const struct blobs_content *content, struct warder_error *err);
 void blobs_set_done(struct blobs_set *set);
-/* Remove every piece that is not in the set, and what the dead have left. Opened with BLOBS_SWEEP. *ret_freed: bytes. */
+/* Remove every piece that is not in the set, and what the dead have left. Opened for a sweep. *ret_freed: bytes. */
 int blobs_sweep(struct blobs *blobs, struct blobs_set *used, uint64_t *ret_freed, struct warder_error *err);
 
 #endif

@@ -221,6 +221,9 @@ static int remove_some(const struct options *options, struct warder_error *err)
 	struct snapshots snapshots = SNAPSHOTS_NONE;
 	int status = open_both(options, "", &snapshots, NULL, err);
 
+	snapshots.is_patient = option_given(options, FLAG_PRIVATE);
+	if (status == 0 && !options->operand_count)
+		status = snapshots_sweep(&snapshots, err);
 	for (size_t i = 0; i < options->operand_count && status == 0; i++)
 		status = snapshots_remove(&snapshots, options->operands[i], err);
 	snapshots_done(&snapshots);
@@ -264,6 +267,7 @@ const struct command snapshot_commands[] = {
 	  "check that snapshots are unchanged", NULL, "warder snapshot verify", verify, true },
 	{ "snapshot", "remove", "--store " FLAG_PRIVATE, "SNAPSHOT...", 1, OPTIONS_MAX, "remove snapshots",
 	  NULL, NULL, remove_some, true },
+	{ "snapshot", "sweep", "--store " FLAG_PRIVATE, NULL, 0, 0, NULL, NULL, NULL, remove_some, true },
 	{ "snapshot", "prune", "--store --keep --keep-for", "[WORKSPACE]", 0, 1,
 	  "remove old snapshots of one workspace, or of all", NULL, "warder snapshot prune --keep 5", prune,
 	  true },

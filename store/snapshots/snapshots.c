@@ -603,14 +603,14 @@ static int note_used(void *context, const struct manifest_entry *entry, struct w
 	return blobs_set_add(context, &entry->content, err);
 }
 
-/* Content that no snapshot has any more. While somebody makes one, it is left to whoever comes next. */
-static int sweep(struct snapshots *snapshots, struct warder_error *err)
+int snapshots_sweep(struct snapshots *snapshots, struct warder_error *err)
 {
 	struct blobs blobs = BLOBS_NONE;
 	struct blobs_set used = { 0 };
 	struct found found = { 0 };
 	uint64_t freed;
-	int status = blobs_open(snapshots->dir_fd, BLOBS_SWEEP, &blobs, err);
+	int status = blobs_open(snapshots->dir_fd,
+				snapshots->is_patient ? BLOBS_SWEEP_PATIENTLY : BLOBS_SWEEP, &blobs, err);
 
 	if (status != 0)
 		return status > 0 ? 0 : -1;
@@ -638,9 +638,10 @@ int snapshots_remove(struct snapshots *snapshots, const char *id, struct warder_
 {
 	owned_fd int fd = open_manifest(snapshots, id, err);
 
-	if (fd < 0 || remove_manifest(snapshots, id, err) != 0)
+	/* One that is gone may have been removed in part. */
+	if (fd < 0 && !(snapshots->is_patient && err->code == WARDER_ERROR_NOT_FOUND))
 		return -1;
-	return sweep(snapshots, err);
+	return remove_manifest(snapshots, id, err) == 0 ? snapshots_sweep(snapshots, err) : -1;
 }
 
 /* How many newer ones of the same workspace there are. */
@@ -673,7 +674,7 @@ int snapshots_prune(struct snapshots *snapshots, const char *workspace_id, uint6
 		*ret_removed += status == 0;
 	}
 	free(found.items);
-	return status == 0 && *ret_removed ? sweep(snapshots, err) : status;
+	return status == 0 && *ret_removed ? snapshots_sweep(snapshots, err) : status;
 }
 
 /* ---- resuming ---- */

@@ -24,6 +24,8 @@
 struct snapshots {
 	int dir_fd, manifests_fd;
 	char path[4000];
+	/* Removed content goes before the call returns, however long others write; a snapshot that is gone can be removed again. */
+	bool is_patient;
 	/* Told of bytes as they are read; or NULL. */
 	void (*on_bytes)(void *context, uint64_t len);
 	void *context;
@@ -61,6 +63,8 @@ int snapshots_each(struct snapshots *snapshots, const char *workspace_id,
 		   int (*call)(void *context, const struct snapshot *snapshot, struct warder_error *err),
 		   void *context, struct warder_error *err);
 int snapshots_remove(struct snapshots *snapshots, const char *id, struct warder_error *err);
+/* Remove content that no snapshot has any more. While somebody makes one for longer than 30 s, it is left to whoever comes next, unless is_patient. */
+int snapshots_sweep(struct snapshots *snapshots, struct warder_error *err);
 /* Of a workspace (NULL: of each), keep the newest `keep` (0: all) and none that is older than max_age_s (0: however old). How many went. */
 int snapshots_prune(struct snapshots *snapshots, const char *workspace_id, uint64_t keep, uint64_t max_age_s,
 		    uint64_t *ret_removed, struct warder_error *err);

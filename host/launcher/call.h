@@ -125,6 +125,12 @@ int calls_forget(struct context *context, struct call *call, struct warder_error
 
 /* In a job: the files of call->snapshot, in a directory with which a session can begin. *ret_path is heap; *ret_fd holds the lock. -1 with *err. */
 int call_unpack_snapshot(const struct call *call, char **ret_path, int *ret_fd, struct warder_error *err);
+/* When a job that worked in a store has ended: if its tenant is gone, remove the store again. */
+bool call_sweep_late(struct launcher *launcher, const struct call *call);
+/* Begin to remove the stores of tenants that are gone, with `all` also what jobs that died have left in the others. One sweep at a time. */
+void calls_sweep_stores(struct launcher *launcher, bool all);
+/* The same, if there is a snapshot whose tenant is gone. */
+void calls_sweep_orphans(struct launcher *launcher);
 /* And remove that directory. */
 void call_drop_unpacked(const struct call *call, int lock_fd);
 

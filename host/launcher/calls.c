@@ -446,6 +446,7 @@ static void create_finish(struct job *job, void *of)
 	const struct warder_error err = call->answer.error;
 
 	forget_run(launcher, call);
+	call_sweep_late(launcher, call);
 	if (call->launch_us)
 		metrics_launched(&launcher->metrics, METRICS_SANDBOX, call->launch_us);
 	if (call->fd < 0) {
@@ -1623,37 +1624,6 @@ void calls_take(struct launcher *launcher, const struct link_request *request, c
 
 /* ---- tenants ---- */
 
-/* What goes with the snapshots of tenants that are gone, and what a launcher that died has left. */
-struct sweep {
-	struct job job;
-	const char *state, *stores, *program;
-};
-
-static void sweep_work(struct job *job)
-{
-	const struct sweep *sweep = (struct sweep *)(void *)job;
-
-	snapshots_sweep(sweep->state, sweep->stores, sweep->program);
-}
-
-static void sweep_finish(struct job *job, void *of)
-{
-	free(job);
-}
-
-static void begin_sweep(struct launcher *launcher)
-{
-	struct sweep *sweep = calloc(1, sizeof(*sweep));
-
-	if (!sweep)
-		return;
-	*sweep = (struct sweep){ .job = { .tenant = "", .work = sweep_work, .finish = sweep_finish },
-				 .state = launcher->options->state,
-				 .stores = launcher->snapshots.stores,
-				 .program = launcher->options->program };
-	jobs_add(&launcher->jobs, &sweep->job);
-}
-
 struct reload {
 	struct job job;
 	const char *state;
@@ -1677,21 +1647,6 @@ static void end_orphans(struct launcher *launcher)
 			launcher->sandboxes.items[i]->ends_ms = 0;
 }
 
-/* Whether there is one whose tenant is not in the list any more. */
-static bool snapshots_without_tenant(const struct launcher *launcher)
-{
-	char store[SNAPSHOT_STORE_MAX];
-	uint64_t count, bytes;
-	size_t owned = 0;
-
-	for (size_t i = 0; i < launcher->tenants.count; i++) {
-		snapshot_store_name(&launcher->tenants.items[i], store);
-		snapshots_use(&launcher->snapshots, store, &count, &bytes);
-		owned += count;
-	}
-	return owned < launcher->snapshots.count;
-}
-
 static void reload_finish(struct job *job, void *of)
 {
 	struct reload *reload = (struct reload *)(void *)job;
@@ -1701,8 +1656,7 @@ static void reload_finish(struct job *job, void *of)
 		tenants_done(&launcher->tenants);
 		launcher->tenants = reload->tenants;
 		end_orphans(launcher);
-		if (snapshots_without_tenant(launcher))
-			begin_sweep(launcher);
+		calls_sweep_orphans(launcher);
 	} else {
 		launcher->options->log(reload->err.text);
 	}
@@ -1858,6 +1812,6 @@ int calls_adopt(struct launcher *launcher, struct warder_error *err)
 	if (state_each(launcher->sandboxes_fd, adopt_one, launcher, err) < 0)
 		return -1;
 	end_orphans(launcher);
-	begin_sweep(launcher);
+	calls_sweep_stores(launcher, true);
 	return 0;
 }

@@ -62,7 +62,7 @@ int call_unpack_snapshot(const struct call *call, char **ret_path, int *ret_fd, 
 	struct tool tool = { .program = call->program };
 
 	path_of_store(call, store);
-	if (snapshots_lock(call->stores, false, ret_fd, err) < 0)
+	if (snapshots_lock(call->stores, call->store, false, ret_fd, err) < 0)
 		return -1;
 	tool.hold_fd = *ret_fd;
 	return make_workspace(&tool, argv, ret_path, err) < 0
@@ -77,6 +77,87 @@ void call_drop_unpacked(const struct call *call, int lock_fd)
 
 	path_of_store(call, store);
 	remove_workspace(call, &tool, store);
+}
+
+/* ---- sweep ---- */
+
+struct sweep {
+	struct job job;
+	const char *state, *stores, *program;
+	bool all;
+	struct warder_error err;
+};
+
+static void sweep_work(struct job *job)
+{
+	struct sweep *sweep = (struct sweep *)(void *)job;
+
+	snapshots_sweep(sweep->state, sweep->stores, sweep->program, sweep->all, &sweep->err);
+}
+
+static void sweep_finish(struct job *job, void *of)
+{
+	struct sweep *sweep = (struct sweep *)(void *)job;
+	struct launcher *launcher = of;
+	const bool again = launcher->snapshots.sweep_again;
+
+	if (sweep->err.code)
+		launcher->options->log(sweep->err.text);
+	free(sweep);
+	snapshots_drop_swept(&launcher->snapshots);
+	launcher->snapshots.sweeping = launcher->snapshots.sweep_again = false;
+	if (again)
+		calls_sweep_stores(launcher, false);
+}
+
+void calls_sweep_stores(struct launcher *launcher, bool all)
+{
+	struct snapshots *snapshots = &launcher->snapshots;
+	struct sweep *sweep;
+
+	snapshots->sweep_again = snapshots->sweeping;
+	if (snapshots->sweeping)
+		return;
+	sweep = calloc(1, sizeof(*sweep));
+	if (!sweep)
+		return;
+	*sweep = (struct sweep){ .job = { .tenant = "", .work = sweep_work, .finish = sweep_finish },
+				 .state = launcher->options->state,
+				 .stores = snapshots->stores,
+				 .program = launcher->options->program,
+				 .all = all };
+	snapshots->sweeping = true;
+	jobs_add(&launcher->jobs, &sweep->job);
+}
+
+static bool has_tenant(const struct launcher *launcher, const char *store)
+{
+	char owned[SNAPSHOT_STORE_MAX];
+
+	for (size_t i = 0; i < launcher->tenants.count; i++) {
+		snapshot_store_name(&launcher->tenants.items[i], owned);
+		if (strcmp(owned, store) == 0)
+			return true;
+	}
+	return false;
+}
+
+void calls_sweep_orphans(struct launcher *launcher)
+{
+	for (size_t i = 0; i < launcher->snapshots.count; i++)
+		if (!has_tenant(launcher, launcher->snapshots.items[i]->store)) {
+			calls_sweep_stores(launcher, false);
+			return;
+		}
+}
+
+bool call_sweep_late(struct launcher *launcher, const struct call *call)
+{
+	const bool late = call->store[0] && !has_tenant(launcher, call->store);
+
+	if (late)
+		calls_sweep_stores(launcher, false);
+	return late;
 }
 
 /* ---- store ---- */
@@ -146,7 +227,7 @@ static void store_work(struct job *job)
 	owned_fd int lock_fd = -1;
 
 	path_of_store(call, store);
-	if (snapshots_lock(call->stores, false, &lock_fd, err) < 0)
+	if (snapshots_lock(call->stores, call->store, false, &lock_fd, err) < 0)
 		return;
 	tool.hold_fd = lock_fd;
 	if (store_files(call, &tool, store, err) == 0) {
@@ -183,6 +264,10 @@ static void store_finish(struct job *job, void *of)
 
 	if (sandbox)
 		sandbox->changing = false;
+	if (call_sweep_late(launcher, call)) {
+		error_set(&call->answer.error, WARDER_ERROR_REJECTED, NULL, "the tenant was revoked");
+		call->answer.status = 401;
+	}
 	if (call->answer.status == 201) {
 		memset(&call->answer.error, 0, sizeof(call->answer.error));
 		*call->made = call->snapshot;
@@ -191,7 +276,7 @@ static void store_finish(struct job *job, void *of)
 	} else {
 		if (strcmp(call->answer.error.field, "bytes") == 0)
 			say_too_large(call, call->made->bytes);
-		else
+		else if (!call->answer.status)
 			call->answer.status = link_status(call->answer.error.code);
 		metrics_refused(&launcher->metrics, call->answer.status);
 		snapshots_remove(&launcher->snapshots, call->made);
@@ -307,7 +392,7 @@ int calls_snapshots(struct context *context, struct call *call, struct warder_er
 	return 0;
 }
 
-/* Nobody can find it from now on. What of its files cannot be removed is removed by the sweep of the next start. */
+/* If its files cannot be removed, it stays, and counts. If this process dies on the way, the sweep of the next start removes them. */
 static void forget_work(struct job *job)
 {
 	struct call *call = (struct call *)(void *)job;
@@ -316,15 +401,23 @@ static void forget_work(struct job *job)
 	const char *const remove[] = { "snapshot", "remove", call->snapshot.id, "--private", "--store",
 				       store,      NULL };
 	struct tool tool = { .program = call->program };
+	struct warder_error ignored;
 	owned_fd int lock_fd = -1;
 
 	path_of_store(call, store);
-	if (snapshots_lock(call->stores, false, &lock_fd, err) < 0 ||
+	call->record = snapshot_record(&call->snapshot);
+	if (!call->record) {
+		error_no_memory(err, NULL);
+		return;
+	}
+	if (snapshots_lock(call->stores, call->store, false, &lock_fd, err) < 0 ||
 	    state_remove(call->snapshots_fd, call->snapshot.id, err) < 0)
 		return;
 	tool.hold_fd = lock_fd;
-	call->answer.status = tool_run(&tool, remove, NULL, err) == 0 ? 204 : 503;
-	call->began = true;
+	if (tool_run(&tool, remove, NULL, err) == 0)
+		call->answer.status = 204;
+	else
+		state_write(call->snapshots_fd, call->snapshot.id, call->record, &ignored);
 }
 
 static void forget_finish(struct job *job, void *of)
@@ -332,7 +425,7 @@ static void forget_finish(struct job *job, void *of)
 	struct call *call = (struct call *)(void *)job;
 	struct launcher *launcher = of;
 
-	if (call->began)
+	if (call_sweep_late(launcher, call) || call->answer.status == 204)
 		snapshots_remove(&launcher->snapshots, call->made);
 	else
 		call->made->going = false;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -17,6 +18,7 @@
 
 #define DIGITS         16 /* of a tenant's digest, in the name of its store */
 #define WORKSPACES_DIR "workspaces"
+#define GATE           ".gate" /* in a store */
 
 void snapshot_store_name(const struct tenant *tenant, char ret[SNAPSHOT_STORE_MAX])
 {
@@ -66,6 +68,25 @@ struct snapshot *snapshots_begin(struct snapshots *snapshots, const char *store,
 	}
 	snprintf(made->store, sizeof(made->store), "%s", store);
 	return grown[snapshots->count++] = made;
+}
+
+static bool has_record(int records_fd, const char *id)
+{
+	char file[SNAPSHOT_ID_LENGTH + 8];
+
+	snprintf(file, sizeof(file), "%s.json", id);
+	return faccessat(records_fd, file, F_OK, 0) == 0;
+}
+
+/* One in work has no record, or its record is being removed: its job sees to it. */
+void snapshots_drop_swept(struct snapshots *snapshots)
+{
+	for (size_t i = snapshots->count; i-- > 0;) {
+		struct snapshot *one = snapshots->items[i];
+
+		if (one->id[0] && !one->going && !has_record(snapshots->records_fd, one->id))
+			snapshots_remove(snapshots, one);
+	}
 }
 
 void snapshots_remove(struct snapshots *snapshots, struct snapshot *snapshot)
@@ -229,14 +250,53 @@ int snapshots_open(const char *state, void (*log)(const char *line), struct snap
 
 /* ---- in a job ---- */
 
-int snapshots_lock(const char *stores, bool alone, int *ret_fd, struct warder_error *err)
+static int flock_wait(int fd, int how)
 {
-	owned_fd int made = open(stores, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	owned_fd int fd = made < 0 ? -1 : fcntl(made, F_DUPFD_CLOEXEC, TOOL_FD + 1);
+	int locked;
 
-	while (fd >= 0 && flock(fd, alone ? LOCK_EX : LOCK_SH) < 0)
-		if (errno != EINTR)
-			fd_done(&fd);
+	do
+		locked = flock(fd, how);
+	while (locked < 0 && errno == EINTR);
+	return locked;
+}
+
+/* The gate is held on the way to the lock only: those who come while a sweep waits, wait behind it, and cannot keep it waiting. */
+static int lock_at(int stores_fd, const char *store, bool alone)
+{
+	owned_fd int gate_fd = -1;
+	owned_fd int fd = -1;
+
+	if (mkdirat(stores_fd, store, 0700) < 0 && errno != EEXIST)
+		return -1;
+	fd = openat(stores_fd, store, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	gate_fd = openat(fd, GATE, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (gate_fd < 0 || flock_wait(gate_fd, LOCK_EX) < 0 || flock_wait(fd, alone ? LOCK_EX : LOCK_SH) < 0)
+		return -1;
+	return fcntl(fd, F_DUPFD_CLOEXEC, TOOL_FD + 1);
+}
+
+static bool leads_to(int stores_fd, const char *store, int fd)
+{
+	struct stat named, opened;
+
+	return fstatat(stores_fd, store, &named, AT_SYMLINK_NOFOLLOW) == 0 && fstat(fd, &opened) == 0 &&
+	       named.st_ino == opened.st_ino;
+}
+
+int snapshots_lock(const char *stores, const char *store, bool alone, int *ret_fd, struct warder_error *err)
+{
+	owned_fd int stores_fd = open(stores, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	owned_fd int fd = -1;
+	bool removed;
+
+	/* A sweep may have removed what was waited for. */
+	do {
+		fd_done(&fd);
+		fd = stores_fd < 0 ? -1 : lock_at(stores_fd, store, alone);
+		removed = fd < 0 ? stores_fd >= 0 && errno == ENOENT : !leads_to(stores_fd, store, fd);
+	} while (removed);
 	if (fd < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "--state", errno, "cannot lock %.200s",
 				       stores);
@@ -271,8 +331,10 @@ static bool is_orphan(int tenants_fd, const char *store)
 
 struct sweep {
 	int tenants_fd, records_fd, stores_fd;
-	const char *stores;
-	struct tool tool;
+	const char *stores, *program;
+	bool all;
+	struct warder_error *err;
+	int result;
 };
 
 /* A record whose tenant is gone. */
@@ -290,44 +352,58 @@ static int sweep_record(void *context, const char *id)
 	return 0;
 }
 
-static bool has_record(const struct sweep *sweep, const char *id)
+/* Snapshots that nobody knows of; and then content that is in no snapshot. */
+static int sweep_content(const struct sweep *sweep, int lock_fd, const char *path)
 {
-	char file[SNAPSHOT_ID_LENGTH + 8];
-
-	snprintf(file, sizeof(file), "%s.json", id);
-	return faccessat(sweep->records_fd, file, F_OK, 0) == 0;
-}
-
-/* What a launcher that died has left: workspaces on their way, and snapshots that nobody knows of. */
-static void sweep_store(const struct sweep *sweep, const char *store)
-{
-	char path[PATH_MAX + SNAPSHOT_STORE_MAX];
+	const struct tool tool = { sweep->program, lock_fd };
 	const char *const list[] = { "snapshot", "list", "--store", path, "--json", NULL };
-	owned_fd int store_fd =
-	    openat(sweep->stores_fd, store, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const char *const content[] = { "snapshot", "sweep", "--private", "--store", path, NULL };
 	struct json_value *rows = NULL;
-	struct warder_error ignored;
 	char *text = NULL;
+	int done = tool_run(&tool, list, &text, sweep->err);
 
-	if (store_fd < 0)
-		return;
-	snprintf(path, sizeof(path), "%s/%s", sweep->stores, store);
-	rootfs_remove_tree(store_fd, WORKSPACES_DIR);
-	if (tool_run(&sweep->tool, list, &text, &ignored) < 0 ||
-	    json_parse(text, strlen(text), "snapshots", &(struct json_limits){ .max_bytes = SIZE_MAX }, &rows,
-		       &ignored) < 0) {
-		free(text);
-		return;
-	}
-	for (const struct json_value *row = rows->child; row; row = row->next) {
+	if (done == 0)
+		done = json_parse(text, strlen(text), "snapshots",
+				  &(struct json_limits){ .max_bytes = SIZE_MAX }, &rows, sweep->err);
+	for (const struct json_value *row = rows ? rows->child : NULL; row && done == 0; row = row->next) {
 		const char *id = json_member_text(row, "id", "");
-		const char *const remove[] = { "snapshot", "remove", id, "--store", path, NULL };
+		const char *const remove[] = { "snapshot", "remove", id, "--private", "--store", path, NULL };
 
-		if (strlen(id) == SNAPSHOT_ID_LENGTH && !has_record(sweep, id))
-			tool_run(&sweep->tool, remove, NULL, &ignored);
+		if (strlen(id) == SNAPSHOT_ID_LENGTH && !has_record(sweep->records_fd, id))
+			done = tool_run(&tool, remove, NULL, sweep->err);
 	}
+	if (done == 0)
+		done = tool_run(&tool, content, NULL, sweep->err);
 	json_free(rows);
 	free(text);
+	return done;
+}
+
+/* What a launcher that died has left: workspaces on their way, and content without a record. */
+static int sweep_store(const struct sweep *sweep, const char *store)
+{
+	char path[PATH_MAX + SNAPSHOT_STORE_MAX];
+	owned_fd int lock_fd = -1;
+	int done;
+
+	snprintf(path, sizeof(path), "%s/%s", sweep->stores, store);
+	if (snapshots_lock(sweep->stores, store, true, &lock_fd, sweep->err) < 0)
+		return -1;
+	/* The tenant may have gone meanwhile, or its file may have come back. */
+	if (is_orphan(sweep->tenants_fd, store)) {
+		done = rootfs_remove_tree(sweep->stores_fd, store);
+	} else {
+		done = rootfs_remove_tree(lock_fd, WORKSPACES_DIR);
+		if (done < 0 && errno == ENOENT)
+			done = 0;
+		if (done == 0 && sweep->all)
+			return sweep_content(sweep, lock_fd, path) < 0
+				   ? error_context(sweep->err, "the store %.100s cannot be swept", store)
+				   : 0;
+	}
+	return done == 0 ? 0
+			 : error_set_errno(sweep->err, WARDER_ERROR_UNAVAILABLE, "--state", errno,
+					   "the store %.100s cannot be swept", store);
 }
 
 static void sweep_stores(struct sweep *sweep)
@@ -341,33 +417,36 @@ static void sweep_stores(struct sweep *sweep)
 		return;
 	}
 	for (struct dirent *entry; (entry = readdir(dir));) {
-		if (entry->d_name[0] == '.')
+		if (entry->d_name[0] == '.' || (!sweep->all && !is_orphan(sweep->tenants_fd, entry->d_name)))
 			continue;
-		if (is_orphan(sweep->tenants_fd, entry->d_name))
-			rootfs_remove_tree(sweep->stores_fd, entry->d_name);
-		else
-			sweep_store(sweep, entry->d_name);
+		if (sweep_store(sweep, entry->d_name) < 0)
+			sweep->result = -1;
 	}
 	closedir(dir);
 }
 
-void snapshots_sweep(const char *state, const char *stores, const char *program)
+int snapshots_sweep(const char *state, const char *stores, const char *program, bool all,
+		    struct warder_error *err)
 {
 	owned_fd int tenants_fd = -1;
 	owned_fd int records_fd = -1;
-	owned_fd int lock_fd = -1;
-	struct warder_error ignored;
+	owned_fd int stores_fd = -1;
 	struct sweep sweep;
 
-	if (state_open(state, STATE_TENANTS, &tenants_fd, &ignored) < 0 ||
-	    state_open(state, STATE_SNAPSHOTS, &records_fd, &ignored) < 0 ||
-	    snapshots_lock(stores, true, &lock_fd, &ignored) < 0)
-		return;
+	if (state_open(state, STATE_TENANTS, &tenants_fd, err) < 0 ||
+	    state_open(state, STATE_SNAPSHOTS, &records_fd, err) < 0 ||
+	    state_open(state, STATE_STORES, &stores_fd, err) < 0)
+		return -1;
 	sweep = (struct sweep){ .tenants_fd = tenants_fd,
 				.records_fd = records_fd,
-				.stores_fd = lock_fd,
+				.stores_fd = stores_fd,
 				.stores = stores,
-				.tool = { program, lock_fd } };
-	state_each(records_fd, sweep_record, &sweep, &ignored);
+				.program = program,
+				.all = all,
+				.err = err };
+	/* Those who work in a store write its records: after the stores, nobody does. */
 	sweep_stores(&sweep);
+	if (state_each(records_fd, sweep_record, &sweep, err) < 0)
+		return -1;
+	return sweep.result;
 }

@@ -5,7 +5,7 @@
  * tenant with the name of an old one finds nothing of it. The files of a snapshot are a snapshot of that store; what else there is to know about it is
  * a record, snapshots/ID.json. The record is written last and removed first: what has none is removed by the sweep of the next start.
  *
- * Whoever works in the stores has a shared lock on their directory, also the processes of a launcher that was killed. The sweep has it alone.
+ * Whoever works in a store has a shared lock on its directory, also the processes of a launcher that was killed. The sweep has it alone.
  *
  * Life of one: snapshots_begin() -> a job makes it -> snapshots_kept() or snapshots_remove(). Main thread, except where a function says otherwise.
  */
@@ -40,6 +40,7 @@ struct snapshots {
 	size_t count;
 	int records_fd, stores_fd;
 	char stores[PATH_MAX]; /* the path of the stores */
+	bool sweeping, sweep_again;
 };
 
 /* Open the directories, and read the records. state: as of state_open(). -1 with *err. */
@@ -54,6 +55,8 @@ struct snapshot *snapshots_find(const struct snapshots *snapshots, const char *s
 /* How many a tenant has, and their bytes, with those that are being made. */
 void snapshots_use(const struct snapshots *snapshots, const char *store, uint64_t *ret_count,
 		   uint64_t *ret_bytes);
+/* Forget those whose records a sweep has removed. */
+void snapshots_drop_swept(struct snapshots *snapshots);
 /* A new one, without an id. NULL with *err. */
 struct snapshot *snapshots_begin(struct snapshots *snapshots, const char *store, struct warder_error *err);
 void snapshots_remove(struct snapshots *snapshots, struct snapshot *snapshot);
@@ -65,9 +68,12 @@ char *snapshot_record(const struct snapshot *snapshot);
 
 /* ---- in a job ---- */
 
-/* Wait for the lock on the stores. *ret_fd is the caller's: closing it gives the lock back, when no process that has it lives either. */
-int snapshots_lock(const char *stores, bool alone, int *ret_fd, struct warder_error *err);
-/* Remove what has no record, and the stores of tenants that are gone. state: as of state_open(). */
-void snapshots_sweep(const char *state, const char *stores, const char *program);
+/* Wait for the lock on a store, which is made if it is missing. *ret_fd is the caller's: closing it gives the lock back, when no process that has it
+ * lives either. -1 with *err. */
+int snapshots_lock(const char *stores, const char *store, bool alone, int *ret_fd, struct warder_error *err);
+/* Remove the stores and the records of tenants that are gone; with `all`, also what has no record in the other stores. state: as of state_open().
+ * -1 with *err: something may be left. */
+int snapshots_sweep(const char *state, const char *stores, const char *program, bool all,
+		    struct warder_error *err);
 
 #endif

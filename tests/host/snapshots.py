@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """snapshots.py: the files of sandboxes, stored and begun with again, over E2B's calls and Warder's own, as TAP. WARDER names the program
 (build/warder)."""
-import json, os, signal, subprocess, sys
+import fcntl, json, os, shutil, signal, subprocess, sys, threading
 
 # Root's sessions are below /run/warder. Other suites must not find the sessions of this one, nor end them.
 if os.geteuid() == 0 and not os.environ.get("WARDER_TEST_OWN_RUN"):
@@ -218,6 +218,102 @@ def refusals():
     subprocess.run([WARDER, "snapshot", "remove", snapshot["id"], "--store", store], check=True)
     status, refused, _ = client.ask("POST", "/v1/sandboxes", {"template": "mine"})
     tell(status == 404 and not on_the_way(host), "a snapshot that went meanwhile is not found", (status, refused))
+    tell(client.ask("DELETE", "/v1/snapshots/mine")[0] == 204 and client.ask("GET", "/v1/snapshots")[1] == [], "and can be removed", "")
+    host.end()
+
+
+class Held:
+    """A lock of a directory, as a process has it that works there."""
+
+    def __init__(self, path, how):
+        self.fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(self.fd, how)
+        self.inode = ":%d " % os.fstat(self.fd).st_ino
+
+    def is_waited_for(self):
+        return any("->" in line and self.inode in line for line in open("/proc/locks"))
+
+    def release(self):
+        os.close(self.fd)
+
+
+class Asking(threading.Thread):
+    """A request that is not answered at once."""
+
+    def __init__(self, ask, *args):
+        super().__init__()
+        self.call, self.answer = (ask, args), (0, "no answer")
+        self.start()
+
+    def run(self):
+        try:
+            self.answer = self.call[0](*self.call[1])
+        except OSError as error:
+            self.answer = (0, str(error))
+
+
+def content(host):
+    return [os.path.join(root, name) for root, _, names in os.walk(stores(host)) for name in names if os.path.basename(root) == "content"]
+
+
+def store_of(host, name):
+    return [os.path.join(stores(host), one) for one in os.listdir(stores(host)) if one.startswith(name + "-")][0]
+
+
+def revoke(host, name):
+    subprocess.run([WARDER, "tenant", "revoke", name, "--state", host.state], check=True)
+
+
+def a_revoked_tenant():
+    host = Host("revoked")
+    clients = {name: Client(host, host.tenant(name)) for name in ("busy", "back", "late")}
+    for client in clients.values():
+        client.sandbox = client.create()
+        client.sh(client.sandbox, "echo one > /tmp/a")
+        client.store(client.sandbox)
+    busy = [Held(path, fcntl.LOCK_SH) for path in (stores(host), store_of(host, "busy"))]
+    file = os.path.join(host.state, "tenants", "back.json")
+    shutil.copy(file, file + ".kept")
+    revoke(host, "back")
+    gone = lambda: not any(name.startswith("back-") for name in os.listdir(stores(host)))
+    tell(until(gone, 60), "the store of a revoked tenant goes while somebody works in another store", os.listdir(stores(host)))
+    for one in busy:
+        one.release()
+    until(gone, 60)
+    os.rename(file + ".kept", file)
+    back = lambda: clients["back"].ask("GET", "/v1/snapshots")
+    used = lambda: clients["back"].ask("GET", "/v1/host")[1]["tenant"]["used"]
+    tell(until(lambda: back()[0] == 200, 60) and until(lambda: back()[1] == [] and used()["snapshots"] == 0, 60), "if it comes back, it has no snapshots", back())
+    held = [Held(path, fcntl.LOCK_EX) for path in (stores(host), store_of(host, "late"))]
+    asking = Asking(clients["late"].store, clients["late"].sandbox)
+    until(lambda: any(one.is_waited_for() for one in held), 60)
+    revoke(host, "late")
+    until(lambda: clients["late"].ask("GET", "/v1/host")[0] == 401, 60)
+    for one in held:
+        one.release()
+    asking.join()
+    tell(asking.answer[0] == 401, "what a tenant has begun is refused when it is revoked", asking.answer)
+    tell(until(lambda: not any(name.startswith("late-") for name in os.listdir(stores(host))) and len(os.listdir(os.path.join(host.state, "snapshots"))) == 1, 60),
+         "and nothing of it is left", (os.listdir(stores(host)), os.listdir(os.path.join(host.state, "snapshots"))))
+    host.end()
+
+
+def content_that_was_removed():
+    """It counts until it is gone, however long another process writes."""
+    host = Host("removed")
+    client = Client(host, host.tenant("me"))
+    one = client.create()
+    client.sh(one, "echo one > /tmp/a")
+    client.ask("POST", "/v1/sandboxes/%s/snapshots" % one, {"name": "mine"})
+    used = lambda: [client.ask("GET", "/v1/host")[1]["tenant"]["used"][key] for key in ("snapshots", "snapshotBytes")]
+    before = used()
+    writer = Held(os.path.join(store_of(host, "me"), "snapshots", "content"), fcntl.LOCK_SH)
+    asking = Asking(client.ask, "DELETE", "/v1/snapshots/mine")
+    waited = until(writer.is_waited_for, 40)
+    tell(waited and used() == before and len(content(host)) == 1, "a snapshot counts while its content cannot be removed", (before, used(), asking.answer))
+    writer.release()
+    asking.join()
+    tell(asking.answer[0] == 204 and not content(host) and used() == [0, 0], "then it is gone", (asking.answer, content(host), used()))
     host.end()
 
 
@@ -246,8 +342,19 @@ def a_restart():
     restart(host, signal.SIGKILL)
     tell(before == 2 and until(lambda: len(os.listdir(manifests)) == 1 and not on_the_way(host), 60), "what has no record is removed", (os.listdir(manifests), on_the_way(host)))
     tell(client.sh(client.create("kept"), LOOK) == expected, "and nothing else", "")
+    # And content of a snapshot that was removed in part.
+    pieces = len(content(host))
+    path = subprocess.run([WARDER, "workspace", "create", "left", "--store", store], check=True, capture_output=True, text=True).stdout.strip()
+    with open(os.path.join(path, "work", "piece"), "w") as file:
+        file.write("in no snapshot\n")
+    made = subprocess.run([WARDER, "workspace", "snapshot", "left", "--store", store], check=True, capture_output=True, text=True).stdout.strip()
+    os.unlink(os.path.join(manifests, made + ".jsonl"))
+    before = len(content(host))
+    restart(host, signal.SIGKILL)
+    tell(before > pieces and until(lambda: len(content(host)) == pieces, 60), "content that is in no snapshot is removed", (pieces, before, content(host)))
     host.end()
 
 
 if __name__ == "__main__":
-    run_parts([a_snapshot_and_what_begins_with_it, a_paused_sandbox, own_calls, tenants_and_their_share, sessions_of_others, refusals, a_restart])
+    run_parts([a_snapshot_and_what_begins_with_it, a_paused_sandbox, own_calls, tenants_and_their_share, sessions_of_others, refusals, a_revoked_tenant,
+               content_that_was_removed, a_restart])

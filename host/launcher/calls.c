@@ -1234,14 +1234,46 @@ static void pause_work(struct job *job)
 	call->answer.status = link_status(err->code);
 }
 
+/* What its keeper says of it. *ret is for json_free(). -1 with *err. */
+static int describe_session(const char *id, struct json_value **ret, struct warder_error *err)
+{
+	const struct json_limits limits = { .max_bytes = SIZE_MAX };
+	struct warder_session *session = NULL;
+	char *text;
+	int done;
+
+	if (warder_session_open(id, &session, err) < 0)
+		return -1;
+	text = warder_session_json(session);
+	warder_session_free(session);
+	done = text ? json_parse(text, strlen(text), id, &limits, ret, err) : error_no_memory(err, NULL);
+	free(text);
+	return done;
+}
+
+static bool is_paused(const char *id)
+{
+	struct json_value *document = NULL;
+	struct warder_error ignored;
+	const struct json_value *paused = NULL;
+	bool ret;
+
+	if (describe_session(id, &document, &ignored) == 0)
+		paused = json_member(document, "paused");
+	ret = !paused || paused->type != JSON_BOOL || paused->boolean;
+	json_free(document);
+	return ret;
+}
+
 static void resume_work(struct job *job)
 {
 	struct call *call = (struct call *)(void *)job;
 	struct warder_error *err = &call->answer.error;
 
 	call->answer.status = 204;
-	/* CONFLICT: it is not paused, as a pause was interrupted. */
-	if (remote_pause(call->sandbox, false, err) < 0 && err->code != WARDER_ERROR_CONFLICT) {
+	/* CONFLICT: it is not paused, as a pause was interrupted; or its files are being copied. */
+	if (remote_pause(call->sandbox, false, err) < 0 &&
+	    (err->code != WARDER_ERROR_CONFLICT || is_paused(call->sandbox))) {
 		call->answer.status = link_status(err->code);
 		return;
 	}
@@ -1730,19 +1762,9 @@ int calls_sweep(struct launcher *launcher)
 /* The policy that its keeper has. -1 with *err. */
 static int policy_of_session(const char *id, struct warder_policy **ret, struct warder_error *err)
 {
-	const struct json_limits limits = { .max_bytes = SIZE_MAX };
-	struct warder_session *session = NULL;
 	struct json_value *document = NULL;
-	char *text;
-	int done;
+	int done = describe_session(id, &document, err);
 
-	if (warder_session_open(id, &session, err) < 0)
-		return -1;
-	text = warder_session_json(session);
-	warder_session_free(session);
-	done =
-	    text ? json_parse(text, strlen(text), id, &limits, &document, err) : error_no_memory(err, NULL);
-	free(text);
 	if (done == 0 && !json_member(document, "policy"))
 		done = error_set(err, WARDER_ERROR_INTERNAL, "id", "the session of sandbox %s has no policy",
 				 id);

@@ -122,6 +122,35 @@ def a_paused_sandbox():
     host.end()
 
 
+def a_copy_that_its_launcher_left():
+    host = Host("copied")
+    client = Client(host, host.tenant("me"))
+    one = client.create()
+    if not freezes(client, one):
+        return host.end()
+    client.sh(one, "cd /tmp && for i in $(seq 2000); do head -c 50000 /dev/zero > f$i; done")
+    client.ask("POST", "/v1/sandboxes/%s/executions" % one, {"argv": ["sh", "-c", "while :; do echo x >> /tmp/grows; sleep 0.02; done"]})
+    client.ask("POST", "/sandboxes/%s/pause" % one)
+    for turn in range(20):  # until it was stopped before it had ended
+        place = os.path.join(host.state, "copy%d" % turn)
+        os.mkdir(place)
+        copy = subprocess.Popen([WARDER, "session", "save", one, place, str(1 << 30)], stdout=subprocess.DEVNULL)
+        until(lambda: os.listdir(place) or copy.poll() is not None)
+        copy.send_signal(signal.SIGSTOP)
+        if copy.poll() is None:
+            break
+    status, refused, _ = client.ask("POST", "/v1/sandboxes/%s/resume" % one, {"timeoutMs": 60000})
+    state = client.ask("GET", "/v1/sandboxes/" + one)[1]["state"]
+    tell(status == 409 and "cop" in refused["message"] and state == "paused", "a sandbox of which a copy is being made is not said to go on", (status, refused, state))
+    copy.kill()
+    copy.wait()
+    statuses = []
+    goes_on = until(lambda: statuses.append(client.ask("POST", "/v1/sandboxes/%s/resume" % one, {"timeoutMs": 60000})[0]) or statuses[-1] == 204)
+    before = client.sh(one, "wc -c < /tmp/grows")
+    tell(goes_on and until(lambda: client.sh(one, "wc -c < /tmp/grows") != before), "and it can be resumed afterwards", (statuses[-3:], before))
+    host.end()
+
+
 def own_calls():
     host = Host("own")
     client = Client(host, host.tenant("me"))
@@ -356,5 +385,5 @@ def a_restart():
 
 
 if __name__ == "__main__":
-    run_parts([a_snapshot_and_what_begins_with_it, a_paused_sandbox, own_calls, tenants_and_their_share, sessions_of_others, refusals, a_revoked_tenant,
-               content_that_was_removed, a_restart])
+    run_parts([a_snapshot_and_what_begins_with_it, a_paused_sandbox, a_copy_that_its_launcher_left, own_calls, tenants_and_their_share, sessions_of_others,
+               refusals, a_revoked_tenant, content_that_was_removed, a_restart])

@@ -4,6 +4,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
 #define SPACE CMSG_SPACE(sizeof(int) * FD_SEND_MAX)
 
 int fd_send(int socket_fd, const void *bytes, size_t len, const int *fds, size_t count, int flags)
@@ -86,4 +90,13 @@ ssize_t fd_receive(int socket_fd, void *bytes, size_t len, int *fds, size_t max,
 		fd_done(&fds[i]);
 	errno = header.msg_flags & MSG_TRUNC ? EMSGSIZE : EMFILE;
 	return -1;
+}
+
+void fd_refuse_passing(int socket_fd)
+{
+	const int off = 0;
+	const int saved = errno;
+
+	setsockopt(socket_fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
+	errno = saved;
 }

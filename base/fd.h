@@ -51,5 +51,8 @@ int fd_send(int socket_fd, const void *bytes, size_t len, const int *fds, size_t
  * Returns the message's length; 0: the peer has closed; -1 with errno (EMSGSIZE: the message is longer, EMFILE: it has more descriptors,
  * or this process can open no more); then no descriptor stays open. */
 ssize_t fd_receive(int socket_fd, void *bytes, size_t len, int *fds, size_t max, int flags);
+/* Let nobody pass descriptors to this end of a unix socket: such a message fails with EPERM. Before Linux 6.16 this has no effect. Then a
+ * descriptor that is not received is closed by this process, which can wait long for it: a TCP socket with SO_LINGER waits for its peer. */
+void fd_refuse_passing(int socket_fd);
 
 #endif

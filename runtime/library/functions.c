@@ -5,7 +5,8 @@
  *
  * The program may write anything. Bytes are taken from it only while there is room for another call and no answer waits to be read, so
  * that a program that floods calls, or does not read its answers, waits for itself. Neither does it use up memory here: there is one line at
- * most, and one answer for each open call. Bytes are taken by read(2), which drops descriptors that come with them.
+ * most, and one answer for each open call. Nobody can pass descriptors to the socket. A kernel before Linux 6.16 takes them, and closes them
+ * in read(2).
  *
  * A program of the caller's that answers is a child in a process group of its own, which is killed as a whole: at the deadline, when it
  * writes too much, when it has ended and left something running, and when the run is over.
@@ -176,6 +177,7 @@ static int open_descriptors(struct functions *f)
 		return -1;
 	f->socket_fd = pair[0];
 	f->program_fd = pair[1];
+	fd_refuse_passing(f->socket_fd);
 	f->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	f->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	f->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

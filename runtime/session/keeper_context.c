@@ -171,6 +171,7 @@ static int open_channel(struct keeper_context *context, struct warder_error *err
 				       "no descriptor left for the context's channel");
 	context->fd = fds[0];
 	context->program_fd = fds[1];
+	fd_refuse_passing(context->fd);
 	setsockopt(context->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 	return 0;
 }
@@ -472,7 +473,8 @@ static bool is_hung_up(int fd)
 	return poll(&end, 1, 0) > 0 && (end.revents & (POLLHUP | POLLRDHUP | POLLERR));
 }
 
-/* The process that has sent it, if the socket wants that to be known. There is no room for descriptors, which the kernel then closes. */
+/* The process that has sent it, if the socket wants that to be known. There is no room for descriptors: a kernel that
+ * lets the program pass them (fd_refuse_passing()) closes them here. */
 static ssize_t receive(int fd, struct frame *ret, int *ret_pid)
 {
 	char space[CMSG_SPACE(sizeof(struct ucred))] __attribute__((aligned(8)));

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/clock.h"
+#include "base/array.h"
 #include "base/fd.h"
 #include "host/launcher/call.h"
 #include "host/launcher/state.h"
@@ -92,7 +92,7 @@ static void sweep_work(struct job *job)
 {
 	struct sweep *sweep = (struct sweep *)(void *)job;
 
-	snapshots_sweep(sweep->state, sweep->stores, sweep->program, sweep->all, &sweep->err);
+	snapshots_sweep_stores(sweep->state, sweep->stores, sweep->program, sweep->all, &sweep->err);
 }
 
 static void sweep_finish(struct job *job, void *of)
@@ -162,9 +162,23 @@ bool call_sweep_late(struct launcher *launcher, const struct call *call)
 
 /* ---- store ---- */
 
+/* What a snapshot takes on the disk, however small its files are: each of them is an inode and a block. */
+#define ENTRY_BYTES 4096
+
 static int take_made(struct call *call, const char *text, struct warder_error *err)
 {
-	const struct json_value *bytes;
+	struct snapshot *made = &call->snapshot;
+	uint64_t entries = 0, manifest_bytes = 0;
+	const struct {
+		const char *key;
+		uint64_t *number;
+	} rows[] = {
+		{ "entries", &entries },
+		{ "bytes", &made->bytes },
+		{ "manifestBytes", &manifest_bytes },
+		{ "leftOut", &made->left_out },
+		{ "attributesLost", &made->attributes_lost },
+	};
 	struct json_value *document = NULL;
 	const char *id;
 	bool good;
@@ -172,13 +186,17 @@ static int take_made(struct call *call, const char *text, struct warder_error *e
 	if (json_parse(text, strlen(text), "snapshot", NULL, &document, err) < 0)
 		return -1;
 	id = json_member_text(document, "id", "");
-	bytes = json_member(document, "bytes");
-	good = strlen(id) == SNAPSHOT_ID_LENGTH && bytes && bytes->is_uint;
-	if (good) {
-		memcpy(call->snapshot.id, id, SNAPSHOT_ID_LENGTH + 1);
-		call->snapshot.bytes = bytes->uint;
-		call->snapshot.created_ms = clock_wall_ms();
+	good = strlen(id) == SNAPSHOT_ID_LENGTH;
+	if (good)
+		memcpy(made->id, id, SNAPSHOT_ID_LENGTH + 1);
+	for (size_t i = 0; i < ARRAY_LENGTH(rows) && good; i++) {
+		const struct json_value *value = json_member(document, rows[i].key);
+
+		good = value && value->is_uint;
+		if (good)
+			*rows[i].number = value->uint;
 	}
+	made->stored_bytes = made->bytes + manifest_bytes + entries * ENTRY_BYTES;
 	json_free(document);
 	return good ? 0 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "the tool printed no snapshot");
 }
@@ -215,6 +233,21 @@ static int store_files(struct call *call, const struct tool *tool, const char *s
 	return done;
 }
 
+/* Now it is a snapshot, unless it takes more than the tenant may store. */
+static int keep_record(struct call *call, uint64_t most, struct warder_error *err)
+{
+	if (call->snapshot.stored_bytes > most)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "bytes", "it takes %" PRIu64 " bytes",
+				 call->snapshot.stored_bytes);
+	call->record = snapshot_record(&call->snapshot);
+	if (!call->record)
+		return error_no_memory(err, NULL);
+	if (state_write(call->snapshots_fd, call->snapshot.id, call->record, err) < 0)
+		return -1;
+	call->answer.status = 201;
+	return 0;
+}
+
 static void store_work(struct job *job)
 {
 	struct call *call = (struct call *)(void *)job;
@@ -223,6 +256,7 @@ static void store_work(struct job *job)
 	char store[PATH_MAX + SNAPSHOT_STORE_MAX];
 	const char *const remove[] = { "snapshot", "remove", call->snapshot.id, "--private", "--store",
 				       store,      NULL };
+	const uint64_t most = call->snapshot.stored_bytes;
 	struct warder_error ignored;
 	owned_fd int lock_fd = -1;
 
@@ -230,27 +264,21 @@ static void store_work(struct job *job)
 	if (snapshots_lock(call->stores, call->store, false, &lock_fd, err) < 0)
 		return;
 	tool.hold_fd = lock_fd;
-	if (store_files(call, &tool, store, err) == 0) {
-		call->record = snapshot_record(&call->snapshot);
-		if (!call->record)
-			error_no_memory(err, NULL);
-		else if (state_write(call->snapshots_fd, call->snapshot.id, call->record, err) == 0)
-			call->answer.status = 201;
-		if (call->answer.status != 201)
-			tool_run(&tool, remove, NULL, &ignored);
-	}
+	if (store_files(call, &tool, store, err) == 0 && keep_record(call, most, err) < 0)
+		tool_run(&tool, remove, NULL, &ignored);
 	remove_workspace(call, &tool, store);
 }
 
-/* The copy was refused, as the files are more than the tenant may store now. */
-static void say_too_large(struct call *call, uint64_t most)
+/* The files are more than the tenant may store now, before the copy or with what they take in the store. */
+static void say_too_large(struct call *call, const struct snapshot *most)
 {
 	struct warder_error *err = &call->answer.error;
 
-	error_set(err, WARDER_ERROR_UNAVAILABLE, "snapshotBytes",
-		  "the files of sandbox %s have more than %" PRIu64
-		  " bytes, and the tenant may store no more than that now; remove files, or a snapshot",
-		  call->sandbox, most);
+	error_set(
+	    err, WARDER_ERROR_UNAVAILABLE, "snapshotBytes",
+	    "the files of sandbox %s have more than %" PRIu64 " bytes, or take more than %" PRIu64
+	    " in the store, and the tenant may store no more than that now; remove files, or a snapshot",
+	    call->sandbox, most->bytes, most->stored_bytes);
 	call->answer.status = 429;
 	call->answer.retry_s = 5;
 }
@@ -275,11 +303,11 @@ static void store_finish(struct job *job, void *of)
 		call->text = json_take(&w);
 	} else {
 		if (strcmp(call->answer.error.field, "bytes") == 0)
-			say_too_large(call, call->made->bytes);
+			say_too_large(call, call->made);
 		else if (!call->answer.status)
 			call->answer.status = link_status(call->answer.error.code);
 		metrics_refused(&launcher->metrics, call->answer.status);
-		snapshots_remove(&launcher->snapshots, call->made);
+		snapshots_forget(&launcher->snapshots, call->made);
 	}
 	call_finish_repeat(launcher, call, call->answer.status == 201);
 	call_finish(job, launcher);
@@ -306,11 +334,13 @@ static int take_name(const struct context *context, const struct json_value *doc
 		   : 0;
 }
 
-/* How many bytes the snapshot may have. No sandbox has more files than its /tmp takes, except those with holes. */
-static int admit(const struct context *context, struct call *call, uint64_t *ret_bytes,
+/* How many bytes the snapshot may have. No sandbox has more files than its /tmp takes, except those with holes. As much is for the copy on the way,
+ * and for what small files take beside their bytes. */
+static int admit(const struct context *context, struct call *call, struct snapshot *ret,
 		 struct warder_error *err)
 {
 	const struct tenant_limits *limits = &context->tenant->limits;
+	const uint64_t tmp_bytes = call->policy->policy.filesystem.tmp_bytes;
 	uint64_t count, bytes, left;
 
 	snapshots_use(&context->launcher->snapshots, call->store, &count, &bytes);
@@ -323,9 +353,8 @@ static int admit(const struct context *context, struct call *call, uint64_t *ret
 		return call_refuse_share(call, 1, err, "queue", "requests that wait", limits->queue,
 					 limits->queue);
 	left = limits->snapshot_bytes - bytes;
-	*ret_bytes = call->policy->policy.filesystem.tmp_bytes < left
-			 ? call->policy->policy.filesystem.tmp_bytes
-			 : left;
+	ret->bytes = tmp_bytes < left ? tmp_bytes : left;
+	ret->stored_bytes = tmp_bytes < left / 2 ? 2 * tmp_bytes : left;
 	return 0;
 }
 
@@ -350,8 +379,7 @@ int calls_store(struct context *context, struct call *call, struct warder_error 
 	snapshot_store_name(context->tenant, call->store);
 	if (warder_policy_parse(sandbox->policy, strlen(sandbox->policy), "sandbox", &call->policy, err) !=
 		0 ||
-	    admit(context, call, &call->snapshot.bytes, err) < 0 ||
-	    call_begin_repeat(context, call, &key, err) < 0)
+	    admit(context, call, &call->snapshot, err) < 0 || call_begin_repeat(context, call, &key, err) < 0)
 		return -1;
 	call->made = snapshots_begin(&launcher->snapshots, call->store, err);
 	if (!call->made) {
@@ -359,6 +387,8 @@ int calls_store(struct context *context, struct call *call, struct warder_error 
 		return -1;
 	}
 	call->made->bytes = call->snapshot.bytes;
+	call->made->stored_bytes = call->snapshot.stored_bytes;
+	call->snapshot.created_ms = call->made->created_ms;
 	memcpy(call->snapshot.store, call->store, sizeof(call->store));
 	snprintf(call->snapshot.name, sizeof(call->snapshot.name), "%s", name);
 	memcpy(call->snapshot.sandbox, sandbox->id, sizeof(sandbox->id));
@@ -426,7 +456,7 @@ static void forget_finish(struct job *job, void *of)
 	struct launcher *launcher = of;
 
 	if (call_sweep_late(launcher, call) || call->answer.status == 204)
-		snapshots_remove(&launcher->snapshots, call->made);
+		snapshots_forget(&launcher->snapshots, call->made);
 	else
 		call->made->going = false;
 	if (!call->answer.status)

@@ -298,7 +298,7 @@ static int open_all(struct launcher *launcher, struct warder_error *err)
 		return is_inherited(options) ? 0 : read_address(options->listen, &address, &len, err);
 	}
 	return state_lock(launcher->sandboxes_fd, err) < 0 ||
-		       snapshots_open(options->state, options->log, &launcher->snapshots, err) < 0 ||
+		       snapshots_load(options->state, options->log, &launcher->snapshots, err) < 0 ||
 		       listen_at(options, &launcher->front.listen_fd, launcher->url, sizeof(launcher->url),
 				 err) < 0 ||
 		       fill_hosts(launcher, err) < 0 || jobs_init(&launcher->jobs, err) < 0 ||
@@ -360,7 +360,7 @@ static void close_all(struct launcher *launcher)
 	fd_done(&launcher->sandboxes_fd);
 	fd_done(&launcher->tenants_fd);
 	sandboxes_done(&launcher->sandboxes);
-	snapshots_done(&launcher->snapshots);
+	snapshots_unload(&launcher->snapshots);
 	tenants_done(&launcher->tenants);
 	settings_done(&launcher->settings);
 	repeats_done(&launcher->repeats);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "host/launcher/state.h"
 #include "rootfs/rootfs.h"
@@ -51,7 +52,7 @@ void snapshots_use(const struct snapshots *snapshots, const char *store, uint64_
 	for (size_t i = 0; i < snapshots->count; i++)
 		if (strcmp(snapshots->items[i]->store, store) == 0) {
 			++*ret_count;
-			*ret_bytes += snapshots->items[i]->bytes;
+			*ret_bytes += snapshots->items[i]->stored_bytes;
 		}
 }
 
@@ -67,6 +68,10 @@ struct snapshot *snapshots_begin(struct snapshots *snapshots, const char *store,
 		return NULL;
 	}
 	snprintf(made->store, sizeof(made->store), "%s", store);
+	made->created_ms = clock_wall_ms();
+	/* The time says which one of a name is the newest, after a restart, too. */
+	if (snapshots->count && made->created_ms <= grown[snapshots->count - 1]->created_ms)
+		made->created_ms = grown[snapshots->count - 1]->created_ms + 1;
 	return grown[snapshots->count++] = made;
 }
 
@@ -85,11 +90,11 @@ void snapshots_drop_swept(struct snapshots *snapshots)
 		struct snapshot *one = snapshots->items[i];
 
 		if (one->id[0] && !one->going && !has_record(snapshots->records_fd, one->id))
-			snapshots_remove(snapshots, one);
+			snapshots_forget(snapshots, one);
 	}
 }
 
-void snapshots_remove(struct snapshots *snapshots, struct snapshot *snapshot)
+void snapshots_forget(struct snapshots *snapshots, struct snapshot *snapshot)
 {
 	size_t i = 0;
 
@@ -100,7 +105,7 @@ void snapshots_remove(struct snapshots *snapshots, struct snapshot *snapshot)
 	free(snapshot);
 }
 
-void snapshots_done(struct snapshots *snapshots)
+void snapshots_unload(struct snapshots *snapshots)
 {
 	for (size_t i = 0; i < snapshots->count; i++)
 		free(snapshots->items[i]);
@@ -129,6 +134,19 @@ static const struct {
 #undef TEXT
 };
 
+/* The numbers, all shown. */
+static const struct {
+	const char *key;
+	size_t offset;
+	bool is_newer; /* records of earlier versions do not have it */
+} numbers[] = {
+	{ "createdMs", offsetof(struct snapshot, created_ms), false },
+	{ "bytes", offsetof(struct snapshot, bytes), false },
+	{ "storedBytes", offsetof(struct snapshot, stored_bytes), true },
+	{ "leftOut", offsetof(struct snapshot, left_out), true },
+	{ "attributesLost", offsetof(struct snapshot, attributes_lost), true },
+};
+
 static void write_members(const struct snapshot *snapshot, bool shown, struct json_writer *w)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
@@ -137,8 +155,9 @@ static void write_members(const struct snapshot *snapshot, bool shown, struct js
 		if (!shown || (texts[i].shown && *text))
 			json_key_string(w, texts[i].key, text);
 	}
-	json_key_uint(w, "createdMs", snapshot->created_ms);
-	json_key_uint(w, "bytes", snapshot->bytes);
+	for (size_t i = 0; i < ARRAY_LENGTH(numbers); i++)
+		json_key_uint(w, numbers[i].key,
+			      *(const uint64_t *)(const void *)((const char *)snapshot + numbers[i].offset));
 }
 
 void snapshot_write(const struct snapshot *snapshot, struct json_writer *w)
@@ -162,15 +181,11 @@ char *snapshot_record(const struct snapshot *snapshot)
 static int take_record(const char *id, const char *text, struct snapshot *ret, struct warder_error *err)
 {
 	const struct json_limits limits = { .max_bytes = STATE_BYTES_MAX };
-	const struct json_value *created, *bytes;
 	struct json_value *record = NULL;
-	bool good;
+	bool good = true;
 
 	if (json_parse(text, strlen(text), id, &limits, &record, err) < 0)
 		return -1;
-	created = json_member(record, "createdMs");
-	bytes = json_member(record, "bytes");
-	good = created && created->is_uint && bytes && bytes->is_uint;
 	for (size_t i = 0; i < ARRAY_LENGTH(texts) && good; i++) {
 		const char *value = json_member_text(record, texts[i].key, NULL);
 
@@ -178,11 +193,16 @@ static int take_record(const char *id, const char *text, struct snapshot *ret, s
 		if (good)
 			memcpy((char *)ret + texts[i].offset, value, strlen(value) + 1);
 	}
-	if (good) {
-		ret->created_ms = created->uint;
-		ret->bytes = bytes->uint;
-		good = strcmp(ret->id, id) == 0;
+	for (size_t i = 0; i < ARRAY_LENGTH(numbers) && good; i++) {
+		const struct json_value *value = json_member(record, numbers[i].key);
+
+		good = value ? value->is_uint : numbers[i].is_newer;
+		if (value && good)
+			memcpy((char *)ret + numbers[i].offset, &value->uint, sizeof(value->uint));
 	}
+	if (good && !json_member(record, "storedBytes"))
+		ret->stored_bytes = ret->bytes;
+	good = good && strcmp(ret->id, id) == 0;
 	json_free(record);
 	return good ? 0
 		    : error_set(err, WARDER_ERROR_INVALID_REQUEST, "id",
@@ -221,10 +241,12 @@ static int older_first(const void *a, const void *b)
 {
 	const struct snapshot *const *one = a, *const *two = b;
 
-	return ((*one)->created_ms > (*two)->created_ms) - ((*one)->created_ms < (*two)->created_ms);
+	if ((*one)->created_ms != (*two)->created_ms)
+		return (*one)->created_ms < (*two)->created_ms ? -1 : 1;
+	return strcmp((*one)->id, (*two)->id);
 }
 
-int snapshots_open(const char *state, void (*log)(const char *line), struct snapshots *ret,
+int snapshots_load(const char *state, void (*log)(const char *line), struct snapshots *ret,
 		   struct warder_error *err)
 {
 	struct loading loading = { ret, log };
@@ -425,8 +447,8 @@ static void sweep_stores(struct sweep *sweep)
 	closedir(dir);
 }
 
-int snapshots_sweep(const char *state, const char *stores, const char *program, bool all,
-		    struct warder_error *err)
+int snapshots_sweep_stores(const char *state, const char *stores, const char *program, bool all,
+			   struct warder_error *err)
 {
 	owned_fd int tenants_fd = -1;
 	owned_fd int records_fd = -1;

@@ -7,13 +7,14 @@
  *
  * Whoever works in a store has a shared lock on its directory, also the processes of a launcher that was killed. The sweep has it alone.
  *
- * Life of one: snapshots_begin() -> a job makes it -> snapshots_kept() or snapshots_remove(). Main thread, except where a function says otherwise.
+ * Life of one: snapshots_begin() -> a job makes it -> its job fills it, or snapshots_forget(). Main thread, except where a function says otherwise.
  */
 #ifndef WARDER_HOST_LAUNCHER_SNAPSHOTS_H
 #define WARDER_HOST_LAUNCHER_SNAPSHOTS_H
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/json.h"
 #include "host/launcher/sandboxes.h"
@@ -32,7 +33,11 @@ struct snapshot {
 	char template_name[SANDBOX_NAME_MAX + 1];
 	uint64_t created_ms;
 	uint64_t bytes; /* of its files; of one that is being made, the most that they may be */
-	bool going;     /* it is being removed */
+	uint64_t
+	    stored_bytes; /* that count for its tenant; of one that is being made, the most that they may be */
+	uint64_t left_out;        /* sockets of the sandbox */
+	uint64_t attributes_lost; /* files and directories with extended attributes that are not all stored */
+	bool going;               /* it is being removed */
 };
 
 struct snapshots {
@@ -44,9 +49,9 @@ struct snapshots {
 };
 
 /* Open the directories, and read the records. state: as of state_open(). -1 with *err. */
-int snapshots_open(const char *state, void (*log)(const char *line), struct snapshots *ret,
+int snapshots_load(const char *state, void (*log)(const char *line), struct snapshots *ret,
 		   struct warder_error *err);
-void snapshots_done(struct snapshots *snapshots);
+void snapshots_unload(struct snapshots *snapshots);
 
 /* The name of a tenant's store. */
 void snapshot_store_name(const struct tenant *tenant, char ret[SNAPSHOT_STORE_MAX]);
@@ -59,7 +64,7 @@ void snapshots_use(const struct snapshots *snapshots, const char *store, uint64_
 void snapshots_drop_swept(struct snapshots *snapshots);
 /* A new one, without an id. NULL with *err. */
 struct snapshot *snapshots_begin(struct snapshots *snapshots, const char *store, struct warder_error *err);
-void snapshots_remove(struct snapshots *snapshots, struct snapshot *snapshot);
+void snapshots_forget(struct snapshots *snapshots, struct snapshot *snapshot);
 
 /* Into an open place. */
 void snapshot_write(const struct snapshot *snapshot, struct json_writer *w);
@@ -73,7 +78,7 @@ char *snapshot_record(const struct snapshot *snapshot);
 int snapshots_lock(const char *stores, const char *store, bool alone, int *ret_fd, struct warder_error *err);
 /* Remove the stores and the records of tenants that are gone; with `all`, also what has no record in the other stores. state: as of state_open().
  * -1 with *err: something may be left. */
-int snapshots_sweep(const char *state, const char *stores, const char *program, bool all,
-		    struct warder_error *err);
+int snapshots_sweep_stores(const char *state, const char *stores, const char *program, bool all,
+			   struct warder_error *err);
 
 #endif

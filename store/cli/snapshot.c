@@ -67,6 +67,22 @@ static void write_snapshot(struct json_writer *w, const struct snapshot *snapsho
 	json_end_object(w);
 }
 
+/* For an execution host, which tells its client of everything. */
+static int print_private(const struct snapshot *snapshot, struct warder_error *err)
+{
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	json_key_string(&w, "id", snapshot->id);
+	json_key_uint(&w, "entries", snapshot->entries);
+	json_key_uint(&w, "bytes", snapshot->bytes);
+	json_key_uint(&w, "manifestBytes", snapshot->manifest_bytes);
+	json_key_uint(&w, "leftOut", snapshot->left_out);
+	json_key_uint(&w, "attributesLost", snapshot->attributes);
+	json_end_object(&w);
+	return term_put(json_take(&w), err);
+}
+
 static int print_made(const struct snapshot *snapshot, bool json, struct warder_error *err)
 {
 	struct json_writer w = { 0 };
@@ -108,7 +124,8 @@ static int make(const struct options *options, struct warder_error *err)
 	if (status == 0 && (keep || age_s))
 		status = snapshots_prune(&snapshots, snapshot.workspace, keep, age_s, &removed, err);
 	if (status == 0)
-		status = print_made(&snapshot, option_given(options, "--json"), err);
+		status = workspaces.is_private ? print_private(&snapshot, err)
+					       : print_made(&snapshot, option_given(options, "--json"), err);
 	workspace_done(&workspace);
 	workspaces_done(&workspaces);
 	snapshots_done(&snapshots);

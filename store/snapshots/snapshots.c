@@ -437,6 +437,7 @@ static int make(struct making *m, struct workspace *workspace, struct snapshot *
 {
 	char temporary[STORE_NAME_MAX];
 	owned_fd int fd = -1;
+	struct stat st;
 	int status;
 
 	store_new_name(".new-", temporary);
@@ -447,6 +448,8 @@ static int make(struct making *m, struct workspace *workspace, struct snapshot *
 	status = write_manifest(m, workspace, fd, snapshot);
 	if (status == 0)
 		status = name_manifest(m, temporary, fd, snapshot->id);
+	if (status == 0)
+		snapshot->manifest_bytes = fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
 	if (status != 0)
 		unlinkat(m->snapshots->manifests_fd, temporary, 0);
 	snapshot->entries = m->writer.entries;

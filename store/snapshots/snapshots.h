@@ -39,7 +39,8 @@ struct snapshot {
 	char created[40];
 	int64_t created_ns; /* since 1970 */
 	uint64_t entries, bytes;
-	uint64_t left_out; /* sockets and the like, which are not kept */
+	uint64_t manifest_bytes; /* only of one that is made now, like `attributes` */
+	uint64_t left_out;       /* sockets and the like, which are not kept */
 	uint64_t
 	    attributes; /* files and directories that had user.* attributes that are not all kept; only of one that is made now */
 };

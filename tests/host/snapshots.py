@@ -170,7 +170,11 @@ def own_calls():
     status, sandbox, _ = client.ask("POST", "/v1/sandboxes", {"template": "mine", "metadata": {"a": "b"}})
     tell(status == 201 and client.sh(sandbox["id"], "cat /tmp/d/b") == "one\n", "POST /v1/sandboxes begins with it", (status, sandbox))
     used = client.ask("GET", "/v1/host")[1]["tenant"]["used"]
-    tell((used["snapshots"], used["snapshotBytes"]) == (1, 6), "GET /v1/host counts it", used)
+    tell((used["snapshots"], used["snapshotBytes"]) == (1, made["storedBytes"]) and made["storedBytes"] > 6 + 7 * 4096, "GET /v1/host counts it, with 4 KiB for each file", (used, made))
+    client.sh(one, "python3 -c 'import os, socket; socket.socket(socket.AF_UNIX).bind(\"/tmp/s\")'")
+    status, more, _ = client.ask("POST", path, {})
+    tell(status == 201 and (made["leftOut"], more["leftOut"], more["attributesLost"]) == (0, 1, 0), "a socket that was left out is counted", more)
+    client.ask("DELETE", "/v1/snapshots/" + more["id"])
     tell(client.ask("DELETE", "/v1/snapshots/mine")[0] == 204 and client.ask("GET", "/v1/snapshots")[1] == [], "DELETE /v1/snapshots/ID removes it", "")
     for body, why in (({"name": "base"}, "a template"), ({"name": "a b"}, "letters"), ({"name": "x" * 65}, "64"), ({"name": 1}, "text"), ({"nam": "x"}, "nam")):
         status, refused, _ = client.ask("POST", path, body)
@@ -195,6 +199,10 @@ def tenants_and_their_share():
     tell(status == 429 and "snapshotBytes" in json.dumps(refused), "more bytes than the tenant may have are refused", (status, refused))
     tell(not on_the_way(host), "and nothing stays of them", on_the_way(host))
     me.sh(one, "rm /tmp/y")
+    me.sh(one, "mkdir /tmp/many && cd /tmp/many && touch $(seq 1000)")
+    status, refused = me.store(one)
+    tell(status == 429 and "snapshotBytes" in json.dumps(refused) and len(me.ask("GET", "/snapshots")[1]) == 1, "many small files are refused, too", (status, refused))
+    me.sh(one, "rm -r /tmp/many")
     statuses = [me.store(one)[0], me.store(one)[0]]
     tell(statuses == [201, 429], "and so are more snapshots", statuses)
     me.sh(one, "rm /tmp/x; truncate -s 100M /tmp/z")

@@ -612,6 +612,7 @@ static int create(struct context *context, struct call *call, struct warder_erro
 		call->record = sandbox_record(sandbox);
 		if (call->record) {
 			call->job.changes = call->sandbox;
+			call->job.kind = call->snapshot.id[0] ? JOB_FILES : JOB_SHORT;
 			call->job.work = create_work;
 			call->job.finish = create_finish;
 			add_run(launcher, call);
@@ -936,7 +937,7 @@ int call_launch(struct context *context, struct call *call, void (*work)(struct 
 	call->cpu_milli = call->policy->policy.limits.cpu_milli;
 	call->job.work = work;
 	call->job.finish = launch_finish;
-	call->job.is_long = true;
+	call->job.kind = JOB_PROGRAM;
 	add_run(launcher, call);
 	jobs_add(&launcher->jobs, &call->job);
 	return 0;
@@ -998,7 +999,7 @@ static void probe_finish(struct job *job, void *of)
 	struct launcher *launcher = of;
 	struct launcher_health *health = &launcher->health;
 
-	health->started_us = 0;
+	health->probe = NULL;
 	health->ended_us = clock_us();
 	health->good = call->answer.status == 200;
 	health->why = call->answer.error;
@@ -1020,14 +1021,16 @@ static int begin_probe(struct launcher *launcher, struct warder_error *err)
 	}
 	probe->job.work = probe_work;
 	probe->job.finish = probe_finish;
-	launcher->health.started_us = clock_us();
+	launcher->health.probe = &probe->job;
 	jobs_add(&launcher->jobs, &probe->job);
 	return 0;
 }
 
 bool call_is_stuck(const struct launcher *launcher)
 {
-	return launcher->health.started_us && clock_us() - launcher->health.started_us >= PROBE_STUCK_US;
+	const struct job *probe = launcher->health.probe;
+
+	return probe && probe->began_us && clock_us() - probe->began_us >= PROBE_STUCK_US;
 }
 
 static int say_stuck(struct warder_error *err)
@@ -1044,11 +1047,11 @@ static int health(struct context *context, struct call *call, struct warder_erro
 
 	if (call_is_stuck(launcher))
 		return say_stuck(err);
-	if (!health->started_us && health->ended_us && clock_us() - health->ended_us < PROBE_FRESH_US) {
+	if (!health->probe && health->ended_us && clock_us() - health->ended_us < PROBE_FRESH_US) {
 		call_answer(launcher, call, health->good ? 200 : 503, health->good ? NULL : &health->why);
 		return 0;
 	}
-	if (!health->started_us && begin_probe(launcher, err) < 0)
+	if (!health->probe && begin_probe(launcher, err) < 0)
 		return -1;
 	call->next_run = health->waiting;
 	health->waiting = call;

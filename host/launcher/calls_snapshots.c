@@ -121,11 +121,13 @@ void calls_sweep_stores(struct launcher *launcher, bool all)
 	sweep = calloc(1, sizeof(*sweep));
 	if (!sweep)
 		return;
-	*sweep = (struct sweep){ .job = { .tenant = "", .work = sweep_work, .finish = sweep_finish },
-				 .state = launcher->options->state,
-				 .stores = snapshots->stores,
-				 .program = launcher->options->program,
-				 .all = all };
+	*sweep = (struct sweep){
+		.job = { .tenant = "", .kind = JOB_FILES, .work = sweep_work, .finish = sweep_finish },
+		.state = launcher->options->state,
+		.stores = snapshots->stores,
+		.program = launcher->options->program,
+		.all = all
+	};
 	snapshots->sweeping = true;
 	jobs_add(&launcher->jobs, &sweep->job);
 }
@@ -395,6 +397,7 @@ int calls_store(struct context *context, struct call *call, struct warder_error 
 	memcpy(call->snapshot.template_name, sandbox->template_name, sizeof(sandbox->template_name));
 	sandbox->changing = true;
 	call->job.changes = call->sandbox;
+	call->job.kind = JOB_FILES;
 	call->job.work = store_work;
 	call->job.finish = store_finish;
 	jobs_add(&launcher->jobs, &call->job);
@@ -480,6 +483,7 @@ int calls_forget(struct context *context, struct call *call, struct warder_error
 				 json_quote(id, shown, sizeof(shown)));
 	call->made->going = true;
 	call->snapshot = *call->made;
+	call->job.kind = JOB_FILES;
 	call->job.work = forget_work;
 	call->job.finish = forget_finish;
 	jobs_add(&context->launcher->jobs, &call->job);

@@ -28,8 +28,8 @@ struct launcher_rate {
 
 /* The last launch of /bin/true, which says whether this host can launch. */
 struct launcher_health {
-	uint64_t started_us; /* of the probe that runs; 0: none does */
-	uint64_t ended_us;   /* of the last one; 0: there was none */
+	const struct job *probe; /* that waits or runs; or NULL */
+	uint64_t ended_us;       /* of the last one; 0: there was none */
 	bool good;
 	struct warder_error why;
 	struct call *waiting; /* for the probe that runs */

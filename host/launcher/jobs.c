@@ -8,6 +8,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/clock.h"
+
 #define STACK_BYTES ((size_t)512 << 10)
 #define WAIT_MS     100
 
@@ -65,13 +68,28 @@ size_t jobs_running(const struct jobs *jobs, const char *tenant)
 	return count;
 }
 
-static size_t running_long(const struct jobs *jobs)
-{
-	size_t count = 0;
+static const struct {
+	size_t most, a_tenant;
+} limits[JOB_KINDS] = {
+	[JOB_SHORT] = { JOBS_MAX + JOBS_OWN_MAX, JOBS_A_TENANT },
+	[JOB_PROGRAM] = { JOBS_PROGRAMS_MAX, JOBS_A_TENANT },
+	[JOB_FILES] = { JOBS_FILES_MAX, JOBS_FILES_A_TENANT },
+};
 
-	for (size_t i = 0; i < jobs->running_count; i++)
-		count += jobs->running[i]->is_long;
-	return count;
+/* Whether one more may run beside those that do. */
+static bool has_room(const struct jobs *jobs, const struct job *job)
+{
+	size_t tenants = 0, kind = 0, both = 0;
+
+	for (size_t i = 0; i < jobs->running_count; i++) {
+		const struct job *one = jobs->running[i];
+
+		tenants += one->tenant[0] != '\0';
+		kind += one->kind == job->kind;
+		both += one->kind == job->kind && strcmp(one->tenant, job->tenant) == 0;
+	}
+	return jobs->running_count < ARRAY_LENGTH(jobs->running) && (!job->tenant[0] || tenants < JOBS_MAX) &&
+	       kind < limits[job->kind].most && both < limits[job->kind].a_tenant;
 }
 
 /* A job before it that changes the same thing is not finished. */
@@ -86,14 +104,13 @@ static bool must_wait(const struct jobs *jobs, const struct job *job)
 /* The place of the pointer to the job that is to begin next; NULL: none may. */
 static struct job **choose(struct jobs *jobs)
 {
-	const bool no_long = running_long(jobs) >= JOBS_LONG_MAX;
 	struct job **best = NULL;
 	size_t best_running = JOBS_A_TENANT;
 
 	for (struct job **at = &jobs->queued; *at; at = &(*at)->next) {
 		const size_t running = jobs_running(jobs, (*at)->tenant);
 
-		if (running < best_running && !((*at)->is_long && no_long) && !must_wait(jobs, *at)) {
+		if (running < best_running && has_room(jobs, *at) && !must_wait(jobs, *at)) {
 			best = at;
 			best_running = running;
 		}
@@ -103,7 +120,7 @@ static struct job **choose(struct jobs *jobs)
 
 static void begin_more(struct jobs *jobs)
 {
-	while (jobs->running_count < JOBS_MAX) {
+	for (;;) {
 		struct job **at = choose(jobs);
 		struct job *job = at ? *at : NULL;
 
@@ -111,8 +128,10 @@ static void begin_more(struct jobs *jobs)
 			return;
 		*at = job->next;
 		job->next = NULL;
+		job->began_us = clock_us();
 		/* Without a thread, it waits until another job has ended. */
 		if (!begin(job)) {
+			job->began_us = 0;
 			job->next = jobs->queued;
 			jobs->queued = job;
 			return;
@@ -127,6 +146,7 @@ void jobs_add(struct jobs *jobs, struct job *job)
 
 	job->jobs = jobs;
 	job->next = NULL;
+	job->began_us = 0;
 	while (*at)
 		at = &(*at)->next;
 	*at = job;

@@ -2,7 +2,8 @@
  * jobs: work that may wait (for a disk, a jail, a sandbox), each in a thread of its own. Private to host/launcher/.
  *
  * Life: a job is heap memory that begins with a struct job -> jobs_add() queues it -> a thread calls work() -> jobs_finish(), in the main thread,
- * calls finish(), which frees it. At most JOBS_MAX run at a time, and JOBS_A_TENANT of a tenant. A tenant's jobs begin in their order; the next job to begin is that of the
+ * calls finish(), which frees it. At most JOBS_MAX run at a time, and JOBS_A_TENANT of a tenant; fewer of those kinds that may take long. JOBS_OWN_MAX
+ * threads more are for the host's own jobs alone. A tenant's jobs of a kind begin in their order; the next job to begin is that of the
  * tenant with the fewest running ones, so that no tenant holds up another. Of the jobs that change one thing, each begins when the one before
  * it was finished.
  */
@@ -11,22 +12,35 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
-#define JOBS_MAX      96
-#define JOBS_LONG_MAX 64 /* of them that may take long */
-#define JOBS_A_TENANT 48
+#define JOBS_MAX            96
+#define JOBS_PROGRAMS_MAX   64
+#define JOBS_FILES_MAX      16
+#define JOBS_A_TENANT       48
+#define JOBS_FILES_A_TENANT 4
+#define JOBS_OWN_MAX        8
+
+enum job_kind {
+	JOB_SHORT,
+	JOB_PROGRAM, /* it runs as long as a client's program */
+	JOB_FILES,   /* it takes as long as the disk needs for the files of snapshots */
+	JOB_KINDS,
+};
 
 struct job {
-	const char *tenant;                              /* whose share it takes; "" for the host's own */
-	const char *changes;                             /* the name of what it changes, or NULL */
-	bool is_long;                                    /* it runs as long as a client's program */
+	const char *tenant;  /* whose share it takes; "" for the host's own */
+	const char *changes; /* the name of what it changes, or NULL */
+	enum job_kind kind;
 	void (*work)(struct job *job);                   /* in a thread: uses nothing of the main thread's */
 	void (*finish)(struct job *job, void *launcher); /* in the main thread */
 	/* The rest belongs to jobs.c. */
 	struct jobs *jobs;
 	struct job *next;
+	uint64_t began_us; /* main thread; 0: it waits */
 };
 
 struct jobs {
@@ -34,7 +48,7 @@ struct jobs {
 	pthread_mutex_t lock;
 	struct job *done;   /* under the lock */
 	struct job *queued; /* oldest first */
-	struct job *running[JOBS_MAX];
+	struct job *running[JOBS_MAX + JOBS_OWN_MAX];
 	size_t running_count;
 };
 

@@ -80,3 +80,63 @@ Test(jobs, jobs_that_change_one_thing_run_one_after_the_other, .timeout = 60)
 	jobs_drain(&jobs, NULL);
 	cr_expect(steps[1].finished && steps[3].finished);
 }
+
+static void add_one(struct jobs *jobs, struct step *step, const char *tenant, enum job_kind kind)
+{
+	*step = (struct step){ .job = { .tenant = tenant, .kind = kind, .work = work, .finish = finish } };
+	jobs_add(jobs, &step->job);
+}
+
+Test(jobs, files_of_snapshots_leave_threads_for_the_rest, .timeout = 60)
+{
+	static const char *const tenants[] = { "a", "b", "c", "d", "e", "f" };
+	struct step files[6 * (JOBS_FILES_A_TENANT + 1)], other, own;
+	struct jobs jobs;
+	struct warder_error err;
+	size_t begun = 0;
+
+	cr_assert_eq(jobs_init(&jobs, &err), 0);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		add_one(&jobs, &files[i], tenants[i / (JOBS_FILES_A_TENANT + 1)], JOB_FILES);
+	cr_expect_eq(jobs_running(&jobs, "a"), JOBS_FILES_A_TENANT);
+	cr_expect_eq(jobs_waiting(&jobs, "a"), 1);
+	cr_expect_eq(jobs_waiting(&jobs, "f"), JOBS_FILES_A_TENANT + 1, "there are JOBS_FILES_MAX already");
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		begun += files[i].job.began_us != 0;
+	cr_expect_eq(begun, JOBS_FILES_MAX, "the clock of one that waits does not run");
+	add_one(&jobs, &other, "a", JOB_SHORT);
+	add_one(&jobs, &own, "", JOB_SHORT);
+	await_begin(&other);
+	await_begin(&own);
+	end(&jobs, &files[0]);
+	await_begin(&files[4 * (JOBS_FILES_A_TENANT + 1)]); /* of the tenant with none */
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		atomic_store(&files[i].may_end, true);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		end(&jobs, &files[i]);
+	end(&jobs, &other);
+	end(&jobs, &own);
+	jobs_drain(&jobs, NULL);
+}
+
+Test(jobs, the_hosts_own_begin_beside_all_of_the_tenants, .timeout = 60)
+{
+	static const char *const tenants[] = { "a", "b", "c" };
+	static struct step steps[3 * JOBS_A_TENANT];
+	struct step own;
+	struct jobs jobs;
+	struct warder_error err;
+
+	cr_assert_eq(jobs_init(&jobs, &err), 0);
+	for (size_t i = 0; i < 3 * JOBS_A_TENANT; i++)
+		add_one(&jobs, &steps[i], tenants[i % 3], JOB_SHORT);
+	cr_expect_eq(jobs.running_count, JOBS_MAX);
+	add_one(&jobs, &own, "", JOB_SHORT);
+	cr_expect_neq(own.job.began_us, 0, "it waits for a tenant's");
+	for (size_t i = 0; i < 3 * JOBS_A_TENANT; i++)
+		atomic_store(&steps[i].may_end, true);
+	end(&jobs, &own);
+	for (size_t i = 0; i < 3 * JOBS_A_TENANT; i++)
+		end(&jobs, &steps[i]);
+	jobs_drain(&jobs, NULL);
+}

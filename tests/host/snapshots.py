@@ -226,7 +226,7 @@ def sessions_of_others():
     client = Client(host, host.tenant("me"))
     one = client.create()
     client.sh(one, TREE)
-    other = subprocess.Popen([WARDER, "session", "start", "other-%d" % os.getpid(), "--setup", "sleep 600"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    other = subprocess.Popen([WARDER, "session", "start", "other-%d" % os.getpid(), "--prefer", "limits", "--setup", "sleep 600"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     rows = lambda: json.loads(subprocess.run([WARDER, "session", "list", "--json"], capture_output=True, text=True).stdout or "[]")
     tell(until(lambda: any(row["name"] == "other-%d" % os.getpid() and row.get("settingUp") for row in rows()), 60), "a session of the operator is being set up", rows())
     try:

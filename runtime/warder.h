@@ -21,6 +21,8 @@
  * about cgroups, protected by a lock, and a few atomic counters of jails and cgroups. The first process of a jail, its
  * init, is a child of the calling process, and raises SIGCHLD when it ends. An application that waits for any child
  * may reap this init. This does no harm.
+ * A program that answers a function (struct warder_function) has a parent of its own, a child of the calling process
+ * that raises no signal. A wait for any child does not reap it, unless the wait has the option __WALL or __WCLONE.
  * Fork: templates and runs belong to the process that made them. In a forked child, launch and wait
  * fail, and _free does nothing: the child keeps the memory and the descriptors until it ends.
  * Time: the wall time is enforced even if warder_wait() or warder_run_dispatch() is called late, or if on_output does

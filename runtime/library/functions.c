@@ -8,8 +8,13 @@
  * most, and one answer for each open call. Nobody can pass descriptors to the socket. A kernel before Linux 6.16 takes them, and closes them
  * in read(2).
  *
- * A program of the caller's that answers is a child in a process group of its own, which is killed as a whole: at the deadline, when it
- * writes too much, when it has ended and left something running, and when the run is over.
+ * A program of the caller's that answers is in a process group of its own, which is killed as a whole: at the deadline, when it writes too
+ * much, when it has ended and left something running, and when the run is over. The first process of the group is a holder, our child. It
+ * starts the program, ends as the program ends, and kills the group when this process dies. It executes nothing, so that it never gets back
+ * the exit signal SIGCHLD: the kernel keeps its end for us even if the application ignores SIGCHLD or waits for any child. A place of a call
+ * is free again when its holder is reaped, which can take long for a process that the kernel holds.
+ *
+ * A descriptor is taken out of the epoll set before it is closed, for the reason that jail/poller.c names.
  */
 #include "runtime/library/functions.h"
 
@@ -17,6 +22,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +46,7 @@
 #define CHUNK     16384
 #define MAX_DEPTH 64
 #define ID_MOST   64  /* bytes of a call's id, as it is written back */
-#define REAP_MS   200 /* for a child that was killed; the kernel may hold it for longer */
+#define REAP_MS   200 /* at the end, for a child that was killed; the kernel may hold it for longer */
 
 static const struct json_limits line_limits = { .max_bytes = FUNCTIONS_LINE + 1,
 						.max_depth = MAX_DEPTH,
@@ -56,10 +62,10 @@ struct row {
 
 /* One call that is not answered yet. */
 struct open_call {
-	uint64_t number; /* that on_call was given; 0: free */
+	uint64_t number; /* that on_call was given; 0: none, and free if there is no child either */
 	char id[ID_MOST + 1];
 	uint64_t deadline_us;
-	int pid;     /* the child's, its process group's too; 0: none */
+	int pid;     /* the holder's, the process group's too; 0: none */
 	int pid_fd;  /* -1: none */
 	int out_fd;  /* -1: at its end, or none */
 	char *bytes; /* heap, what the child has written */
@@ -162,6 +168,13 @@ static int take_rows(struct functions *f, const struct library_functions *asked,
 	return 0;
 }
 
+static void close_watched(const struct functions *f, int *fd)
+{
+	if (*fd >= 0)
+		epoll_ctl(f->epoll_fd, EPOLL_CTL_DEL, *fd, NULL);
+	fd_done(fd);
+}
+
 static bool watch(struct functions *f, int fd, uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.fd = fd };
@@ -243,7 +256,7 @@ static void close_socket(struct functions *f)
 {
 	f->input_ended = true;
 	f->line_len = f->out_len = f->out_at = 0;
-	fd_done(&f->socket_fd);
+	close_watched(f, &f->socket_fd);
 }
 
 static void flush(struct functions *f)
@@ -336,26 +349,38 @@ static struct open_call *find_call(struct functions *f, uint64_t number)
 	return NULL;
 }
 
+static struct open_call *find_place(struct functions *f)
+{
+	for (size_t i = 0; i < FUNCTIONS_AT_ONCE; i++)
+		if (!f->calls[i].number && !f->calls[i].pid)
+			return &f->calls[i];
+	return NULL;
+}
+
+/* True: the place is free. Else the holder's descriptor says later that it has died. */
+static bool reap(struct functions *f, struct open_call *call)
+{
+	if (call->pid > 0 && waitpid(call->pid, NULL, WNOHANG | __WALL) == 0)
+		return false;
+	close_watched(f, &call->pid_fd);
+	*call = (struct open_call){ .pid_fd = -1, .out_fd = -1 };
+	return true;
+}
+
 /* The group is killed while its first process is not reaped, so that no other group has its number. */
-static void end_child(struct open_call *call)
+static void end_call(struct functions *f, struct open_call *call)
 {
 	if (call->pid > 0) {
 		kill(-call->pid, SIGKILL);
 		kill(call->pid, SIGKILL);
-		child_wait(call->pid, REAP_MS, NULL);
 	}
-	fd_done(&call->pid_fd);
-	fd_done(&call->out_fd);
+	close_watched(f, &call->out_fd);
 	free(call->bytes);
-}
-
-static void end_call(struct functions *f, struct open_call *call)
-{
-	end_child(call);
 	pthread_mutex_lock(&f->mutex);
 	f->open[call - f->calls] = 0;
 	pthread_mutex_unlock(&f->mutex);
-	*call = (struct open_call){ .pid_fd = -1, .out_fd = -1 };
+	*call = (struct open_call){ .pid = call->pid, .pid_fd = call->pid_fd, .out_fd = -1 };
+	reap(f, call);
 }
 
 static void fail_call(struct functions *f, struct open_call *call, const char *message)
@@ -367,23 +392,56 @@ static void fail_call(struct functions *f, struct open_call *call, const char *m
 
 /* ---- programs that answer ---- */
 
-static _Noreturn void exec_program(const char *program, int in_fd, int out_fd, int parent)
+static _Noreturn void exec_program(const char *program, int parent)
 {
 	char *const argv[] = { (char *)(uintptr_t)program, NULL };
-	sigset_t none;
 
-	setpgid(0, 0);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
-		_exit(127);
-	for (int number = 1; number < NSIG; number++)
-		signal(number, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (dup2(in_fd, STDIN_FILENO) < 0 || dup2(out_fd, STDOUT_FILENO) < 0)
 		_exit(127);
 	syscall(SYS_close_range, 3, ~0u, 0);
 	execv(program, argv);
 	_exit(127);
+}
+
+static _Noreturn void end_as(int status)
+{
+	if (!WIFSIGNALED(status))
+		_exit(WEXITSTATUS(status));
+	prctl(PR_SET_DUMPABLE, 0); /* the program has left the core file, if there is one */
+	kill(getpid(), WTERMSIG(status));
+	_exit(127);
+}
+
+/* The holder. `parent_fd` is a pidfd of the process that supervises. All descriptors are above the three streams. */
+static _Noreturn void hold_program(const char *program, int in_fd, int out_fd, int parent_fd)
+{
+	const int self = getpid();
+	struct pollfd fds[2] = { { .fd = 3, .events = POLLIN }, { .events = POLLIN } };
+	sigset_t none;
+	int pid, status;
+
+	setpgid(0, 0);
+	for (int number = 1; number < NSIG; number++)
+		signal(number, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (dup2(in_fd, STDIN_FILENO) < 0 || dup2(out_fd, STDOUT_FILENO) < 0 || dup2(parent_fd, 3) < 0)
+		_exit(127);
+	syscall(SYS_close_range, 4, ~0u, 0);
+	pid = (int)syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, 0, &fds[1].fd, 0, 0);
+	if (pid == 0)
+		exec_program(program, self);
+	if (pid < 0)
+		_exit(127);
+	close(STDIN_FILENO);
+	close(STDOUT_FILENO);
+	while (poll(fds, 2, -1) < 0)
+		continue;
+	if (!fds[1].revents)
+		kill(0, SIGKILL);
+	if (waitpid(pid, &status, 0) != pid)
+		_exit(127);
+	end_as(status);
 }
 
 /* The arguments as standard input: a file in memory, which nobody has to write to meanwhile. */
@@ -396,46 +454,44 @@ static int make_input(const char *arguments)
 	return fd_take(&fd);
 }
 
+/* Above the three streams, whichever of them the caller has closed. */
+static int move_up(int *fd)
+{
+	owned_fd int low = fd_take(fd);
+
+	*fd = low > STDERR_FILENO ? fd_take(&low) : fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	return *fd;
+}
+
 static bool start_program(struct functions *f, struct open_call *call, const char *program,
 			  const char *arguments)
 {
 	owned_fd int in_fd = make_input(arguments);
+	owned_fd int parent_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	owned_fd int write_fd = -1;
-	const int parent = getpid();
 	int fds[2];
 
-	/* Above the three streams, whichever of them the caller has closed. */
-	if (in_fd < 0 || pipe2(fds, O_CLOEXEC) < 0)
+	if (in_fd < 0 || parent_fd < 0 || pipe2(fds, O_CLOEXEC) < 0)
 		return false;
 	call->out_fd = fds[0];
 	write_fd = fds[1];
-	if (fcntl(call->out_fd, F_SETFL, O_NONBLOCK) < 0)
+	if (fcntl(call->out_fd, F_SETFL, O_NONBLOCK) < 0 || move_up(&in_fd) < 0 || move_up(&parent_fd) < 0 ||
+	    move_up(&write_fd) < 0)
 		return false;
-	if (in_fd <= STDERR_FILENO || write_fd <= STDERR_FILENO) {
-		const int in_high = fcntl(in_fd, F_DUPFD_CLOEXEC, 3);
-		const int write_high = fcntl(write_fd, F_DUPFD_CLOEXEC, 3);
-
-		fd_done(&in_fd);
-		fd_done(&write_fd);
-		in_fd = in_high;
-		write_fd = write_high;
-		if (in_fd < 0 || write_fd < 0)
-			return false;
-	}
-	call->pid = fork();
+	/* As fork(), without an exit signal. */
+	call->pid = (int)syscall(SYS_clone, CLONE_PIDFD, 0, &call->pid_fd, 0, 0);
 	if (call->pid == 0)
-		exec_program(program, in_fd, write_fd, parent);
+		hold_program(program, in_fd, write_fd, parent_fd);
 	if (call->pid < 0) {
 		call->pid = 0;
 		return false;
 	}
 	setpgid(call->pid, call->pid); /* whichever of the two is first */
-	call->pid_fd = (int)syscall(SYS_pidfd_open, call->pid, 0);
-	return call->pid_fd >= 0 && watch(f, call->pid_fd, EPOLLIN) && watch(f, call->out_fd, EPOLLIN);
+	return watch(f, call->pid_fd, EPOLLIN) && watch(f, call->out_fd, EPOLLIN);
 }
 
 /* Everything that is there. False: it is more than an answer may have, or there is no memory. */
-static bool read_answer(struct open_call *call)
+static bool read_answer(const struct functions *f, struct open_call *call)
 {
 	while (call->out_fd >= 0) {
 		char *grown = realloc(call->bytes, call->len + CHUNK + 1);
@@ -450,7 +506,7 @@ static bool read_answer(struct open_call *call)
 		if (n < 0 && errno == EAGAIN)
 			return true;
 		if (n <= 0) {
-			fd_done(&call->out_fd);
+			close_watched(f, &call->out_fd);
 			return true;
 		}
 		call->len += (size_t)n;
@@ -467,7 +523,7 @@ static void take_end(struct functions *f, struct open_call *call, const siginfo_
 	size_t len;
 	char text[80];
 
-	if (!read_answer(call)) {
+	if (!read_answer(f, call)) {
 		fail_call(f, call, "the answer is too long");
 		return;
 	}
@@ -491,14 +547,14 @@ static void look_at_child(struct functions *f, struct open_call *call)
 {
 	siginfo_t end = { 0 };
 
-	if (waitid(P_PID, (id_t)call->pid, &end, WEXITED | WNOHANG | WNOWAIT) < 0) {
-		call->pid = 0; /* the caller ignores SIGCHLD, or has taken it */
+	if (waitid(P_PID, (id_t)call->pid, &end, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0) {
+		call->pid = 0; /* the caller has waited for every kind of child */
 		fail_call(f, call, "the end of the program that answers cannot be read");
 		return;
 	}
 	if (end.si_pid == call->pid)
 		take_end(f, call, &end);
-	else if (!read_answer(call))
+	else if (!read_answer(f, call))
 		fail_call(f, call, "the answer is too long");
 }
 
@@ -532,7 +588,7 @@ static char *text_of(const struct json_value *value)
 
 static void begin_call(struct functions *f, const char *id, const struct row *row, const char *arguments)
 {
-	struct open_call *call = find_call(f, 0);
+	struct open_call *call = find_place(f);
 
 	call->number = ++f->last_number;
 	snprintf(call->id, sizeof(call->id), "%s", id);
@@ -605,7 +661,7 @@ static void take_line(struct functions *f, const char *bytes, size_t len)
 
 static bool has_room(struct functions *f)
 {
-	return f->socket_fd >= 0 && f->out_len == 0 && find_call(f, 0);
+	return f->socket_fd >= 0 && f->out_len == 0 && find_place(f);
 }
 
 /* The lines that lie in the buffer, as long as there is room for another call. */
@@ -731,6 +787,8 @@ static void look_at_calls(struct functions *f, uint64_t now)
 	for (size_t i = 0; i < FUNCTIONS_AT_ONCE; i++) {
 		struct open_call *call = &f->calls[i];
 
+		if (!call->number && call->pid > 0)
+			reap(f, call);
 		if (call->number && call->pid > 0)
 			look_at_child(f, call);
 		if (call->number && now >= call->deadline_us) {
@@ -814,9 +872,13 @@ void functions_free(struct functions *f)
 {
 	if (!f)
 		return;
-	for (size_t i = 0; i < FUNCTIONS_AT_ONCE; i++)
+	for (size_t i = 0; i < FUNCTIONS_AT_ONCE; i++) {
 		if (f->calls[i].number)
 			end_call(f, &f->calls[i]);
+		if (f->calls[i].pid > 0)
+			child_wait(f->calls[i].pid, REAP_MS, NULL);
+		fd_done(&f->calls[i].pid_fd);
+	}
 	while (f->given) {
 		struct given_answer *next = f->given->next;
 

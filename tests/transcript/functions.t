@@ -62,6 +62,11 @@ $ warder run --prefer limits --json --set functions=slow --function-command slow
 | "functions":{"calls":{"slow":1},"answered":0,"failed":1,"timedOut":0,"refused":0}
 | gone
 
+= the program that answers ends with a supervisor that is killed
++ printf '#!/bin/sh\necho $$ > pid; exec sleep 1000\n' > slow; chmod +x slow; rm -f pid
+$ warder run --prefer limits --set functions=slow --function-command slow=./slow -- sh -c 'echo "{\"id\":1,\"name\":\"slow\"}" >&5; read a <&5' & while [ ! -s pid ]; do sleep 0.02; done; read pid < pid; kill -9 $!; while kill -0 $pid 2>/dev/null; do sleep 0.02; done; echo gone
+| gone
+
 = what cannot have them says so
 needs limits
 $ warder run --detach --set functions=f --function-command f=true -- true; warder run --backend wasm --set functions=f --function-command f=true -- x.wasm; echo $?

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -456,7 +458,7 @@ Test(functions, programs_that_answer_well_and_badly, .timeout = 300)
 	}
 }
 
-/* The program writes its number and sleeps; afterwards it is gone, with its child. */
+/* The program writes the number of its group and sleeps; afterwards the group is gone. */
 Test(functions, a_program_that_answers_ends_with_the_run, .timeout = 120)
 {
 	char path[200], file[220], text[600];
@@ -469,8 +471,9 @@ Test(functions, a_program_that_answers_ends_with_the_run, .timeout = 120)
 
 	make_program(path, sizeof(path), "");
 	snprintf(file, sizeof(file), "%s.pid", path);
-	snprintf(text, sizeof(text), "#!/bin/sh\necho $$ > %s.new; mv %s.new %s; sleep 1000; echo 1\n", file,
-		 file, file);
+	snprintf(text, sizeof(text),
+		 "#!/bin/sh\ncut -d ' ' -f 5 /proc/$$/stat > %s.new; mv %s.new %s; sleep 1000; echo 1\n",
+		 file, file, file);
 	read = fopen(path, "we");
 	fputs(text, read);
 	fclose(read);
@@ -487,6 +490,119 @@ Test(functions, a_program_that_answers_ends_with_the_run, .timeout = 120)
 		usleep(1000);
 	cr_expect(kill(-pid, 0) != 0, "it lives");
 	unlink(file);
+	remove_program(path);
+}
+
+/* The kernel then reaps children by itself. */
+Test(functions, an_application_that_ignores_sigchld, .timeout = 120)
+{
+	char path[200];
+	const struct warder_function row = { "a", path };
+	struct warder_error err;
+
+	make_program(path, sizeof(path), "echo 5");
+	signal(SIGCHLD, SIG_IGN);
+	cr_assert_eq(open_with(&row, 1, &err), 0);
+	put("{\"id\":1,\"name\":\"a\"}\n", 20);
+	await_lines(1);
+	cr_expect_str_eq(talk.got, "{\"id\":1,\"result\":5}\n");
+	cr_expect_eq(end().answered, 1);
+	signal(SIGCHLD, SIG_DFL);
+	remove_program(path);
+}
+
+Test(functions, an_application_that_waits_for_any_child, .timeout = 120)
+{
+	char path[200];
+	const struct warder_function row = { "a", path };
+	const uint64_t until_us = clock_us() + PATIENCE_US;
+	struct warder_error err;
+
+	make_program(path, sizeof(path), "echo 5");
+	cr_assert_eq(open_with(&row, 1, &err), 0);
+	put("{\"id\":1,\"name\":\"a\"}\n", 20);
+	cr_assert(serve(1000));
+	/* A child that it can wait for is taken before anything is served. */
+	while (waitpid(-1, NULL, WNOHANG) == 0 && clock_us() < until_us)
+		usleep(1000);
+	await_lines(1);
+	cr_expect_str_eq(talk.got, "{\"id\":1,\"result\":5}\n");
+	cr_expect_eq(end().answered, 1);
+	remove_program(path);
+}
+
+/* A process that the application forked has the same open files, and so keeps them in an epoll set from which they are not taken. */
+Test(functions, a_forked_process_does_not_keep_the_supervisor_busy, .timeout = 120)
+{
+	char path[200], text[300];
+	const struct warder_function row = { "a", path };
+	struct warder_error err;
+	int rounds = 0, gate[2];
+	pid_t copy;
+
+	make_program(path, sizeof(path), "");
+	snprintf(text, sizeof(text), "until [ -e %s.go ]; do sleep 0.02; done; echo 5", path);
+	remove_program(path);
+	make_program(path, sizeof(path), text);
+	snprintf(text, sizeof(text), "%s.go", path);
+	cr_assert_eq(open_with(&row, 1, &err), 0);
+	put("{\"id\":1,\"name\":\"a\"}\n", 20);
+	while (serve(100))
+		continue;
+	cr_assert_eq(pipe(gate), 0);
+	copy = fork();
+	if (copy == 0) {
+		close(gate[1]);
+		_exit((int)read(gate[0], &rounds, 1));
+	}
+	close(gate[0]);
+	fclose(fopen(text, "we"));
+	await_lines(1);
+	while (rounds < 1000 && serve(100))
+		rounds++;
+	cr_expect(rounds < 1000, "there is always something to do");
+	close(gate[1]);
+	cr_expect_eq(waitpid(copy, NULL, 0), copy);
+	end();
+	unlink(text);
+	remove_program(path);
+}
+
+static bool kernel_holds_children;
+
+/* In place of the C library's. */
+pid_t waitpid(pid_t pid, int *status, int options)
+{
+	return kernel_holds_children ? 0 : wait4(pid, status, options, NULL);
+}
+
+Test(functions, a_killed_program_that_does_not_die_is_reaped_later_and_keeps_its_place, .timeout = 120)
+{
+	char path[200];
+	const struct warder_function rows[] = { { "a", path }, { "b", NULL } };
+	const uint64_t until_us = clock_us() + PATIENCE_US;
+	struct warder_error err;
+
+	make_program(path, sizeof(path), "exec sleep 1000");
+	time_us = 1000;
+	cr_assert_eq(open_with(rows, 2, &err), 0);
+	talk.answers = 0;
+	kernel_holds_children = true;
+	for (int i = 0; i < 6; i++)
+		put("{\"id\":1,\"name\":\"a\"}\n", 20);
+	await_lines(4);
+	for (int i = 0; i < 20; i++)
+		serve(20);
+	await_lines(4);
+	cr_expect_eq(waitid(P_ALL, 0, &(siginfo_t){ 0 }, WEXITED | WNOHANG | WNOWAIT | __WALL), 0);
+	kernel_holds_children = false;
+	await_lines(6);
+	while (waitid(P_ALL, 0, &(siginfo_t){ 0 }, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 &&
+	       clock_us() < until_us)
+		serve(20);
+	cr_expect_eq(waitid(P_ALL, 0, &(siginfo_t){ 0 }, WEXITED | WNOHANG | WNOWAIT | __WALL), -1,
+		     "a child is never reaped");
+	cr_expect_eq(end().timed_out, 6);
 	remove_program(path);
 }
 

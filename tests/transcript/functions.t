@@ -64,7 +64,7 @@ $ warder run --prefer limits --json --set functions=slow --function-command slow
 
 = the program that answers ends with a supervisor that is killed
 + printf '#!/bin/sh\necho $$ > pid; exec sleep 1000\n' > slow; chmod +x slow; rm -f pid
-$ warder run --prefer limits --set functions=slow --function-command slow=./slow -- sh -c 'echo "{\"id\":1,\"name\":\"slow\"}" >&5; read a <&5' & while [ ! -s pid ]; do sleep 0.02; done; read pid < pid; kill -9 $!; while kill -0 $pid 2>/dev/null; do sleep 0.02; done; echo gone
+$ warder run --prefer limits --set functions=slow --function-command slow=./slow -- sh -c 'echo "{\"id\":1,\"name\":\"slow\"}" >&5; read a <&5' & supervisor=$!; disown; while [ ! -s pid ]; do sleep 0.02; done; read pid < pid; kill -9 $supervisor; while kill -0 $pid 2>/dev/null; do sleep 0.02; done; echo gone
 | gone
 
 = what cannot have them says so

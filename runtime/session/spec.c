@@ -390,6 +390,7 @@ static bool same_place(const struct policy *session, const struct policy *asked)
 	flat.devices = session->devices;
 	flat.working_directory = session->working_directory;
 	flat.languages = session->languages;
+	flat.functions = session->functions;
 	memcpy(flat.preferred, session->preferred, sizeof(flat.preferred));
 	return same_policy(session, &flat);
 }

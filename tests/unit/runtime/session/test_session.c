@@ -131,20 +131,26 @@ Test(session, narrower, .timeout = 20)
 		{ "filesystem.tmp", "1MiB", false },
 		{ "limits.disk", "1MiB", false },
 		{ "processes.identity.uid", "5", false },
+		{ "functions", "a", true },
+		{ "functions", "c", false },
 	};
-	struct policy session;
+	struct policy session, none;
 
-	cr_assert_eq(policy_preset("strict", &session, &err), 0);
+	cr_assert_eq(policy_preset("strict", &none, &err), 0);
+	policy_copy(&none, &session, &err);
+	cr_assert_eq(policy_set(&session, "functions", "a", &err), 0);
+	cr_assert_eq(policy_set(&session, "functions", "b", &err), 0);
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		struct policy asked;
 
-		policy_copy(&session, &asked, &err);
+		policy_copy(&none, &asked, &err);
 		cr_assert_eq(policy_set(&asked, rows[i].field, rows[i].value, &err), 0, "%s: %s",
 			     rows[i].field, err.text);
 		cr_expect_eq(session_check_narrower(&session, &asked, &err), rows[i].may ? 0 : -1,
 			     "%s=%s: %s", rows[i].field, rows[i].value, rows[i].may ? err.text : "taken");
 		policy_done(&asked);
 	}
+	policy_done(&none);
 	policy_done(&session);
 }
 

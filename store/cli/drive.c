@@ -148,6 +148,33 @@ static bool reaches_out(const struct warder_policy *policy)
 	return reaches;
 }
 
+/* Python finds the installed packages first, and then those of the policy's own path. */
+static int add_python_path(struct warder_policy *policy, struct warder_error *err)
+{
+	static const char *const path[] = { "environment", "set" };
+	char *text = warder_policy_json(policy), *value = NULL;
+	struct json_value *document = NULL;
+	const struct json_value *variables;
+	const char *before;
+	int status = text ? json_parse(text, strlen(text), "policy", NULL, &document, err)
+			  : error_no_memory(err, NULL);
+
+	variables = document;
+	for (size_t i = 0; i < ARRAY_LENGTH(path) && variables; i++)
+		variables = json_member(variables, path[i]);
+	before = variables ? json_member_text(variables, "PYTHONPATH", "") : "";
+	if (status == 0 && asprintf(&value, "%s%s%s", MANIFEST_PYTHON, *before ? ":" : "", before) < 0) {
+		value = NULL;
+		status = error_no_memory(err, NULL);
+	}
+	if (status == 0)
+		status = warder_policy_set(policy, "environment.set.PYTHONPATH", value, err);
+	json_free(document);
+	free(value);
+	free(text);
+	return status;
+}
+
 /* Packages need a way to their index, and Python has to find them. */
 static int add_packages(struct drive *drive, struct warder_error *err)
 {
@@ -160,9 +187,7 @@ static int add_packages(struct drive *drive, struct warder_error *err)
 		    "network; allow the index, such as \"network\": {\"mode\": \"allow\", \"allow\": "
 		    "[{\"host\": \"@pypi\"}]}, or put the file into the workspace and name it \"./FILE\"",
 		    manifest->fetched);
-	return manifest->python
-		   ? warder_policy_set(drive->policy, "environment.set.PYTHONPATH", MANIFEST_PYTHON, err)
-		   : 0;
+	return manifest->python ? add_python_path(drive->policy, err) : 0;
 }
 
 /* The operator's, if there is one. */

@@ -149,21 +149,32 @@ static const struct installer {
 	{ "npm", "npm install --silent --no-fund --no-audit --no-update-notifier --cache /tmp/.npm", false },
 };
 
-/* A name as the installers take it, "numpy==1.26.4" or "@types/node@20"; or "./" and a path in the workspace. No flag and no URL, which
- * would reach elsewhere than the policy's reader expects. */
+static bool is_local(const char *name)
+{
+	return strncmp(name, "./", 2) == 0;
+}
+
+/* A name of the index: npm takes "owner/name" for a repository of GitHub, also behind the version's '@', and a version with a first '.'
+ * for a path. Only "@scope/name" has a slash. */
+static bool is_listed(const char *name)
+{
+	const char *slash = strchr(name, '/');
+	const char *version = strchr(name + 1, '@');
+
+	return name[0] != '-' && name[0] != '~' && name[0] != '.' && !strstr(name, "@.") &&
+	       (!slash || (name[0] == '@' && !strchr(slash + 1, '/') && (!version || slash < version)));
+}
+
+/* A name as the installers take it, "numpy==1.26.4" or "@types/node@20"; or "./" and a path in the workspace. No flag, no URL and no
+ * repository, which would reach elsewhere than the policy's reader expects. */
 static bool is_package(const char *name)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 				      "._-+@/~^<>=![],";
 	const size_t length = strspn(name, letters);
 
-	return length > 0 && length <= 200 && !name[length] && name[0] != '-' && name[0] != '/' &&
-	       !strstr(name, "..") && !strstr(name, "//");
-}
-
-static bool is_local(const char *name)
-{
-	return strncmp(name, "./", 2) == 0;
+	return length > 0 && length <= 200 && !name[length] && !strstr(name, "..") && !strstr(name, "//") &&
+	       (is_local(name) || is_listed(name));
 }
 
 static int add_packages(const struct installer *installer, const struct json_value *list,

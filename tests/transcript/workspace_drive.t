@@ -99,24 +99,25 @@ needs python3 npm
 +         row = tarfile.TarInfo(name); row.size = len(text); t.addfile(row, io.BytesIO(text.encode()))
 + files = [{"type": "file", "path": path, "contentBase64": base64.b64encode(data.getvalue()).decode()}
 +          for path, data in (("work/small-1.0-py3-none-any.whl", wheel), ("work/tiny.tgz", package))]
-+ policy = {"version": 1, "limits": {"wallTime": "300s", "disk": "unlimited", "memory": "1GiB"}, "filesystem": {"workspace": "readWrite"}, "syscalls": {"profile": "default", "allow": ["flock"]}}
++ policy = {"version": 1, "limits": {"wallTime": "300s", "disk": "unlimited", "memory": "1GiB"}, "environment": {"set": {"PYTHONPATH": "/srv/own"}}, "filesystem": {"workspace": "readWrite"}, "syscalls": {"profile": "default", "allow": ["flock"]}}
 + both = {"pip": ["./work/small-1.0-py3-none-any.whl"], "npm": ["./work/tiny.tgz"]}
 + json.dump({"entries": files, "policy": policy, "packages": both, "setup": ["test -e node_modules/tiny/tiny.js && echo before > up"]}, open("both", "w"))
 + json.dump({"packages": {"pip": ["./work/gone-1.0-py3-none-any.whl"]}, "policy": policy}, open("gone", "w"))
 + json.dump({"packages": {"pip": ["six==1.16.0"]}}, open("index", "w"))
 + END
-$ warder workspace drive both -- sh -c 'python3 -c "import small; print(small.word)"; node -p "require(\"tiny\")"; cat up'; warder workspace drive gone -- echo never 2> err; echo $? $(grep -c '^warder: start: ' err); warder workspace drive index -- echo never; echo $?; warder workspace list | wc -l
+$ warder workspace drive both -- sh -c 'python3 -c "import small; print(small.word)"; node -p "require(\"tiny\")"; cat up; echo $PYTHONPATH'; warder workspace drive gone -- echo never 2> err; echo $? $(grep -c '^warder: start: ' err); warder workspace drive index -- echo never; echo $?; warder workspace list | wc -l
 | installed
 | too
 | before
+| /workspace/.python:/srv/own
 | 125 1
 | 125
 | 0
 ! warder: start: the package six==1.16.0 is fetched from an index, and the manifest's policy has no network; allow the index, such as "network": {"mode": "allow", "allow": [{"host": "@pypi"}]}, or put the file into the workspace and name it "./FILE"
 
-= a package is a name or a file of the workspace, never a flag, a URL or a word of the shell
-$ for p in '"-r"' '"--index-url=x"' '"http://a/b.whl"' "\"a'b\"" '"a b"' '"/etc/x.whl"' '"./../x.whl"' '"$(id)"' '""' 1; do echo "{\"packages\": {\"pip\": [\"six\", $p]}}" > m; warder workspace drive m -- echo never 2>&1 | cut -c1-45; done | uniq -c | sed 's/^ *//'; for m in '[]' '{"cargo": []}' '{"npm": "x"}'; do echo "{\"packages\": $m}" > m; warder workspace drive m -- echo never; done
-| 10 warder: the manifest's packages.pip[1] is not
+= a package is a name or a file of the workspace, never a flag, a URL, a repository, another path or a word of the shell
+$ for p in '"-r"' '"--index-url=x"' '"http://a/b.whl"' "\"a'b\"" '"a b"' '"/etc/x.whl"' '"./../x.whl"' '"$(id)"' '""' '"evil/repo"' '"six@evil/repo"' '"@a/b/c"' '"@a/b@c/d"' '"@a@b/c"' '"~/x"' '"."' '".x"' '"six@.x"' 1; do echo "{\"packages\": {\"pip\": [\"six\", $p]}}" > m; warder workspace drive m -- echo never 2>&1 | cut -c1-45; done | uniq -c | sed 's/^ *//'; for m in '[]' '{"cargo": []}' '{"npm": "x"}'; do echo "{\"packages\": $m}" > m; warder workspace drive m -- echo never; done
+| 19 warder: the manifest's packages.pip[1] is not
 ? 125
 ! warder: the manifest's packages is not an object with the members pip and npm
 ! warder: the manifest's packages.cargo is not known; Warder knows pip and npm, and `setup` runs others

@@ -515,6 +515,7 @@ static int fill_sandbox(const struct context *context, const struct call *call, 
 	sandbox->cpu_milli = policy->limits.cpu_milli;
 	sandbox->disk_bytes = policy->limits.disk_bytes;
 	snprintf(sandbox->tenant, sizeof(sandbox->tenant), "%s", context->tenant->name);
+	memcpy(sandbox->tenant_digest, context->tenant->digest, sizeof(sandbox->tenant_digest));
 	snprintf(sandbox->template_name, sizeof(sandbox->template_name), "%s",
 		 template_of(context, call->document));
 	sandbox->policy = warder_policy_json(call->policy);
@@ -541,7 +542,7 @@ static int find_created(const struct context *context, struct call *call, const 
 			struct warder_error *err)
 {
 	const struct sandbox *sandbox =
-	    key ? sandboxes_of_key(&context->launcher->sandboxes, context->tenant->name, key) : NULL;
+	    key ? sandboxes_of_key(&context->launcher->sandboxes, context->tenant, key) : NULL;
 
 	if (!sandbox)
 		return 0;
@@ -1173,7 +1174,7 @@ static int list(struct context *context, struct call *call, struct warder_error 
 
 	json_begin_array(&w);
 	for (size_t i = 0; i < sandboxes->count; i++)
-		if (strcmp(sandboxes->items[i]->tenant, context->tenant->name) == 0)
+		if (sandbox_is_of(sandboxes->items[i], context->tenant))
 			sandbox_write(sandboxes->items[i], false, &w);
 	json_end_array(&w);
 	call->text = json_take(&w);
@@ -1523,6 +1524,14 @@ static int no_sandbox(const struct link_request *request, struct warder_error *e
 	return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "there is no sandbox %s", request->sandbox);
 }
 
+/* NULL: it is gone. */
+static const struct tenant *owner_of(const struct launcher *launcher, const struct sandbox *sandbox)
+{
+	const struct tenant *named = tenants_named(&launcher->tenants, sandbox->tenant);
+
+	return named && sandbox_is_of(sandbox, named) ? named : NULL;
+}
+
 static int check_sandbox_key(struct context *context, struct call *call, struct warder_error *err)
 {
 	const struct link_request *request = context->request;
@@ -1532,7 +1541,7 @@ static int check_sandbox_key(struct context *context, struct call *call, struct 
 
 	if (strcmp(digest, request->key) != 0)
 		return refuse_key(call, err);
-	context->tenant = tenants_named(&context->launcher->tenants, sandbox->tenant);
+	context->tenant = owner_of(context->launcher, sandbox);
 	return context->tenant ? 0 : refuse_key(call, err);
 }
 
@@ -1562,7 +1571,7 @@ static int check_signature(struct context *context, struct call *call, struct wa
 	}
 	json_free(document);
 	if (context->sandbox)
-		context->tenant = tenants_named(&context->launcher->tenants, context->sandbox->tenant);
+		context->tenant = owner_of(context->launcher, context->sandbox);
 	if (context->tenant)
 		return 0;
 	call->answer.status = 401;
@@ -1595,8 +1604,7 @@ static int check_key(struct context *context, const struct row *row, struct call
 		call->answer.status = 403;
 		return error_set(err, WARDER_ERROR_REJECTED, NULL, "the token has no scope for this");
 	}
-	if (row->sandbox &&
-	    (!context->sandbox || strcmp(context->sandbox->tenant, context->tenant->name) != 0))
+	if (row->sandbox && (!context->sandbox || !sandbox_is_of(context->sandbox, context->tenant)))
 		return no_sandbox(request, err);
 	return 0;
 }
@@ -1678,7 +1686,7 @@ static void reload_work(struct job *job)
 static void end_orphans(struct launcher *launcher)
 {
 	for (size_t i = 0; i < launcher->sandboxes.count; i++)
-		if (!tenants_named(&launcher->tenants, launcher->sandboxes.items[i]->tenant))
+		if (!owner_of(launcher, launcher->sandboxes.items[i]))
 			launcher->sandboxes.items[i]->ends_ms = 0;
 }
 
@@ -1810,6 +1818,7 @@ static int adopt_one(void *context, const char *name)
 {
 	struct launcher *launcher = context;
 	struct sandbox *sandbox = NULL;
+	const struct tenant *named;
 	struct warder_error err = { 0 };
 	char *record = NULL;
 	const int got = state_read(launcher->sandboxes_fd, name, &record, &err) == 0
@@ -1821,6 +1830,10 @@ static int adopt_one(void *context, const char *name)
 		launcher->options->log(err.text);
 		return 0;
 	}
+	/* A record of an older launcher has no more than its tenant's name. */
+	named = tenants_named(&launcher->tenants, sandbox->tenant);
+	if (named && !sandbox->tenant_digest[0])
+		memcpy(sandbox->tenant_digest, named->digest, sizeof(sandbox->tenant_digest));
 	/* One that is not there any more, or whose start was interrupted, ends like one whose time is over: so nothing of it stays. */
 	if (remote_connect(sandbox->id, &sandbox->keeper_fd, &err) < 0) {
 		sandbox->ends_ms = 0;

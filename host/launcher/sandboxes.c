@@ -101,10 +101,17 @@ void sandboxes_done(struct sandboxes *sandboxes)
 	*sandboxes = (struct sandboxes){ 0 };
 }
 
-struct sandbox *sandboxes_of_key(const struct sandboxes *sandboxes, const char *tenant, const char *key)
+bool sandbox_is_of(const struct sandbox *sandbox, const struct tenant *tenant)
+{
+	return strcmp(sandbox->tenant, tenant->name) == 0 &&
+	       strcmp(sandbox->tenant_digest, tenant->digest) == 0;
+}
+
+struct sandbox *sandboxes_of_key(const struct sandboxes *sandboxes, const struct tenant *tenant,
+				 const char *key)
 {
 	for (size_t i = 0; i < sandboxes->count; i++)
-		if (strcmp(sandboxes->items[i]->tenant, tenant) == 0 &&
+		if (sandbox_is_of(sandboxes->items[i], tenant) &&
 		    strcmp(sandboxes->items[i]->idempotency_key, key) == 0)
 			return sandboxes->items[i];
 	return NULL;
@@ -190,6 +197,7 @@ char *sandbox_record(const struct sandbox *sandbox)
 
 	json_begin_object(&w);
 	json_key_uint(&w, "version", 1);
+	json_key_string(&w, "tenantDigest", sandbox->tenant_digest);
 	write_members(sandbox, true, &w);
 	if (sandbox->base) {
 		json_key(&w, "base");
@@ -235,6 +243,11 @@ static int take_text(const struct json_value *value, char **ret)
 
 static int take_record(struct sandbox *sandbox, const struct json_value *record, struct warder_error *err)
 {
+	const char *digest = json_member_text(record, "tenantDigest", ""); /* an older record has none */
+
+	if (strlen(digest) >= sizeof(sandbox->tenant_digest))
+		return is_no_record(sandbox->id, "tenantDigest", err);
+	memcpy(sandbox->tenant_digest, digest, strlen(digest) + 1);
 	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
 		const char *text = json_member_text(record, texts[i].key, texts[i].optional ? "" : NULL);
 

@@ -29,6 +29,7 @@ enum sandbox_state { SANDBOX_STARTING, SANDBOX_RUNNING, SANDBOX_ENDING };
 struct sandbox {
 	char id[SANDBOX_ID_LENGTH + 1];
 	char tenant[TENANT_NAME_MAX + 1];
+	char tenant_digest[SHA256_HEX]; /* of its token: another tenant of the same name is another one */
 	char template_name[SANDBOX_NAME_MAX + 1];
 	enum sandbox_state state;
 	uint64_t created_ms, ends_ms; /* since the epoch */
@@ -61,7 +62,10 @@ struct sandbox *sandbox_new(struct sandboxes *sandboxes, struct warder_error *er
 /* NULL: there is none. */
 struct sandbox *sandboxes_find(const struct sandboxes *sandboxes, const char *id);
 /* The one that a tenant's request with this key has created, or NULL. */
-struct sandbox *sandboxes_of_key(const struct sandboxes *sandboxes, const char *tenant, const char *key);
+struct sandbox *sandboxes_of_key(const struct sandboxes *sandboxes, const struct tenant *tenant,
+				 const char *key);
+/* Whether it is this tenant's. */
+bool sandbox_is_of(const struct sandbox *sandbox, const struct tenant *tenant);
 /* Take it out of the list, and free it. */
 void sandboxes_remove(struct sandboxes *sandboxes, struct sandbox *sandbox);
 void sandboxes_done(struct sandboxes *sandboxes);

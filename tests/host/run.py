@@ -375,6 +375,26 @@ def tenants(host, token):
     tell(status == 429 and data["field"] == "limits.memory", "a tenant's sum of memory is limited", (status, data))
 
 
+def another_of_the_name(host):
+    """A tenant that was revoked, and another one with its name, between two looks of the launcher."""
+    old = host.tenant("add", "twice")
+    made = create(host, old, idempotencyKey="k")[1]
+    path = "/sandboxes/" + made["id"]
+    envs = lambda: host.ask("GET", "/envs", headers={"X-Access-Token": made["accessToken"], "E2b-Sandbox-Id": made["id"], "E2b-Sandbox-Port": "49983"})[0]
+    before = envs()
+    host.end(signal.SIGKILL)
+    host.tenant("revoke", "twice")
+    new = host.tenant("add", "twice")
+    host.start()
+    answers = [host.ask("GET", "/v1" + path, None, new)[0], host.ask("GET", path, None, new)[0], envs()]
+    listed = host.ask("GET", "/v1/sandboxes", None, new)[1]
+    tell(before == 200 and listed == [] and answers[:2] == [404, 404] and answers[2] in (401, 404, 502), "another tenant with the name of an old one gets none of its sandboxes",
+         (before, listed, answers))
+    tell(create(host, new, idempotencyKey="k")[1].get("id") != made["id"], "nor by an idempotency key")
+    tell(until(lambda: made["id"] not in sessions()), "and they end")
+    host.tenant("revoke", "twice")
+
+
 def wrong_tokens(host, token):
     """Last: the address of the test is locked out for a minute."""
     answers = [host.ask("GET", "/v1/host", None, "e2b_" + "1" * 40)[0] for _ in range(14)]
@@ -806,6 +826,7 @@ def main():
     host.end()
     host.start()  # wrong tokens count for a minute
     tenants(host, token)
+    another_of_the_name(host)
     restarts(host, token)
     bad_clients(host, token)
     slow_readers(host, token)

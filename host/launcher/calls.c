@@ -1292,16 +1292,22 @@ static void change_finish(struct job *job, void *of)
 	struct launcher *launcher = of;
 	struct sandbox *sandbox = sandboxes_find(&launcher->sandboxes, call->sandbox);
 
-	/* It may have been ended meanwhile. */
-	if (sandbox) {
+	if (sandbox)
 		sandbox->changing = false;
+	/* It may have been ended meanwhile. */
+	if (call->answer.status == 204 && (!sandbox || sandbox->state != SANDBOX_RUNNING)) {
+		call->answer.status = 404;
+		error_set(&call->answer.error, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run",
+			  call->sandbox);
+	} else if (sandbox) {
 		if (call->answer.status == 204 && call->rules) {
 			free(sandbox->policy);
 			sandbox->policy = call->rules;
 			call->rules = NULL;
 		} else if (call->answer.status == 204) {
 			sandbox->paused_ms = call->paused_ms;
-			sandbox->ends_ms = call->ends_ms;
+			if (sandbox->ends_ms) /* else it must end */
+				sandbox->ends_ms = call->ends_ms;
 		}
 	}
 	call_finish(job, launcher);
@@ -1757,6 +1763,9 @@ int calls_sweep(struct launcher *launcher)
 				next_ms = sandbox->ends_ms;
 			continue;
 		}
+		/* It may be getting another end, or be about to pause. */
+		if (sandbox->changing && sandbox->ends_ms && !has_ended(sandbox))
+			continue;
 		call = call_new(&context);
 		if (!call)
 			continue;

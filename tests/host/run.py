@@ -324,6 +324,28 @@ def pauses(host, token, other):
     tell(host.ask("DELETE", name, None, token)[0] == 204 and name[11:] not in sessions(), "a paused sandbox is ended")
 
 
+def ended_while_it_changes(host, token):
+    name = create(host, token)[1]["id"]
+    path = "/v1/sandboxes/" + name
+    if host.ask("POST", path + "/pause", None, token)[0] != 204:
+        return host.ask("DELETE", path, None, token)
+    host.ask("POST", path + "/resume", None, token)
+    keeper = [one["keeperPid"] for one in json.loads(subprocess.run([WARDER, "session", "list", "--json"], capture_output=True, text=True).stdout) if one["name"] == name][0]
+    answers = {}
+    ask = lambda what, *call: answers.update({what: host.ask(*call, None, token)[0]})
+    callers = [threading.Thread(target=ask, args=("pause", "POST", path + "/pause")), threading.Thread(target=ask, args=("end", "DELETE", path))]
+    os.kill(keeper, signal.SIGSTOP)
+    callers[0].start()
+    until(lambda: json.load(open(os.path.join(host.state, "sandboxes", name + ".json"))).get("pausedMs"))
+    callers[1].start()
+    until(lambda: host.ask("GET", path, None, token)[1].get("state") == "ending")
+    os.kill(keeper, signal.SIGCONT)
+    for one in callers:
+        one.join()
+    # 503: the keeper was stopped for too long.
+    tell(answers["end"] == 204 and answers["pause"] in (404, 503), "a pause that a removal has overtaken is not said to hold", answers)
+
+
 # ---- tenants ----
 
 def tenant_file(host, name):
@@ -823,6 +845,7 @@ def main():
     e2b(host, token)
     repeats(host, token, other)
     pauses(host, token, other)
+    ended_while_it_changes(host, token)
     host.end()
     host.start()  # wrong tokens count for a minute
     tenants(host, token)

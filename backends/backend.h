@@ -88,6 +88,8 @@ struct backend_sessions {
 			     struct warder_error *err);
 	/* Afterwards: the receipt describes them. */
 	void (*rules_replaced)(void *session, const struct policy *policy, uint64_t since_us);
+	/* Its network reaches nothing any more. */
+	void (*end_network)(void *session);
 };
 
 /* What it has a place for. */

@@ -113,6 +113,11 @@ static void rules_replaced(void *session, const struct policy *policy, uint64_t 
 	jail_session_rules_replaced(session, policy, since_us);
 }
 
+static void end_network(void *session)
+{
+	jail_session_end_network(session);
+}
+
 const struct backend_sessions local_sessions = {
 	.start = start,
 	.is_running = is_running,
@@ -129,4 +134,5 @@ const struct backend_sessions local_sessions = {
 	.receipt = receipt,
 	.replace_rules = replace_rules,
 	.rules_replaced = rules_replaced,
+	.end_network = end_network,
 };

@@ -433,6 +433,8 @@ uint16_t jail_run_published(const struct jail_run *run, size_t row);
  * which names the row: the old rules stay; or the edge was ended, because it did not answer. */
 int jail_run_replace_rules(struct jail_run *run, const struct policy *policy, uint64_t *ret_since_us,
 			   struct warder_error *err);
+/* Kill the edge: the jail has no network any more. Any thread, as above. */
+void jail_run_end_network(struct jail_run *run);
 /* Why the edge refused: a stable name, and a sentence without its end, which differs where network.mode was "learn". */
 const char *jail_refusal_name(unsigned int reason);
 const char *jail_refusal_text(unsigned int reason, bool learned);

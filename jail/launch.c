@@ -1552,6 +1552,14 @@ int jail_run_replace_rules(struct jail_run *run, const struct policy *policy, ui
 	return ret;
 }
 
+void jail_run_end_network(struct jail_run *run)
+{
+	pthread_mutex_lock(&run->edge_lock);
+	if (run->edge.pid)
+		syscall(SYS_pidfd_send_signal, run->edge.pid_fd, SIGKILL, NULL, 0);
+	pthread_mutex_unlock(&run->edge_lock);
+}
+
 const struct policy_receipt *jail_run_receipt(const struct jail_run *run)
 {
 	return &run->receipt;

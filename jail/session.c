@@ -270,6 +270,11 @@ void jail_session_rules_replaced(struct jail_session *session, const struct poli
 	receipt_replace_rules(&session->receipt, &session->tmpl->plan, policy, since_us);
 }
 
+void jail_session_end_network(struct jail_session *session)
+{
+	jail_run_end_network(session->run);
+}
+
 int jail_session_init_fd(const struct jail_session *session)
 {
 	return session->joint.fds[JAIL_JOINT_INIT];

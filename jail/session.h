@@ -69,6 +69,8 @@ int jail_session_replace_rules(struct jail_session *session, const struct policy
 /* Afterwards: the receipt describes the new rules, and says since when they hold. The thread that reads the receipt. */
 void jail_session_rules_replaced(struct jail_session *session, const struct policy *policy,
 				 uint64_t since_us);
+/* As jail_run_end_network(). */
+void jail_session_end_network(struct jail_session *session);
 /* pidfd of its init: readable when it is dead. Borrowed. */
 int jail_session_init_fd(const struct jail_session *session);
 /* Remove the cgroups of what executions left running and is gone by now. While none is being started. */

@@ -552,18 +552,19 @@ static struct connection *find_replacer(struct keeper *keeper)
 	return NULL;
 }
 
-/* The edge has other rules than the session again. */
+/* The edge gets the session's rules back. If that cannot begin, the session has no network any more. */
 static void restore_rules(struct keeper *keeper)
 {
 	struct warder_error ignored;
-	struct policy old;
+	struct policy old = { 0 };
 
-	if (policy_copy(&keeper->spec.policy, &old, &ignored) < 0)
-		return;
 	keeper->restores =
+	    policy_copy(&keeper->spec.policy, &old, &ignored) == 0 &&
 	    keeper_rules_begin(&keeper->rules, keeper->sessions, keeper->session, &old, &ignored) == 0;
-	if (!keeper->restores)
-		policy_done(&old);
+	if (keeper->restores)
+		return;
+	policy_done(&old);
+	keeper->sessions->end_network(keeper->session);
 }
 
 static void take_rules(struct keeper *keeper, const struct policy *next)
@@ -585,11 +586,15 @@ static void finish_rules(struct keeper *keeper)
 	char *text = NULL;
 
 	keeper->restores = false;
-	keeper->spec.rules += done == 0;
 	if (done == 0 && client)
 		take_rules(keeper, &next);
 	else
 		policy_done(&next);
+	/* Who starts a program before the rules are restored gets a result with both changes. */
+	if (done == 0)
+		keeper->spec.rules += restored ? 2 : client ? 1 : 0;
+	else if (restored)
+		keeper->sessions->end_network(keeper->session);
 	if (done == 0 && !client && !restored)
 		restore_rules(keeper);
 	if (done == 0 && client)

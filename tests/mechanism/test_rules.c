@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "base/fd.h"
@@ -318,7 +319,7 @@ Test(rules, what_a_client_that_leaves_has_changed_is_restored, .init = library_b
 	struct talk talk;
 	pid_t edge;
 	bool old;
-	int keeper, fd;
+	int keeper, fd, count;
 
 	cr_assert_eq(count_rules(name, &old, &keeper), 0);
 	edge = edge_of(keeper);
@@ -329,11 +330,62 @@ Test(rules, what_a_client_that_leaves_has_changed_is_restored, .init = library_b
 	count_rules(name, &old, &keeper); /* the keeper has read both by now */
 	close(fd);
 	kill(edge, SIGCONT);
-	for (int i = 0; count_rules(name, &old, &keeper) < 2 && i < 6000; i++)
+	for (int i = 0; (count = count_rules(name, &old, &keeper)) < 2 && i < 6000; i++) {
+		cr_expect_eq(count, 0, "it counts a change that nobody knows of");
 		poll(NULL, 0, 10);
+	}
 	cr_expect(old);
 	free(execute(session, TRY "try 7; try 8", NULL, &talk));
 	cr_expect_str_eq(talk.text, "7 up\n8 refused\n", "%s", talk.text);
+	end(name, session);
+}
+
+static bool is_dead(pid_t pid)
+{
+	char path[40], state = 'X';
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (file) {
+		if (fscanf(file, "%*d (warder-edge) %c", &state) != 1)
+			state = 'X';
+		fclose(file);
+	}
+	return state == 'Z' || state == 'X';
+}
+
+/* The keeper can start no thread for it, because it gets no memory. If that already stops the change, nothing has happened: once more. */
+Test(rules, what_cannot_be_restored_ends_the_network, .init = library_begin_sessions,
+     .fini = library_end_sessions, .timeout = 240)
+{
+	const struct rlimit none = { 1, RLIM_INFINITY }, all = { RLIM_INFINITY, RLIM_INFINITY };
+	char name[40];
+	struct warder_session *session = start(name);
+	struct talk talk;
+	pid_t edge;
+	bool old;
+	int keeper, fd;
+
+	cr_assert_eq(count_rules(name, &old, &keeper), 0);
+	edge = edge_of(keeper);
+	cr_assert(edge > 0);
+	for (int tries = 0; tries < 20 && !is_dead(edge); tries++) {
+		kill(edge, SIGSTOP);
+		fd = ask(name);
+		count_rules(name, &old, &keeper);
+		count_rules(name, &old, &keeper);
+		cr_assert_eq(prlimit(keeper, RLIMIT_AS, &none, NULL), 0);
+		close(fd);
+		kill(edge, SIGCONT);
+		for (int i = 0; !is_dead(edge) && i < 200; i++)
+			poll(NULL, 0, 10);
+		cr_assert_eq(prlimit(keeper, RLIMIT_AS, &all, NULL), 0);
+	}
+	cr_expect(is_dead(edge));
+	cr_expect(count_rules(name, &old, &keeper) == 0 && old);
+	free(execute(session, TRY "try 7; try 8", NULL, &talk));
+	cr_expect(!strstr(talk.text, "up"), "%s", talk.text);
 	end(name, session);
 }
 

@@ -22,6 +22,7 @@
 #include "host/launcher/activation.h"
 #include "host/launcher/host.h"
 #include "host/launcher/state.h"
+#include "host/launcher/tool.h"
 #include "runtime/library/library.h"
 #include "runtime/library/preparation.h"
 
@@ -352,6 +353,7 @@ static void close_all(struct launcher *launcher)
 	front_stop(&launcher->front);
 	certificate_forget(launcher);
 	calls_cancel(launcher, UINT64_MAX);
+	tool_end_all();
 	if (launcher->pool) {
 		jobs_drain(&launcher->jobs, launcher);
 		warder_pool_free(launcher->pool);

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #define DIGITS         16 /* of a tenant's digest, in the name of its store */
 #define WORKSPACES_DIR "workspaces"
 #define GATE           ".gate" /* in a store */
+#define LOCK_PAUSE_MS  50
 
 void snapshot_store_name(const struct tenant *tenant, char ret[SNAPSHOT_STORE_MAX])
 {
@@ -274,12 +276,16 @@ int snapshots_load(const char *state, void (*log)(const char *line), struct snap
 
 static int flock_wait(int fd, int how)
 {
-	int locked;
-
-	do
-		locked = flock(fd, how);
-	while (locked < 0 && errno == EINTR);
-	return locked;
+	while (flock(fd, how | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -1;
+		if (tool_ends()) {
+			errno = ECANCELED;
+			return -1;
+		}
+		poll(NULL, 0, LOCK_PAUSE_MS);
+	}
+	return 0;
 }
 
 /* The gate is held on the way to the lock only: those who come while a sweep waits, wait behind it, and cannot keep it waiting. */

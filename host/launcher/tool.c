@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdbool.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,8 +17,21 @@
 #include "base/file.h"
 
 #define WORDS_MAX 12
+#define LOOK_MS   100
 #define TEXT_MAX  ((size_t)16 << 20)
 #define PREFIX    "warder: "
+
+static atomic_bool ending;
+
+void tool_end_all(void)
+{
+	atomic_store(&ending, true);
+}
+
+bool tool_ends(void)
+{
+	return atomic_load(&ending);
+}
 
 /* Descriptors above the ones that the tool gets, so that none of them is closed by the others' places. */
 static int make_file(const char *name)
@@ -101,14 +114,20 @@ int tool_run(const struct tool *tool, const char *const *argv, char **ret_text, 
 	enum child_end end;
 	pid_t pid;
 
+	if (tool_ends())
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the host is being stopped");
 	if (out_fd < 0 || complaint_fd < 0)
 		return error_no_memory(err, NULL);
 	error = spawn(tool, argv, out_fd, complaint_fd, &pid);
 	if (error)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, error, "cannot execute %.200s",
 				       tool->program);
-	while ((end = child_wait(pid, CHILD_PATIENCE_MS, &status)) == CHILD_LIVES)
-		;
+	while ((end = child_wait(pid, LOOK_MS, &status)) == CHILD_LIVES)
+		if (tool_ends()) {
+			kill(-pid, SIGKILL); /* the process group that it leads */
+			end = child_wait(pid, CHILD_PATIENCE_MS, &status);
+			break;
+		}
 	text = read_text(out_fd, &len, err);
 	if (end != CHILD_ENDED || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
 		complaint = read_text(complaint_fd, &complaint_len, &ignored);

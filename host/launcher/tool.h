@@ -6,6 +6,8 @@
 #ifndef WARDER_HOST_LAUNCHER_TOOL_H
 #define WARDER_HOST_LAUNCHER_TOOL_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
 #define TOOL_FD 9 /* of the tool: the descriptor that it holds */
@@ -18,5 +20,9 @@ struct tool {
 /* Execute it, and wait for its end. argv: what follows the program's name, and NULL. *ret_text: what it wrote to standard output, heap, with a NUL;
  * or NULL. -1 with *err: what it complained of. Any thread. */
 int tool_run(const struct tool *tool, const char *const *argv, char **ret_text, struct warder_error *err);
+/* This process is about to end: kill the tools that run, and start none any more. */
+void tool_end_all(void);
+/* Whether it is. Any thread. */
+bool tool_ends(void);
 
 #endif

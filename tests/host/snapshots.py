@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """snapshots.py: the files of sandboxes, stored and begun with again, over E2B's calls and Warder's own, as TAP. WARDER names the program
 (build/warder)."""
-import fcntl, json, os, shutil, signal, subprocess, sys, threading
+import fcntl, http.client, json, os, shutil, signal, subprocess, sys, threading
 
 # Root's sessions are below /run/warder. Other suites must not find the sessions of this one, nor end them.
 if os.geteuid() == 0 and not os.environ.get("WARDER_TEST_OWN_RUN"):
@@ -39,6 +39,14 @@ class Client:
 
     def store(self, sandbox, **body):
         return self.ask("POST", "/sandboxes/%s/snapshots" % sandbox, body)[:2]
+
+
+def attempt(call):
+    """What it returns; None if the host went away."""
+    try:
+        return call()
+    except (OSError, http.client.HTTPException):
+        return None
 
 
 def stores(host):
@@ -301,6 +309,12 @@ def revoke(host, name):
     subprocess.run([WARDER, "tenant", "revoke", name, "--state", host.state], check=True)
 
 
+def opens(host, path):
+    """Whether the launcher has the directory open: it is at the lock on it."""
+    place = "/proc/%d/fd/" % host.process.pid
+    return any(attempt(lambda: os.readlink(place + fd)) == path for fd in os.listdir(place))
+
+
 def a_revoked_tenant():
     host = Host("revoked")
     clients = {name: Client(host, host.tenant(name)) for name in ("busy", "back", "late")}
@@ -323,7 +337,7 @@ def a_revoked_tenant():
     tell(until(lambda: back()[0] == 200, 60) and until(lambda: back()[1] == [] and used()["snapshots"] == 0, 60), "if it comes back, it has no snapshots", back())
     held = [Held(path, fcntl.LOCK_EX) for path in (stores(host), store_of(host, "late"))]
     asking = Asking(clients["late"].store, clients["late"].sandbox)
-    until(lambda: any(one.is_waited_for() for one in held), 60)
+    until(lambda: opens(host, store_of(host, "late")), 60)
     revoke(host, "late")
     until(lambda: clients["late"].ask("GET", "/v1/host")[0] == 401, 60)
     for one in held:
@@ -357,6 +371,62 @@ def content_that_was_removed():
 def restart(host, how):
     host.process.send_signal(how)
     host.restart()
+
+
+def tools_of(host, *words):
+    """The processes of the tool that the launcher has started with these words."""
+    found = []
+    for task in os.listdir("/proc/%d/task" % host.process.pid):
+        pids = attempt(lambda: open("/proc/%d/task/%s/children" % (host.process.pid, task)).read().split()) or []  # the thread may have ended
+        for pid in pids:
+            try:
+                if open("/proc/%s/cmdline" % pid, "rb").read().split(b"\0")[1:1 + len(words)] == [word.encode() for word in words]:
+                    found.append(int(pid))
+            except OSError:
+                pass
+    return found
+
+
+def an_end_during_a_store():
+    host = Host("ends")
+    client = Client(host, host.tenant("me"))
+    one = client.create()
+    client.sh(one, "cd /tmp && for i in $(seq 2000); do head -c 20000 /dev/zero > f$i; done")
+    held, answers = [], []
+
+    def stop_one():
+        """Whether a tool of the store was stopped before it had ended."""
+        for pid in tools_of(host, "session", "save"):
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                if open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()[0] != "Z":
+                    held.append(pid)
+            except OSError:
+                pass
+        return held
+
+    for _ in range(20):
+        ask = threading.Thread(target=lambda: answers.append(attempt(lambda: client.store(one)[0])))
+        ask.start()
+        until(lambda: stop_one() or not ask.is_alive())
+        if held:
+            break
+        client.ask("DELETE", "/templates/" + client.ask("GET", "/snapshots")[1][0]["snapshotID"])
+    host.process.terminate()
+    try:
+        host.process.wait(60)
+        ended = True
+    except subprocess.TimeoutExpired:
+        ended = False
+        host.process.kill()
+    gone = until(lambda: not os.path.exists("/proc/%d" % held[0]), 10)
+    if not gone:
+        os.kill(held[0], signal.SIGKILL)
+    ask.join()
+    tell(ended and gone, "a host that is told to end does not wait for a store, and ends its tool", (ended, gone, answers))
+    host.restart()
+    tell(until(lambda: not on_the_way(host)) and client.ask("GET", "/snapshots")[1] == [] and client.store(one)[0] == 201, "and the next one goes on without it", on_the_way(host))
+    host.end()
 
 
 def a_restart():
@@ -394,4 +464,4 @@ def a_restart():
 
 if __name__ == "__main__":
     run_parts([a_snapshot_and_what_begins_with_it, a_paused_sandbox, a_copy_that_its_launcher_left, own_calls, tenants_and_their_share, sessions_of_others,
-               refusals, a_revoked_tenant, content_that_was_removed, a_restart])
+               refusals, a_revoked_tenant, content_that_was_removed, an_end_during_a_store, a_restart])

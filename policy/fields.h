@@ -143,8 +143,8 @@ struct policy_variable {
 	MEMBER("network", OBJECT)                                                                            \
 	MEMBER("network.mode", CHOICE(network.mode, policy_network_modes, 0))                                \
 	FLAG("network.mode", "--net", "MODE", AS_VALUE,                                                      \
-	     "none, loopback, host (the host's own), allow (what --allow lists), or learn: public names "    \
-	     "and IPv4 addresses on ports 22, 80 and 443, and Warder lists those that were used")            \
+	     "none, loopback, host (the host's own), allow (what --allow lists), or learn (public names "    \
+	     "and IPv4 addresses on ports 22, 80 and 443; Warder lists those that were used)")               \
 	MEMBER("network.allow", ENDPOINTS(network.allow))                                                    \
 	FLAG("network.allow", "--allow", "HOST[:PORT]", CHANGE(change_allow),                                \
 	     "allow a destination, on ports 443 and 80 if none is given", REPEATABLE)                        \

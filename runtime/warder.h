@@ -89,9 +89,9 @@ WARDER_API int warder_policy_set(struct warder_policy *policy, const char *path,
 				 struct warder_error *err);
 /* Ask a function for the environment variables that neither the policy nor this process has. Warder
  * calls `provide` once, with `context`. The function returns rows "NAME=value", NULL-terminated. The rows belong
- * to the function, and must be valid until this call returns. If the function fails, it returns NULL with *err filled. If two rows have the same
- * name, the later one counts. A row sets a variable in the same way as "environment.set.NAME", under three
- * conditions:
+ * to the function, and must be valid until this call returns. If the function fails, it returns NULL with
+ * *err filled. If two rows have the same name, the later one counts. A row sets a variable in the same way as
+ * "environment.set.NAME", under three conditions:
  *   the policy grants the name (environment.names, or any name with environment.mode "host"),
  *   the policy does not set the variable, and
  *   the environment of this process does not have the variable.
@@ -219,7 +219,8 @@ struct warder_spill {
 	 * the first byte on, also beyond the limits of the result. An element of -1: no file for that stream. NULL:
 	 * no file for either stream. */
 	const int *fds;
-	uint64_t bytes_max; /* most bytes written to each file; the rest is left out, and 0 writes nothing */
+	uint64_t
+	    bytes_max; /* at most this many bytes are written to each file; the rest is left out. 0: none */
 	/* 1: in a call with `collect` (struct warder_collect), the result keeps a descriptor of each collected file
 	 * that is larger than inline_bytes, for warder_result_held(). Not together with collect->directory. */
 	int hold_files;
@@ -284,9 +285,9 @@ struct warder_command {
 	/* with output_fds: a stream with more bytes than this ends the run, cause "output"; 0: no limit */
 	uint64_t output_max;
 	/* Called with `context` about ten times a second while the jail is set up, which takes some milliseconds on
-	 * a healthy host. If it returns non-zero, the launch is cancelled (UNAVAILABLE). There is no other limit
-	 * of time then. NULL: Warder cancels the launch after 30 s, or when one of its processes has hung in the kernel
-	 * for 4 s (8 s while it makes a network namespace). */
+	 * a healthy host. If it returns non-zero, the launch is cancelled (UNAVAILABLE). With this function, the launch
+	 * has no time limit of its own. NULL: Warder cancels the launch after 30 s, or when one of its processes has
+	 * hung in the kernel for 4 s (8 s while it makes a network namespace). */
 	int (*should_stop)(void *context);
 	/* > 0: a terminal, open for reading; borrowed until the run is freed. The program gets a terminal of the
 	 * jail as its three streams and its controlling terminal, with the settings and the size of this terminal.
@@ -406,10 +407,10 @@ WARDER_API int warder_run_dispatch(struct warder_run *run, struct warder_result 
 /* ---- sessions ---- */
 /*
  * A session is a jail that stays between executions. An execution finds the files of the earlier ones, and
- * the processes that they left running with WARDER_SESSION_BACKGROUND. The limits of the session hold for all of its processes together. A session has a name, unique for
- * each user, and a process that holds it: the keeper (`warder session keeper`). The session continues when the
- * process that started it has ended. Any number of processes and threads may start it and execute in it at the same
- * time.
+ * the processes that they left running with WARDER_SESSION_BACKGROUND. The limits of the
+ * session hold for all of its processes together. A session has a name, unique for each user, and a process that
+ * holds it: the keeper (`warder session keeper`). The session continues when the process that started it has ended.
+ * Any number of processes and threads may start it and execute in it at the same time.
  */
 struct warder_session;
 
@@ -461,7 +462,7 @@ enum warder_session_flags {
 WARDER_API int warder_session_prepare(struct warder_session *session, const struct warder_policy *policy,
 				      unsigned int flags, struct warder_template **ret,
 				      struct warder_error *err);
-/* Return the state of the session when it was found, as a JSON object. Its members are name, id (unique),
+/* Return the state that the session had when this handle was made, as a JSON object. Its members are name, id (unique),
  * policy, setup, lifetimeUs, idleTimeoutUs, capabilities, keeperPid, started, ageUs, remainingUs (of the
  * lifetime), paused, executions and receipt. The caller frees the text with free(). If memory is missing, the
  * call returns NULL. */
@@ -907,15 +908,16 @@ WARDER_API void warder_program_free(struct warder_program *program);
 
 /* The files of the working directory to collect after the run. */
 struct warder_collect {
-	/* shell patterns, such as "*.csv"; "*" does not match "/", but two stars do: after "out/" they match all
-	 * files below out. NULL: every new or changed file, except hidden ones, __pycache__, *.pyc and *.tmp */
+	/* shell patterns, such as "*.csv"; "*" does not match "/". Two stars in a row do: the pattern "out/"
+	 * followed by two stars matches all files below out. NULL: every new or
+	 * changed file, except hidden ones, __pycache__, *.pyc and *.tmp */
 	const char *const *patterns;
 	size_t pattern_count;
 	size_t files_max;     /* 0: 100 */
 	uint64_t file_bytes;  /* for each file; 0: 4 MiB */
 	uint64_t total_bytes; /* for all files together; 0: 64 MiB */
 	/* the result contains files up to this size; larger ones are saved to `directory`, or only listed. 0: 64
-	 * KiB. UINT64_MAX is no size: the result then contains no file, however small */
+	 * KiB. UINT64_MAX does not mean "without a limit": the result then contains no file at all */
 	uint64_t inline_bytes;
 	const char *directory; /* directory for larger files, or NULL. Existing files are not overwritten. */
 };
@@ -1029,8 +1031,9 @@ struct warder_pool_key {
 	/* A program that the pool starts in each parked jail, and that waits there for its code; or NULL. When the
 	 * program is ready, it must write to descriptor 3 the paths of the files that it has loaded, one on each
 	 * line, and then an empty line. After that, it must read its code from descriptor 4 until end of file, and
-	 * run it once. If one of the named files, or of those that it has mapped, changes before the hand-out, the
-	 * pool removes the jail. The program gets the variables of this key's policy when it starts. So its jail, unlike others, is handed out only for the same environment.set. */
+	 * run it once. If a file that the program has named or mapped changes before the hand-out, the pool removes
+	 * the jail. The program gets the variables of this key's policy when it starts. So its jail, unlike
+	 * others, is handed out only for the same environment.set. */
 	char *const *program;
 	/* Instead of `program`: "python" or "node"; or NULL. The interpreter must be among the files that the
 	 * policy's filesystem.view shows. */

@@ -614,7 +614,8 @@ static const struct flag flags[] = {
 	  "grant NAME (--set functions=NAME)",
 	  LIST(functions), REPEATABLE },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--env-from", "FILE", NULL,
-	  "read from FILE (lines NAME=VALUE) the values of --env NAME that the caller does not have",
+	  "if the caller's environment lacks a variable of --env NAME, take its value from FILE (lines "
+	  "NAME=VALUE)",
 	  TEXT(env_from) },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--receipt", "FILE", NULL,
 	  "write the receipt to FILE; - is standard error", TEXT(receipt) },

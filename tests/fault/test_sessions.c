@@ -98,9 +98,11 @@ static int ended(pid_t pid)
 
 static pid_t starts(const struct stage *stage, const char *setup)
 {
-	const char *words[] = { "session", "start", NAME, setup ? "--setup" : NULL, setup, NULL };
+	const char *words[] = { "session", "start", NAME, "--set", "functions=f", setup ? "--setup" : NULL,
+				setup,     NULL };
 	const char *with_parent[] = { "session",     "start",
-				      NAME,          "--cgroup-parent",
+				      NAME,          "--set",
+				      "functions=f", "--cgroup-parent",
 				      stage->parent, setup ? "--setup" : NULL,
 				      setup,         NULL };
 
@@ -117,7 +119,7 @@ static pid_t executes(const struct stage *stage, bool background, const char *sc
 /* Supervised by its caller, so that it ends with that. */
 static pid_t executes_here(const struct stage *stage, const char *script)
 {
-	const char *words[] = { "session", "exec", NAME, "--progress", NULL };
+	const char *words[] = { "session", "exec", NAME, "--function-command", "f=true", NULL };
 
 	return call(stage, words, false, script, -1);
 }

@@ -194,11 +194,15 @@ def ceilings():
     host.end()
 
 
+def small_policy():
+    """64 MiB, where this user can have limits."""
+    policy = {"version": 1, "limits": {"wallTime": "1h", "memory": "64MiB"}}
+    return policy if os.geteuid() == 0 else dict(policy, enforcement={"limits": "preferred"})
+
+
 def lowered_ceiling():
     """The rules of a live sandbox are held against the ceiling as it is now, not as it was when the sandbox was created."""
-    small = {"version": 1, "limits": {"wallTime": "1h", "memory": "64MiB"}}
-    if os.geteuid() != 0:
-        small["enforcement"] = {"limits": "preferred"}
+    small = small_policy()
     rows = [{"host": name, "ports": [443]} for name in ("a.example.org", "b.example.org")]
     within = lambda allow: dict(small, network={"mode": "allow", "allow": allow})
     host = Host("lowered", more={"templates": {"net": within(rows)}})
@@ -525,7 +529,7 @@ def terminals():
 
 def records():
     """What the host writes down about a sandbox, and what holds, are the same."""
-    small = {"version": 1, "limits": {"wallTime": "1h", "memory": "64MiB"}}
+    small = small_policy()
     net = dict(small, network={"mode": "allow", "allow": [{"host": "a.example.org", "ports": [443]}, {"host": "b.example.org", "ports": [443]}]})
     host = Host("records", more={"templates": {"small": small, "net": net}})
     token = host.tenant("me")

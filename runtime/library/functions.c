@@ -8,11 +8,16 @@
  * most, and one answer for each open call. Nobody can pass descriptors to the socket. A kernel before Linux 6.16 takes them, and closes them
  * in read(2).
  *
- * A program of the caller's that answers is in a process group of its own, which is killed as a whole: at the deadline, when it writes too
- * much, when it has ended and left something running, and when the run is over. The first process of the group is a holder, our child. It
- * starts the program, ends as the program ends, and kills the group when this process dies. It executes nothing, so that it never gets back
- * the exit signal SIGCHLD: the kernel keeps its end for us even if the application ignores SIGCHLD or waits for any child. A place of a call
- * is free again when its holder is reaped, which can take long for a process that the kernel holds.
+ * A program of the caller's that answers leads a process group of its own, which is killed as a whole: at the deadline, when the program
+ * writes too much, when it has ended and left something running, when the run is over, and when this process dies. The parent of the
+ * program, and our child, is a holder. It starts the program and waits until the program has ended, until we ask for the end, or until this
+ * process dies. Then it kills the group, waits for the program, and ends as the program has ended. It is in a process group of its own and
+ * blocks all signals, so that no signal to another group reaches it.
+ *
+ * The holder executes nothing, so that it never gets back the exit signal SIGCHLD: the kernel keeps its end for us even if the application
+ * ignores SIGCHLD or waits for any child. A place of a call is free again when its holder is reaped, which can take long: the holder waits
+ * for a program that the kernel holds. The holder is a copy of one thread of an application that may have others, which may have held any
+ * lock when it was made. It therefore makes only calls that take no lock; signal() and sigaction() take one.
  *
  * A descriptor is taken out of the epoll set before it is closed, for the reason that jail/poller.c names.
  */
@@ -45,8 +50,10 @@
 
 #define CHUNK     16384
 #define MAX_DEPTH 64
-#define ID_MOST   64  /* bytes of a call's id, as it is written back */
-#define REAP_MS   200 /* at the end, for a child that was killed; the kernel may hold it for longer */
+#define ID_MOST   64 /* bytes of a call's id, as it is written back */
+#define REAP_MS                                                                                              \
+	200 /* at the end, for a holder that was asked to end; the kernel may hold its program for longer */
+#define LOOK_US 20000 /* between two looks at a holder whose descriptor cannot be watched */
 
 static const struct json_limits line_limits = { .max_bytes = FUNCTIONS_LINE + 1,
 						.max_depth = MAX_DEPTH,
@@ -65,12 +72,15 @@ struct open_call {
 	uint64_t number; /* that on_call was given; 0: none, and free if there is no child either */
 	char id[ID_MOST + 1];
 	uint64_t deadline_us;
-	int pid;     /* the holder's, the process group's too; 0: none */
-	int pid_fd;  /* -1: none */
+	int pid;     /* the holder's; 0: none */
+	int pid_fd;  /* in the epoll set; -1: none */
+	int stop_fd; /* an event that asks the holder to end; -1: none */
 	int out_fd;  /* -1: at its end, or none */
 	char *bytes; /* heap, what the child has written */
 	size_t len;
 };
+
+static const struct open_call no_call = { .pid_fd = -1, .stop_fd = -1, .out_fd = -1 };
 
 /* An answer from another thread, or from on_call itself. */
 struct given_answer {
@@ -216,7 +226,7 @@ int functions_open(const struct library_functions *asked, const struct policy *p
 	f->socket_fd = f->program_fd = f->epoll_fd = f->timer_fd = f->wake_fd = -1;
 	pthread_mutex_init(&f->mutex, NULL);
 	for (size_t i = 0; i < FUNCTIONS_AT_ONCE; i++)
-		f->calls[i].pid_fd = f->calls[i].out_fd = -1;
+		f->calls[i] = no_call;
 	f->on_call = asked->on_call;
 	f->context = asked->context;
 	f->time_us = asked->time_us ? asked->time_us : FUNCTIONS_TIME_US;
@@ -357,29 +367,38 @@ static struct open_call *find_place(struct functions *f)
 	return NULL;
 }
 
-/* True: the place is free. Else the holder's descriptor says later that it has died. */
-static bool reap(struct functions *f, struct open_call *call)
+static void free_place(const struct functions *f, struct open_call *call)
 {
-	if (call->pid > 0 && waitpid(call->pid, NULL, WNOHANG | __WALL) == 0)
-		return false;
 	close_watched(f, &call->pid_fd);
-	*call = (struct open_call){ .pid_fd = -1, .out_fd = -1 };
-	return true;
+	*call = no_call;
 }
 
-/* The group is killed while its first process is not reaped, so that no other group has its number. */
+/* A place whose holder still waits for its program stays taken. The holder's descriptor says later that it has ended. */
+static void reap(const struct functions *f, struct open_call *call)
+{
+	if (call->pid <= 0 || waitpid(call->pid, NULL, WNOHANG | __WALL) != 0)
+		free_place(f, call);
+}
+
+/* A holder that somebody has stopped goes on. */
+static void ask_to_end(struct open_call *call)
+{
+	const uint64_t one = 1;
+
+	if (call->stop_fd >= 0 && write(call->stop_fd, &one, sizeof(one)) == sizeof(one) && call->pid > 0)
+		kill(call->pid, SIGCONT);
+	fd_done(&call->stop_fd);
+}
+
 static void end_call(struct functions *f, struct open_call *call)
 {
-	if (call->pid > 0) {
-		kill(-call->pid, SIGKILL);
-		kill(call->pid, SIGKILL);
-	}
+	ask_to_end(call);
 	close_watched(f, &call->out_fd);
 	free(call->bytes);
 	pthread_mutex_lock(&f->mutex);
 	f->open[call - f->calls] = 0;
 	pthread_mutex_unlock(&f->mutex);
-	*call = (struct open_call){ .pid = call->pid, .pid_fd = call->pid_fd, .out_fd = -1 };
+	*call = (struct open_call){ .pid = call->pid, .pid_fd = call->pid_fd, .stop_fd = -1, .out_fd = -1 };
 	reap(f, call);
 }
 
@@ -392,53 +411,81 @@ static void fail_call(struct functions *f, struct open_call *call, const char *m
 
 /* ---- programs that answer ---- */
 
+/* The descriptors of a holder. The program has the three streams only. */
+enum {
+	HOLDER_FD_PARENT = STDERR_FILENO + 1, /* a pidfd of the process that supervises */
+	HOLDER_FD_STOP,
+	HOLDER_FD_COUNT
+};
+
+/* Signals as the kernel has them, without the C library: a set has a bit for each, and an action of zeros is SIG_DFL. */
+static uint64_t set_mask(uint64_t mask)
+{
+	uint64_t before = 0;
+
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, &before, sizeof(mask));
+	return before;
+}
+
+static void default_signals(void)
+{
+	static const uint64_t action[8];
+
+	for (int number = 1; number <= 64; number++)
+		syscall(SYS_rt_sigaction, number, action, NULL, sizeof(uint64_t));
+}
+
 static _Noreturn void exec_program(const char *program, int parent)
 {
 	char *const argv[] = { (char *)(uintptr_t)program, NULL };
 
+	setpgid(0, 0);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(127);
-	syscall(SYS_close_range, 3, ~0u, 0);
+	syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0);
+	set_mask(0);
 	execv(program, argv);
 	_exit(127);
 }
 
+/* Another signal that was sent to the holder stays blocked. */
 static _Noreturn void end_as(int status)
 {
 	if (!WIFSIGNALED(status))
 		_exit(WEXITSTATUS(status));
 	prctl(PR_SET_DUMPABLE, 0); /* the program has left the core file, if there is one */
+	set_mask(~(UINT64_C(1) << (WTERMSIG(status) - 1)));
 	kill(getpid(), WTERMSIG(status));
 	_exit(127);
 }
 
-/* The holder. `parent_fd` is a pidfd of the process that supervises. All descriptors are above the three streams. */
-static _Noreturn void hold_program(const char *program, int in_fd, int out_fd, int parent_fd)
+/* The holder, which has all signals blocked from its birth. All descriptors are above its own ones. */
+static _Noreturn void hold_program(const char *program, int in_fd, int out_fd, int parent_fd, int stop_fd)
 {
 	const int self = getpid();
-	struct pollfd fds[2] = { { .fd = 3, .events = POLLIN }, { .events = POLLIN } };
-	sigset_t none;
+	struct pollfd fds[] = { { .fd = HOLDER_FD_PARENT, .events = POLLIN },
+				{ .fd = HOLDER_FD_STOP, .events = POLLIN },
+				{ .events = POLLIN } };
 	int pid, status;
 
-	setpgid(0, 0);
-	for (int number = 1; number < NSIG; number++)
-		signal(number, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (dup2(in_fd, STDIN_FILENO) < 0 || dup2(out_fd, STDOUT_FILENO) < 0 || dup2(parent_fd, 3) < 0)
+	if (dup2(in_fd, STDIN_FILENO) < 0 || dup2(out_fd, STDOUT_FILENO) < 0 ||
+	    dup2(parent_fd, HOLDER_FD_PARENT) < 0 || dup2(stop_fd, HOLDER_FD_STOP) < 0)
 		_exit(127);
-	syscall(SYS_close_range, 4, ~0u, 0);
-	pid = (int)syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, 0, &fds[1].fd, 0, 0);
+	syscall(SYS_close_range, HOLDER_FD_COUNT, ~0u, 0);
+	setpgid(0, 0);
+	default_signals();
+	pid = (int)syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, 0, &fds[2].fd, 0, 0);
 	if (pid == 0)
 		exec_program(program, self);
 	if (pid < 0)
 		_exit(127);
+	setpgid(pid, pid); /* whichever of the two is first */
 	close(STDIN_FILENO);
 	close(STDOUT_FILENO);
-	while (poll(fds, 2, -1) < 0)
+	while (poll(fds, 3, -1) < 0)
 		continue;
-	if (!fds[1].revents)
-		kill(0, SIGKILL);
+	kill(-pid, SIGKILL); /* before the wait, so that no other group has its number */
+	kill(pid, SIGKILL);
 	if (waitpid(pid, &status, 0) != pid)
 		_exit(127);
 	end_as(status);
@@ -454,12 +501,12 @@ static int make_input(const char *arguments)
 	return fd_take(&fd);
 }
 
-/* Above the three streams, whichever of them the caller has closed. */
+/* Above the descriptors that a holder has, whichever of them the caller has closed. */
 static int move_up(int *fd)
 {
 	owned_fd int low = fd_take(fd);
 
-	*fd = low > STDERR_FILENO ? fd_take(&low) : fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	*fd = low >= HOLDER_FD_COUNT ? fd_take(&low) : fcntl(low, F_DUPFD_CLOEXEC, HOLDER_FD_COUNT);
 	return *fd;
 }
 
@@ -469,25 +516,32 @@ static bool start_program(struct functions *f, struct open_call *call, const cha
 	owned_fd int in_fd = make_input(arguments);
 	owned_fd int parent_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	owned_fd int write_fd = -1;
+	uint64_t mask;
 	int fds[2];
 
-	if (in_fd < 0 || parent_fd < 0 || pipe2(fds, O_CLOEXEC) < 0)
+	call->stop_fd = eventfd(0, EFD_CLOEXEC);
+	if (in_fd < 0 || parent_fd < 0 || call->stop_fd < 0 || pipe2(fds, O_CLOEXEC) < 0)
 		return false;
 	call->out_fd = fds[0];
 	write_fd = fds[1];
 	if (fcntl(call->out_fd, F_SETFL, O_NONBLOCK) < 0 || move_up(&in_fd) < 0 || move_up(&parent_fd) < 0 ||
-	    move_up(&write_fd) < 0)
+	    move_up(&call->stop_fd) < 0 || move_up(&write_fd) < 0)
 		return false;
-	/* As fork(), without an exit signal. */
+	/* As fork(), without an exit signal. No handler of the application's runs in the holder. */
+	mask = set_mask(UINT64_MAX);
 	call->pid = (int)syscall(SYS_clone, CLONE_PIDFD, 0, &call->pid_fd, 0, 0);
 	if (call->pid == 0)
-		hold_program(program, in_fd, write_fd, parent_fd);
+		hold_program(program, in_fd, write_fd, parent_fd, call->stop_fd);
+	set_mask(mask);
 	if (call->pid < 0) {
 		call->pid = 0;
 		return false;
 	}
-	setpgid(call->pid, call->pid); /* whichever of the two is first */
-	return watch(f, call->pid_fd, EPOLLIN) && watch(f, call->out_fd, EPOLLIN);
+	if (!watch(f, call->pid_fd, EPOLLIN)) {
+		fd_done(&call->pid_fd);
+		return false;
+	}
+	return watch(f, call->out_fd, EPOLLIN);
 }
 
 /* Everything that is there. False: it is more than an answer may have, or there is no memory. */
@@ -516,7 +570,7 @@ static bool read_answer(const struct functions *f, struct open_call *call)
 	return true;
 }
 
-/* The child has ended, and is not reaped yet. */
+/* The holder has ended, and is not reaped yet. */
 static void take_end(struct functions *f, struct open_call *call, const siginfo_t *end)
 {
 	const char *bytes;
@@ -799,14 +853,22 @@ static void look_at_calls(struct functions *f, uint64_t now)
 	}
 }
 
+/* For the nearest deadline, and for holders that have to be looked at again and again. */
 static void set_timer(const struct functions *f)
 {
 	struct itimerspec at = { 0 };
-	uint64_t next_us = 0;
+	uint64_t next_us = UINT64_MAX;
 
-	for (size_t i = 0; i < FUNCTIONS_AT_ONCE; i++)
-		if (f->calls[i].number && (!next_us || f->calls[i].deadline_us < next_us))
-			next_us = f->calls[i].deadline_us;
+	for (size_t i = 0; i < FUNCTIONS_AT_ONCE; i++) {
+		const struct open_call *call = &f->calls[i];
+
+		if (call->number && call->deadline_us < next_us)
+			next_us = call->deadline_us;
+		if (call->pid > 0 && call->pid_fd < 0 && clock_us() + LOOK_US < next_us)
+			next_us = clock_us() + LOOK_US;
+	}
+	if (next_us == UINT64_MAX)
+		next_us = 0;
 	at.it_value.tv_sec = (time_t)(next_us / 1000000);
 	at.it_value.tv_nsec = (long)(next_us % 1000000) * 1000;
 	timerfd_settime(f->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
@@ -833,6 +895,14 @@ static bool is_hung_up(struct functions *f)
 	       (fd.revents & (POLLHUP | POLLERR));
 }
 
+static bool has_holder(const struct functions *f)
+{
+	for (size_t i = 0; i < FUNCTIONS_AT_ONCE; i++)
+		if (f->calls[i].pid > 0)
+			return true;
+	return false;
+}
+
 bool functions_serve(void *context)
 {
 	struct functions *f = context;
@@ -854,10 +924,17 @@ bool functions_serve(void *context)
 			fail_call(f, &f->calls[i], "the program that called has ended");
 	set_timer(f);
 	set_events(f);
-	return f->socket_fd >= 0;
+	return f->socket_fd >= 0 || has_holder(f);
 }
 
 /* ---- the end ---- */
+
+static void wait_for_holders(struct functions *f)
+{
+	for (size_t i = 0; i < FUNCTIONS_AT_ONCE; i++)
+		if (f->calls[i].pid > 0 && child_wait(f->calls[i].pid, REAP_MS, NULL) != CHILD_LIVES)
+			free_place(f, &f->calls[i]);
+}
 
 void functions_end(struct functions *f, struct functions_count *ret)
 {
@@ -865,6 +942,7 @@ void functions_end(struct functions *f, struct functions_count *ret)
 	for (size_t i = 0; i < FUNCTIONS_AT_ONCE; i++)
 		if (f->calls[i].number)
 			fail_call(f, &f->calls[i], "the run has ended");
+	wait_for_holders(f);
 	*ret = f->count;
 }
 
@@ -872,13 +950,12 @@ void functions_free(struct functions *f)
 {
 	if (!f)
 		return;
-	for (size_t i = 0; i < FUNCTIONS_AT_ONCE; i++) {
+	for (size_t i = 0; i < FUNCTIONS_AT_ONCE; i++)
 		if (f->calls[i].number)
 			end_call(f, &f->calls[i]);
-		if (f->calls[i].pid > 0)
-			child_wait(f->calls[i].pid, REAP_MS, NULL);
+	wait_for_holders(f);
+	for (size_t i = 0; i < FUNCTIONS_AT_ONCE; i++)
 		fd_done(&f->calls[i].pid_fd);
-	}
 	while (f->given) {
 		struct given_answer *next = f->given->next;
 

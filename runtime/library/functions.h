@@ -4,7 +4,7 @@
  * Life: functions_open() before the launch -> functions_launched() after it -> functions_serve() from the supervision, whenever
  * functions_fd() is readable -> functions_end(), which ends the calls that are open -> functions_free(). One thread at a time makes these
  * calls; functions_answer() may come from any thread. No call blocks on the program or on what answers
- * it, except that functions_free() waits a fifth of a second for each child that was killed and has not died yet.
+ * it, except that functions_end() and functions_free() wait a fifth of a second for each child that was killed and has not died yet.
  *
  * A call is one line, an object with `id` (a number or a string), `name` and perhaps `arguments` (any value, null if left out). Its answer is one
  * line, {"id", "result"} or {"id", "error": {"kind", "message"}}.

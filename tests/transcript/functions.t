@@ -67,6 +67,12 @@ $ warder run --prefer limits --json --set functions=slow --function-command slow
 $ warder run --prefer limits --set functions=slow --function-command slow=./slow -- sh -c 'echo "{\"id\":1,\"name\":\"slow\"}" >&5; read a <&5' & supervisor=$!; disown; while [ ! -s pid ]; do sleep 0.02; done; read pid < pid; kill -9 $supervisor; while kill -0 $pid 2>/dev/null; do sleep 0.02; done; echo gone
 | gone
 
+= so does a process that it has started, also of a program that makes a group of its own, or has stopped its group
++ printf '#!/bin/sh\nexec timeout 1000 sh -c "echo \\$\\$ > pid.new; mv pid.new pid; exec sleep 1000"\n' > group; printf '#!/bin/sh\nsleep 1000 &\necho $! > pid.new; mv pid.new pid; kill -STOP 0\n' > stopped; chmod +x group stopped
+$ for f in group stopped; do rm -f pid; warder run --prefer limits --set functions=f --function-command f=./$f -- sh -c 'echo "{\"id\":1,\"name\":\"f\"}" >&5; read a <&5' & supervisor=$!; disown; while [ ! -s pid ]; do sleep 0.02; done; read pid < pid; kill -9 $supervisor; while kill -0 $pid 2>/dev/null; do sleep 0.02; done; echo $f is gone; done
+| group is gone
+| stopped is gone
+
 = what cannot have them says so
 needs limits
 $ warder run --detach --set functions=f --function-command f=true -- true; warder run --backend wasm --set functions=f --function-command f=true -- x.wasm; echo $?

@@ -2,14 +2,18 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -439,10 +443,19 @@ Test(functions, programs_that_answer_well_and_badly, .timeout = 300)
 		  "{\"id\":1,\"error\":{\"kind\":\"failed\",\"message\":\"the answer is too long\"}}\n" },
 		/* What stays behind with the output open is not waited for. */
 		{ "sleep 1000 & echo 2", "{\"id\":1,\"result\":2}\n" },
+		/* Signals to its own group. */
+		{ "trap '' TERM; kill 0; echo 5", "{\"id\":1,\"result\":5}\n" },
+		{ "trap '' INT USR1; kill -INT 0; kill -USR1 0; echo 6", "{\"id\":1,\"result\":6}\n" },
+		{ "kill 0; echo 7", "{\"id\":1,\"error\":{\"kind\":\"failed\",\"message\":\"the program that "
+				    "answers ended with signal 15\"}}\n" },
+		/* No signal is blocked or ignored. */
+		{ "sed -n 's/^Sig[BI][lg][kn]:.//p' /proc/self/status | tr -d '0\n'",
+		  "{\"id\":1,\"result\":null}\n" },
 		{ "ls /proc/self/fd | tr '\\n' ' ' | sed 's/.*/\"&\"/'",
 		  "{\"id\":1,\"result\":\"0 1 2 3 \"}\n" },
 	};
 
+	signal(SIGUSR2, SIG_IGN);
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		char path[200];
 		const struct warder_function row = { "a", path };
@@ -456,41 +469,100 @@ Test(functions, programs_that_answer_well_and_badly, .timeout = 300)
 		end();
 		remove_program(path);
 	}
+	signal(SIGUSR2, SIG_DFL);
 }
 
-/* The program writes the number of its group and sleeps; afterwards the group is gone. */
-Test(functions, a_program_that_answers_ends_with_the_run, .timeout = 120)
+/* The number that a program has written to `path`, in one step. 0: it has not. */
+static int read_pid(const char *path)
 {
-	char path[200], file[220], text[600];
-	const struct warder_function row = { "a", path };
-	struct warder_error err;
-	const uint64_t until_us = clock_us() + PATIENCE_US;
-	struct stat st = { 0 };
+	FILE *file = fopen(path, "re");
 	int pid = 0;
-	FILE *read;
 
-	make_program(path, sizeof(path), "");
-	snprintf(file, sizeof(file), "%s.pid", path);
-	snprintf(text, sizeof(text),
-		 "#!/bin/sh\ncut -d ' ' -f 5 /proc/$$/stat > %s.new; mv %s.new %s; sleep 1000; echo 1\n",
-		 file, file, file);
-	read = fopen(path, "we");
-	fputs(text, read);
-	fclose(read);
-	cr_assert_eq(open_with(&row, 1, &err), 0);
-	put("{\"id\":1,\"name\":\"a\"}\n", 20);
-	while (stat(file, &st) != 0 && clock_us() < until_us)
-		serve(20);
-	read = fopen(file, "re");
-	cr_assert(read && fscanf(read, "%d", &pid) == 1);
-	fclose(read);
-	cr_expect_eq(kill(-pid, 0), 0);
-	cr_expect_eq(end().failed, 1);
-	while (kill(-pid, 0) == 0 && clock_us() < until_us)
+	if (file && fscanf(file, "%d", &pid) != 1)
+		pid = 0;
+	if (file)
+		fclose(file);
+	return pid;
+}
+
+static bool is_gone(int pid)
+{
+	const uint64_t until_us = clock_us() + PATIENCE_US;
+
+	while (kill(pid, 0) == 0 && clock_us() < until_us)
 		usleep(1000);
-	cr_expect(kill(-pid, 0) != 0, "it lives");
-	unlink(file);
-	remove_program(path);
+	return kill(pid, 0) != 0;
+}
+
+static bool has_children(void)
+{
+	return waitid(P_ALL, 0, &(siginfo_t){ 0 }, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
+}
+
+/* A call of a program that writes the number of a process to "$0.pid". Returns that, or 0 if the call had its answer first. */
+static int begin_program(char *path, size_t size, char *pid_path, size_t pid_size, const char *text,
+			 const struct warder_function *rows, size_t count)
+{
+	const uint64_t until_us = clock_us() + PATIENCE_US;
+	struct warder_error err;
+
+	make_program(path, size, text);
+	snprintf(pid_path, pid_size, "%s.pid", path);
+	cr_assert_eq(open_with(rows, count, &err), 0, "%s", err.text);
+	put("{\"id\":1,\"name\":\"a\"}\n", 20);
+	while (!talk.len && !read_pid(pid_path) && clock_us() < until_us) {
+		serve(20);
+		take();
+	}
+	return read_pid(pid_path);
+}
+
+#define WRITE_PID(pid) "echo " pid " > $0.new; mv $0.new $0.pid; "
+
+/* A process that it has started, or the program itself: it is gone after the deadline, and after the run's end. */
+Test(functions, a_program_that_answers_ends_with_its_group, .timeout = 300)
+{
+	static const char *const texts[] = {
+		WRITE_PID("$$") "sleep 1000; echo 1",
+		"sleep 1000 & " WRITE_PID("$!") "wait",
+		/* It makes itself the leader of a group. */
+		"export file=$0; exec timeout 1000 sh -c 'echo $$ > $file.new; mv $file.new $file.pid; exec "
+		"sleep "
+		"1000'",
+		"sleep 1000 & " WRITE_PID("$!") "kill -STOP $$",
+		"sleep 1000 & " WRITE_PID("$!") "kill -STOP 0",
+		"sleep 1000 & " WRITE_PID("$!") "kill -STOP $PPID; wait",
+	};
+
+	for (size_t i = 0; i < 2 * ARRAY_LENGTH(texts); i++) {
+		const char *text = texts[i / 2];
+		const bool at_deadline = i % 2;
+		char path[200], pid_path[220];
+		const struct warder_function row = { "a", path };
+		struct functions_count count;
+		int pid;
+
+		/* Until it had the time to start. */
+		for (time_us = at_deadline ? 250000 : 0;; time_us *= 2) {
+			pid = begin_program(path, sizeof(path), pid_path, sizeof(pid_path), text, &row, 1);
+			if (pid || !at_deadline || time_us > PATIENCE_US)
+				break;
+			end();
+			remove_program(path);
+		}
+		cr_assert(pid > 0, "%s", text);
+		if (at_deadline)
+			await_lines(1);
+		if (at_deadline)
+			cr_expect(is_gone(pid), "%s: it lives on after the deadline", text);
+		count = end();
+		cr_expect_eq(at_deadline ? count.timed_out : count.failed, 1, "%s", text);
+		cr_expect(is_gone(pid), "%s: it lives on after the run", text);
+		cr_expect(!has_children(), "%s", text);
+		kill(pid, SIGKILL);
+		unlink(pid_path);
+		remove_program(path);
+	}
 }
 
 /* The kernel then reaps children by itself. */
@@ -568,12 +640,12 @@ Test(functions, a_forked_process_does_not_keep_the_supervisor_busy, .timeout = 1
 	remove_program(path);
 }
 
-static bool kernel_holds_children;
+static int kernel_holds_children; /* for so many looks */
 
 /* In place of the C library's. */
 pid_t waitpid(pid_t pid, int *status, int options)
 {
-	return kernel_holds_children ? 0 : wait4(pid, status, options, NULL);
+	return kernel_holds_children > 0 && kernel_holds_children-- ? 0 : wait4(pid, status, options, NULL);
 }
 
 Test(functions, a_killed_program_that_does_not_die_is_reaped_later_and_keeps_its_place, .timeout = 120)
@@ -587,22 +659,143 @@ Test(functions, a_killed_program_that_does_not_die_is_reaped_later_and_keeps_its
 	time_us = 1000;
 	cr_assert_eq(open_with(rows, 2, &err), 0);
 	talk.answers = 0;
-	kernel_holds_children = true;
+	kernel_holds_children = INT_MAX;
 	for (int i = 0; i < 6; i++)
 		put("{\"id\":1,\"name\":\"a\"}\n", 20);
 	await_lines(4);
 	for (int i = 0; i < 20; i++)
 		serve(20);
 	await_lines(4);
-	cr_expect_eq(waitid(P_ALL, 0, &(siginfo_t){ 0 }, WEXITED | WNOHANG | WNOWAIT | __WALL), 0);
-	kernel_holds_children = false;
+	cr_expect(has_children());
+	kernel_holds_children = 0;
 	await_lines(6);
-	while (waitid(P_ALL, 0, &(siginfo_t){ 0 }, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 &&
-	       clock_us() < until_us)
+	while (has_children() && clock_us() < until_us)
 		serve(20);
-	cr_expect_eq(waitid(P_ALL, 0, &(siginfo_t){ 0 }, WEXITED | WNOHANG | WNOWAIT | __WALL), -1,
-		     "a child is never reaped");
+	cr_expect(!has_children(), "a child is never reaped");
 	cr_expect_eq(end().timed_out, 6);
+	remove_program(path);
+}
+
+/* Nobody but its tracer can wait for a traced process. */
+Test(functions, a_killed_program_that_is_not_gone_keeps_its_place, .timeout = 120)
+{
+	char path[200], pid_path[220], go_path[220];
+	const struct warder_function rows[] = { { "a", path }, { "b", NULL } };
+	const uint64_t until_us = clock_us() + PATIENCE_US;
+	bool traced;
+	int pid, status;
+
+	pid = begin_program(path, sizeof(path), pid_path, sizeof(pid_path),
+			    WRITE_PID("$$") "until [ -e $0.go ]; do sleep 0.02; done; yes", rows, 2);
+	snprintf(go_path, sizeof(go_path), "%s.go", path);
+	cr_assert(pid > 0);
+	traced = ptrace(PTRACE_SEIZE, pid, NULL, NULL) == 0;
+	fclose(fopen(go_path, "we"));
+	while (!talk.len && clock_us() < until_us) {
+		if (traced && waitpid(pid, &status, WNOHANG | __WALL) == pid && WIFSTOPPED(status))
+			ptrace(PTRACE_CONT, pid, NULL, WSTOPSIG(status));
+		serve(20);
+		take();
+	}
+	cr_expect(strstr(talk.got, "the answer is too long"), "%.200s", talk.got);
+	talk.answers = 0;
+	for (int i = 0; i < 20; i++)
+		serve(20);
+	for (int i = 0; i < 6; i++)
+		put("{\"id\":1,\"name\":\"b\"}\n", 20);
+	while (serve(100))
+		continue;
+	if (traced)
+		cr_expect_eq(talk.calls, 3, "%zu", talk.calls);
+	/* Until it has ended, this waits for its stops. */
+	for (status = 0x7f; traced && waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status);)
+		ptrace(PTRACE_CONT, pid, NULL, NULL);
+	while (talk.calls < 4 && clock_us() < until_us)
+		serve(20);
+	cr_expect_eq(talk.calls, 4, "%zu", talk.calls);
+	end();
+	cr_expect(!has_children());
+	unlink(go_path);
+	unlink(pid_path);
+	remove_program(path);
+	if (!traced)
+		cr_skip_test("no process may be traced here");
+}
+
+Test(functions, a_closed_descriptor_ends_the_programs_that_answer, .timeout = 120)
+{
+	char path[200], pid_path[220];
+	const struct warder_function row = { "a", path };
+
+	cr_assert(begin_program(path, sizeof(path), pid_path, sizeof(pid_path),
+				WRITE_PID("$$") "exec sleep 1000", &row, 1) > 0);
+	fd_done(&talk.fd);
+	kernel_holds_children = INT_MAX;
+	for (int i = 0; i < 20 && !talk.over; i++)
+		serve(20);
+	cr_expect(!talk.over, "nobody waits for it");
+	kernel_holds_children = 0;
+	for (int i = 0; i < 600 && !talk.over; i++)
+		serve(100);
+	cr_expect(talk.over, "it goes on");
+	cr_expect(!has_children(), "nobody waits for it");
+	cr_expect_eq(end().failed, 1);
+	unlink(pid_path);
+	remove_program(path);
+}
+
+Test(functions, the_end_of_the_run_waits_for_the_programs_that_answer, .timeout = 120)
+{
+	char path[200], pid_path[220];
+	const struct warder_function row = { "a", path };
+	const uint64_t until_us = clock_us() + PATIENCE_US;
+	struct functions_count count;
+
+	cr_assert(begin_program(path, sizeof(path), pid_path, sizeof(pid_path),
+				WRITE_PID("$$") "exec sleep 1000", &row, 1) > 0);
+	/* Each wait is limited; on a loaded machine the program may take longer. */
+	kernel_holds_children = 1;
+	functions_end(talk.functions, &count);
+	while (has_children() && clock_us() < until_us)
+		functions_end(talk.functions, &count);
+	cr_expect(!has_children(), "nobody waits for it");
+	cr_expect_eq(count.failed, 1);
+	end();
+	unlink(pid_path);
+	remove_program(path);
+}
+
+static bool nothing_can_be_watched;
+
+/* In place of the C library's. */
+int epoll_ctl(int epoll_fd, int op, int fd, struct epoll_event *event)
+{
+	if (nothing_can_be_watched && op == EPOLL_CTL_ADD) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return (int)syscall(SYS_epoll_ctl, epoll_fd, op, fd, event);
+}
+
+/* As with fs.epoll.max_user_watches. The places become free although no descriptor says so. */
+Test(functions, a_program_that_cannot_be_watched_gives_its_place_back, .timeout = 120)
+{
+	char path[200];
+	const struct warder_function rows[] = { { "a", path }, { "b", NULL } };
+	struct warder_error err;
+
+	make_program(path, sizeof(path), "exec sleep 1000");
+	cr_assert_eq(open_with(rows, 2, &err), 0);
+	nothing_can_be_watched = true;
+	for (int i = 0; i < 10; i++)
+		put("{\"id\":1,\"name\":\"a\"}\n", 20);
+	await_lines(10);
+	nothing_can_be_watched = false;
+	put("{\"id\":2,\"name\":\"b\"}\n", 20);
+	await_lines(11);
+	cr_expect(strstr(talk.got, "{\"id\":2,\"result\":null}"), "%s", talk.got);
+	cr_expect_eq(end().failed, 10);
+	cr_expect(!has_children());
 	remove_program(path);
 }
 

@@ -355,7 +355,8 @@ static bool is_dead(pid_t pid)
 	return state == 'Z' || state == 'X';
 }
 
-/* The keeper can start no thread for it, because it gets no memory. If that already stops the change, nothing has happened: once more. */
+/* The keeper can start no thread for it, because it gets no memory. If that already stops the change, nothing has happened: once more. If
+ * the keeper gets to it only when it has memory again, the rules are restored, and two changes counted: once more, with more time. */
 Test(rules, what_cannot_be_restored_ends_the_network, .init = library_begin_sessions,
      .fini = library_end_sessions, .timeout = 240)
 {
@@ -378,12 +379,13 @@ Test(rules, what_cannot_be_restored_ends_the_network, .init = library_begin_sess
 		cr_assert_eq(prlimit(keeper, RLIMIT_AS, &none, NULL), 0);
 		close(fd);
 		kill(edge, SIGCONT);
-		for (int i = 0; !is_dead(edge) && i < 200; i++)
+		for (int i = 0; !is_dead(edge) && i < 100 * (tries + 1); i++)
 			poll(NULL, 0, 10);
 		cr_assert_eq(prlimit(keeper, RLIMIT_AS, &all, NULL), 0);
 	}
 	cr_expect(is_dead(edge));
-	cr_expect(count_rules(name, &old, &keeper) == 0 && old);
+	cr_expect(count_rules(name, &old, &keeper) % 2 == 0 && old,
+		  "it counts a change that nobody knows of");
 	free(execute(session, TRY "try 7; try 8", NULL, &talk));
 	cr_expect(!strstr(talk.text, "up"), "%s", talk.text);
 	end(name, session);

@@ -612,10 +612,7 @@ Test(functions, a_forked_process_does_not_keep_the_supervisor_busy, .timeout = 1
 	int rounds = 0, gate[2];
 	pid_t copy;
 
-	make_program(path, sizeof(path), "");
-	snprintf(text, sizeof(text), "until [ -e %s.go ]; do sleep 0.02; done; echo 5", path);
-	remove_program(path);
-	make_program(path, sizeof(path), text);
+	make_program(path, sizeof(path), "until [ -e $0.go ]; do sleep 0.02; done; echo 5");
 	snprintf(text, sizeof(text), "%s.go", path);
 	cr_assert_eq(open_with(&row, 1, &err), 0);
 	put("{\"id\":1,\"name\":\"a\"}\n", 20);
@@ -630,6 +627,7 @@ Test(functions, a_forked_process_does_not_keep_the_supervisor_busy, .timeout = 1
 	close(gate[0]);
 	fclose(fopen(text, "we"));
 	await_lines(1);
+	cr_expect_str_eq(talk.got, "{\"id\":1,\"result\":5}\n");
 	while (rounds < 1000 && serve(100))
 		rounds++;
 	cr_expect(rounds < 1000, "there is always something to do");

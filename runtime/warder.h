@@ -21,8 +21,9 @@
  * about cgroups, protected by a lock, and a few atomic counters of jails and cgroups. The first process of a jail, its
  * init, is a child of the calling process, and raises SIGCHLD when it ends. An application that waits for any child
  * may reap this init. This does no harm.
- * A program that answers a function (struct warder_function) has a parent of its own, a child of the calling process
- * that raises no signal. A wait for any child does not reap it, unless the wait has the option __WALL or __WCLONE.
+ * For a program that answers the calls of a function (struct warder_function), the library starts a helper process,
+ * which is that program's parent. The helper is a child of the calling process, but raises no SIGCHLD when it ends. A
+ * wait for any child does not reap the helper, unless the wait has the option __WALL or __WCLONE.
  * Fork: templates and runs belong to the process that made them. In a forked child, launch and wait
  * fail, and _free does nothing: the child keeps the memory and the descriptors until it ends.
  * Time: the wall time is enforced even if warder_wait() or warder_run_dispatch() is called late, or if on_output does
@@ -172,8 +173,8 @@ WARDER_API const char *warder_backend_name(size_t i);
 /* Describe a backend: isolation, availability, and its capabilities on this host, as one JSON object, which the
  * caller frees with free(). The languages listed are those that a program under `policy` would find. The object
  * `abilities` has a boolean for each of structuredOutput, processExecution, persistentWorkspace, interactiveSessions,
- * stateful, longRunning, streaming, readOnlyMount and maxDiskBytes; warder(1) explains them. Only cgroup_parent and
- * backends of the options are used; options may be NULL. */
+ * stateful, longRunning, streaming, readOnlyMount and maxDiskBytes; warder(1) explains them. Of the
+ * options, only the members `cgroup_parent` and `backends` are used. `options` may be NULL. */
 WARDER_API int warder_backend_json(const char *name, const struct warder_policy *policy,
 				   const struct warder_options *options, char **ret,
 				   struct warder_error *err);
@@ -586,8 +587,8 @@ struct warder_attach {
 	 * or wait continues after these bytes. */
 	int (*on_output)(void *context, enum warder_stream stream, uint64_t offset, const char *bytes,
 			 size_t len);
-	/* The bytes from `from` to `to` of a stream left the keeper's memory before they were read. NULL: not
-	 * called. */
+	/* The keeper has dropped a part of a stream before it was read: the bytes from offset `from` up to offset
+	 * `to`. NULL: not called. */
 	void (*on_gap)(void *context, enum warder_stream stream, uint64_t from, uint64_t to);
 	/* As in struct warder_command; `size` is 32 KiB, and -1 closes the input. NULL: the caller has no input. */
 	long (*on_input)(void *context, char *bytes, size_t size);
@@ -728,8 +729,8 @@ struct warder_piece {
 	 * these bytes. */
 	int (*on_output)(void *context, enum warder_stream stream, uint64_t offset, const char *bytes,
 			 size_t len);
-	/* The bytes from `from` to `to` of a stream left the keeper's memory before they were read. NULL: not
-	 * called. */
+	/* The keeper has dropped a part of a stream before it was read: the bytes from offset `from` up to offset
+	 * `to`. NULL: not called. */
 	void (*on_gap)(void *context, enum warder_stream stream, uint64_t from, uint64_t to);
 	/* The piece shows something: a JSON object with one text per media type. NULL: not called. */
 	void (*on_shown)(void *context, const char *bundle, size_t len);
@@ -941,8 +942,8 @@ struct warder_call {
 	const struct warder_spill *spill;     /* or NULL */
 	uint64_t output_max;                  /* as in struct warder_command */
 	int (*should_stop)(void *context);    /* as in struct warder_command */
-	/* As in struct warder_command. A WebAssembly module that runs in an engine has no such descriptor:
-	 * INVALID_REQUEST. */
+	/* As in struct warder_command. A WebAssembly module that runs in an engine has no descriptor for
+	 * progress: with 1, the call then fails (INVALID_REQUEST). */
 	int progress;
 	void (*on_progress)(void *context, const char *line);
 	long (*on_input)(void *context, char *bytes, size_t size); /* as in struct warder_command */

@@ -1293,7 +1293,7 @@ static void change_finish(struct job *job, void *of)
 	struct sandbox *sandbox = sandboxes_find(&launcher->sandboxes, call->sandbox);
 
 	if (sandbox)
-		sandbox->changing = false;
+		sandbox->changing = sandbox->changes_end = false;
 	/* It may have been ended meanwhile. */
 	if (call->answer.status == 204 && (!sandbox || sandbox->state != SANDBOX_RUNNING)) {
 		call->answer.status = 404;
@@ -1334,7 +1334,7 @@ static int change(struct context *context, struct call *call, uint64_t paused_ms
 	call->old_record = sandbox_record(sandbox);
 	if (!call->record || !call->old_record)
 		return error_no_memory(err, NULL);
-	sandbox->changing = true;
+	sandbox->changing = sandbox->changes_end = true;
 	call->job.changes = call->sandbox;
 	call->job.work = work;
 	call->job.finish = change_finish;
@@ -1764,7 +1764,7 @@ int calls_sweep(struct launcher *launcher)
 			continue;
 		}
 		/* It may be getting another end, or be about to pause. */
-		if (sandbox->changing && sandbox->ends_ms && !has_ended(sandbox))
+		if (sandbox->changes_end && sandbox->ends_ms && !has_ended(sandbox))
 			continue;
 		call = call_new(&context);
 		if (!call)
@@ -1841,8 +1841,13 @@ static int adopt_one(void *context, const char *name)
 	}
 	/* A record of an older launcher has no more than its tenant's name. */
 	named = tenants_named(&launcher->tenants, sandbox->tenant);
-	if (named && !sandbox->tenant_digest[0])
+	if (named && !sandbox->tenant_digest[0]) {
 		memcpy(sandbox->tenant_digest, named->digest, sizeof(sandbox->tenant_digest));
+		record = sandbox_record(sandbox);
+		if (!record || state_write(launcher->sandboxes_fd, sandbox->id, record, &err) < 0)
+			launcher->options->log(record ? err.text : "no memory for the record of a sandbox");
+		free(record);
+	}
 	/* One that is not there any more, or whose start was interrupted, ends like one whose time is over: so nothing of it stays. */
 	if (remote_connect(sandbox->id, &sandbox->keeper_fd, &err) < 0) {
 		sandbox->ends_ms = 0;

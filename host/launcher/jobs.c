@@ -101,17 +101,32 @@ static bool must_wait(const struct jobs *jobs, const struct job *job)
 	return false;
 }
 
-/* The place of the pointer to the job that is to begin next; NULL: none may. */
+static size_t running_of_kind(const struct jobs *jobs, const struct job *job)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < jobs->running_count; i++)
+		count +=
+		    jobs->running[i]->kind == job->kind && strcmp(jobs->running[i]->tenant, job->tenant) == 0;
+	return count;
+}
+
+/* The place of the pointer to the job that is to begin next; NULL: none may. It is that of the tenant with the fewest running jobs of
+ * its kind, so that a tenant with many programs gets its turn at files, too; among these, with the fewest in all. */
 static struct job **choose(struct jobs *jobs)
 {
 	struct job **best = NULL;
-	size_t best_running = JOBS_A_TENANT;
+	size_t best_of_kind = 0, best_running = 0;
 
 	for (struct job **at = &jobs->queued; *at; at = &(*at)->next) {
 		const size_t running = jobs_running(jobs, (*at)->tenant);
+		const size_t of_kind = running_of_kind(jobs, *at);
 
-		if (running < best_running && has_room(jobs, *at) && !must_wait(jobs, *at)) {
+		if (running >= JOBS_A_TENANT || !has_room(jobs, *at) || must_wait(jobs, *at))
+			continue;
+		if (!best || of_kind < best_of_kind || (of_kind == best_of_kind && running < best_running)) {
 			best = at;
+			best_of_kind = of_kind;
 			best_running = running;
 		}
 	}
@@ -128,10 +143,10 @@ static void begin_more(struct jobs *jobs)
 			return;
 		*at = job->next;
 		job->next = NULL;
-		job->began_us = clock_us();
-		/* Without a thread, it waits until another job has ended. */
+		if (!job->began_us)
+			job->began_us = clock_us();
+		/* Without a thread, it waits until another job has ended, and its clock runs. */
 		if (!begin(job)) {
-			job->began_us = 0;
 			job->next = jobs->queued;
 			jobs->queued = job;
 			return;

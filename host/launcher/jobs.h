@@ -4,8 +4,7 @@
  * Life: a job is heap memory that begins with a struct job -> jobs_add() queues it -> a thread calls work() -> jobs_finish(), in the main thread,
  * calls finish(), which frees it. At most JOBS_MAX run at a time, and JOBS_A_TENANT of a tenant; fewer of those kinds that may take long. JOBS_OWN_MAX
  * threads more are for the host's own jobs alone. A tenant's jobs of a kind begin in their order; the next job to begin is that of the
- * tenant with the fewest running ones, so that no tenant holds up another. Of the jobs that change one thing, each begins when the one before
- * it was finished.
+ * tenant with the fewest running ones of its kind, so that no tenant holds up another. Of the jobs that change one thing, one runs at a time.
  */
 #ifndef WARDER_HOST_LAUNCHER_JOBS_H
 #define WARDER_HOST_LAUNCHER_JOBS_H

@@ -34,7 +34,8 @@ struct sandbox {
 	enum sandbox_state state;
 	uint64_t created_ms, ends_ms; /* since the epoch */
 	uint64_t paused_ms;           /* since when it is paused; 0: it is not */
-	bool changing;                /* it is being paused or resumed, or gets another end or other rules */
+	bool changing;    /* it is being paused or resumed, stored, or gets another end or other rules */
+	bool changes_end; /* that change may move its end */
 	uint64_t memory_bytes, cpu_milli, disk_bytes;
 	char idempotency_key[SANDBOX_KEY_MAX + 1]; /* of the request that created it; or "" */
 	char request_digest[SHA256_HEX];           /* of that request, if it had a key */

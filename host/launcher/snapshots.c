@@ -294,8 +294,12 @@ static int lock_at(int stores_fd, const char *store, bool alone)
 	owned_fd int gate_fd = -1;
 	owned_fd int fd = -1;
 
-	if (mkdirat(stores_fd, store, 0700) < 0 && errno != EEXIST)
+	if (mkdirat(stores_fd, store, 0700) < 0 && errno != EEXIST) {
+		if (errno ==
+		    ENOENT) /* the directory of all stores is gone, and does not come back by trying again */
+			errno = ESTALE;
 		return -1;
+	}
 	fd = openat(stores_fd, store, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -1;

@@ -138,16 +138,18 @@ def a_copy_that_its_launcher_left():
         return host.end()
     client.sh(one, "cd /tmp && for i in $(seq 2000); do head -c 50000 /dev/zero > f$i; done")
     client.ask("POST", "/v1/sandboxes/%s/executions" % one, {"argv": ["sh", "-c", "while :; do echo x >> /tmp/grows; sleep 0.02; done"]})
-    client.ask("POST", "/sandboxes/%s/pause" % one)
     for turn in range(20):  # until it was stopped before it had ended
+        client.ask("POST", "/sandboxes/%s/pause" % one)
         place = os.path.join(host.state, "copy%d" % turn)
         os.mkdir(place)
         copy = subprocess.Popen([WARDER, "session", "save", one, place, str(1 << 30)], stdout=subprocess.DEVNULL)
         until(lambda: os.listdir(place) or copy.poll() is not None)
         copy.send_signal(signal.SIGSTOP)
-        if copy.poll() is None:
+        status, refused, _ = client.ask("POST", "/v1/sandboxes/%s/resume" % one, {"timeoutMs": 60000})
+        if status != 204:
             break
-    status, refused, _ = client.ask("POST", "/v1/sandboxes/%s/resume" % one, {"timeoutMs": 60000})
+        copy.kill()
+        copy.wait()
     state = client.ask("GET", "/v1/sandboxes/" + one)[1]["state"]
     tell(status == 409 and "cop" in refused["message"] and state == "paused", "a sandbox of which a copy is being made is not said to go on", (status, refused, state))
     copy.kill()
@@ -414,7 +416,7 @@ def an_end_during_a_store():
         client.ask("DELETE", "/templates/" + client.ask("GET", "/snapshots")[1][0]["snapshotID"])
     host.process.terminate()
     try:
-        host.process.wait(60)
+        host.process.wait(300)
         ended = True
     except subprocess.TimeoutExpired:
         ended = False

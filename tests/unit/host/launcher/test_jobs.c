@@ -119,6 +119,30 @@ Test(jobs, files_of_snapshots_leave_threads_for_the_rest, .timeout = 60)
 	jobs_drain(&jobs, NULL);
 }
 
+Test(jobs, a_tenant_with_many_programs_gets_its_turn_at_files, .timeout = 60)
+{
+	static const char *const tenants[] = { "a", "b", "c", "d" };
+	struct step files[4 * (JOBS_FILES_A_TENANT + 1)], programs[JOBS_FILES_A_TENANT + 2], mine;
+	const size_t count = sizeof(files) / sizeof(files[0]), many = sizeof(programs) / sizeof(programs[0]);
+	struct jobs jobs;
+	struct warder_error err;
+
+	cr_assert_eq(jobs_init(&jobs, &err), 0);
+	for (size_t i = 0; i < count; i++)
+		add_one(&jobs, &files[i], tenants[i / (JOBS_FILES_A_TENANT + 1)], JOB_FILES);
+	for (size_t i = 0; i < many; i++)
+		add_one(&jobs, &programs[i], "e", JOB_SHORT);
+	add_one(&jobs, &mine, "e", JOB_FILES);
+	end(&jobs, &files[0]);
+	cr_expect_neq(mine.job.began_us, 0, "another tenant's fifth began before the first of this one");
+	for (size_t i = 0; i < count; i++)
+		atomic_store(&files[i].may_end, true);
+	for (size_t i = 0; i < many; i++)
+		atomic_store(&programs[i].may_end, true);
+	atomic_store(&mine.may_end, true);
+	jobs_drain(&jobs, NULL);
+}
+
 Test(jobs, the_hosts_own_begin_beside_all_of_the_tenants, .timeout = 60)
 {
 	static const char *const tenants[] = { "a", "b", "c" };

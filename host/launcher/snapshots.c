@@ -369,16 +369,19 @@ struct sweep {
 	int result;
 };
 
-/* A record whose tenant is gone. */
+/* A record whose tenant is gone, or whose store: the tenant's file may have come back after its store was removed. */
 static int sweep_record(void *context, const char *id)
 {
 	struct sweep *sweep = context;
 	struct warder_error ignored;
 	struct snapshot read = { 0 };
+	struct stat store;
 	char *text = NULL;
 
 	if (state_read(sweep->records_fd, id, &text, &ignored) == 0 &&
-	    take_record(id, text, &read, &ignored) == 0 && is_orphan(sweep->tenants_fd, read.store))
+	    take_record(id, text, &read, &ignored) == 0 &&
+	    (is_orphan(sweep->tenants_fd, read.store) ||
+	     (fstatat(sweep->stores_fd, read.store, &store, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)))
 		state_remove(sweep->records_fd, id, &ignored);
 	free(text);
 	return 0;

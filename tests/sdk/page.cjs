@@ -211,7 +211,8 @@ async function terminal(page, made) {
 		for (let i = 0; i < 5; i++) await page.keyboard.press('Backspace');
 		await page.keyboard.type('right | tr a-z A-Z\n');
 		await shows('RIGHT');
-		await page.keyboard.type('sleep 1000\n');
+		await page.keyboard.type('sh -c "echo begun\$((1+1)); exec sleep 1000"\n');
+		await shows('begun2'); // by now the program has the terminal, and not the shell
 		await page.keyboard.press('Control+c');
 		await page.keyboard.type('echo next$((1+1))\n');
 		await shows('next2');

@@ -40,7 +40,7 @@ warn='-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-st
 {
 	"$TOOL_CC" -std=gnu11 -O2 -D_GNU_SOURCE -static -no-pie $warn -o "$scratch/network" tests/bench/network.c
 	"$TOOL_CC" -std=gnu11 -O2 -D_GNU_SOURCE -I. -static -no-pie $warn -Wno-missing-field-initializers -o "$scratch/bench" \
-		tests/bench/bench.c tests/bench/contestant.c tests/bench/report.c
+		tests/bench/bench.c tests/bench/contestant.c tests/bench/report.c tests/bench/kernel.c
 }
 world_begin
 # Each connection leaves a port of the host behind for a minute.

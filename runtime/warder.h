@@ -23,7 +23,8 @@
  * may reap this init. This does no harm.
  * For a program that answers the calls of a function (struct warder_function), the library starts a helper process,
  * which is that program's parent. The helper is a child of the calling process, but raises no SIGCHLD when it ends. A
- * wait for any child does not reap the helper, unless the wait has the option __WALL or __WCLONE.
+ * wait for any child does not reap the helper, unless the wait has the option __WALL or __WCLONE. While a call is open,
+ * the helper shares the memory of the calling process copy-on-write, so each page written meanwhile is copied.
  * Fork: templates and runs belong to the process that made them. In a forked child, launch and wait
  * fail, and _free does nothing: the child keeps the memory and the descriptors until it ends.
  * Time: the wall time is enforced even if warder_wait() or warder_run_dispatch() is called late, or if on_output does

@@ -95,7 +95,7 @@ int call_find_repeat(const struct context *context, struct call *call, struct ca
 /* The answer of this call is for requests that come later, too. -1 with *err. */
 int call_begin_repeat(const struct context *context, struct call *call, const struct call_key *key,
 		      struct warder_error *err);
-/* It has ended. happened: what was asked for was done, even if the answer was lost; else the key is free again. */
+/* The call has ended. If `happened`, later requests with its key get its answer. Otherwise nothing was done, and the key can be used again. */
 void call_finish_repeat(struct launcher *launcher, struct call *call, bool happened);
 /* More than the tenant's share: 429, and when to try again. Returns -1 with *err. */
 int call_refuse_share(struct call *call, unsigned int retry_s, struct warder_error *err, const char *field,

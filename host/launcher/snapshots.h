@@ -3,7 +3,8 @@
  *
  * A tenant has a store of its own, stores/NAME-DIGEST in the state directory, where DIGEST are the first digits of the digest of its token: so a new
  * tenant with the name of an old one finds nothing of it. The files of a snapshot are a snapshot of that store; what else there is to know about it is
- * a record, snapshots/ID.json. The record is written last and removed first: what has none is removed by the sweep of the next start.
+ * a record, snapshots/ID.json. The record is written last and removed first, so
+ * files without a record are incomplete: the sweep of the next start removes them.
  *
  * Whoever works in a store has a shared lock on its directory, also the processes of a launcher that was killed. The sweep has it alone.
  *

@@ -17,8 +17,8 @@ struct tool {
 	int hold_fd;         /* the tool has it open as long as it runs */
 };
 
-/* Execute it, and wait for its end. argv: what follows the program's name, and NULL. *ret_text: what it wrote to standard output, heap, with a NUL;
- * or NULL. -1 with *err: what it complained of. Any thread. */
+/* Execute the tool, and wait for its end. argv: its arguments after the program's name, NULL-terminated. *ret_text: its standard output as a text,
+ * which the caller frees; ret_text may be NULL. -1 with *err, which has the tool's own message. Any thread. */
 int tool_run(const struct tool *tool, const char *const *argv, char **ret_text, struct warder_error *err);
 /* This process is about to end: kill the tools that run, and start none any more. */
 void tool_end_all(void);

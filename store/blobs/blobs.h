@@ -44,9 +44,9 @@ struct blobs_content {
 
 enum blobs_lock {
 	BLOBS_READ,            /* nothing is written; no lock */
-	BLOBS_WRITE,           /* shared: waits while somebody sweeps */
-	BLOBS_SWEEP,           /* exclusive: waits at most 30 s while somebody writes */
-	BLOBS_SWEEP_PATIENTLY, /* exclusive: waits until nobody writes */
+	BLOBS_WRITE,           /* a shared lock; waits for the end of a sweep */
+	BLOBS_SWEEP,           /* an exclusive lock; waits at most 30 s for those who write */
+	BLOBS_SWEEP_PATIENTLY, /* an exclusive lock; waits until nobody writes */
 };
 
 /* Open the directory "content" in parent_fd, making it if it is missing. 0; 1: BLOBS_SWEEP, and somebody is writing; -1 with

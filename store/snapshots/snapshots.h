@@ -64,7 +64,8 @@ int snapshots_each(struct snapshots *snapshots, const char *workspace_id,
 		   int (*call)(void *context, const struct snapshot *snapshot, struct warder_error *err),
 		   void *context, struct warder_error *err);
 int snapshots_remove(struct snapshots *snapshots, const char *id, struct warder_error *err);
-/* Remove content that no snapshot has any more. While somebody makes one for longer than 30 s, it is left to whoever comes next, unless is_patient. */
+/* Remove content that belongs to no snapshot. If another process is still making a snapshot after 30 s, the content stays, and the next sweep removes
+ * it; with `is_patient`, the call waits until nobody makes one. */
 int snapshots_sweep(struct snapshots *snapshots, struct warder_error *err);
 /* Of a workspace (NULL: of each), keep the newest `keep` (0: all) and none that is older than max_age_s (0: however old). How many went. */
 int snapshots_prune(struct snapshots *snapshots, const char *workspace_id, uint64_t keep, uint64_t max_age_s,

@@ -708,7 +708,7 @@ static void on_connection(void *of, struct MHD_Connection *connection, void **co
 
 /* The library counts the connections of one certificate, and lets further ones wait. Those of an earlier certificate count, too: beside them, further
  * ones are closed. */
-static enum MHD_Result has_place(void *of, const struct sockaddr *address, socklen_t len)
+static enum MHD_Result has_room(void *of, const struct sockaddr *address, socklen_t len)
 {
 	const struct server *server = of;
 
@@ -1022,7 +1022,7 @@ static struct MHD_Daemon *start_daemon(struct server *server, int listen_fd)
 
 	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE |
 				    (front->certificate ? MHD_USE_TLS : 0u),
-				0, has_place, server, on_request, server, MHD_OPTION_LISTEN_SOCKET, listen_fd,
+				0, has_room, server, on_request, server, MHD_OPTION_LISTEN_SOCKET, listen_fd,
 				MHD_OPTION_CONNECTION_LIMIT, (unsigned int)limits->connections,
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)limits->header_bytes + OWN_BYTES,
 				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)IDLE_S,

@@ -404,7 +404,7 @@ static void create_work(struct job *job)
 		.idle_us = SESSION_TIME_MAX_US,
 		.program = call->program,
 	};
-	struct session_places places = { 0 };
+	struct session_origin origin = { 0 };
 	struct warder_session *session = NULL;
 	struct warder_error *err = &call->answer.error;
 	struct warder_error ignored;
@@ -414,15 +414,15 @@ static void create_work(struct job *job)
 		return;
 	call->launch_us = clock_us();
 	/* Nobody can start a program before the connection is there. */
-	if ((!call->snapshot.id[0] || call_unpack_snapshot(call, &places.files_from, &lock_fd, err) == 0) &&
-	    session_start(call->sandbox, &options, &places, NULL, &session, err) == 0 &&
+	if ((!call->snapshot.id[0] || call_unpack_snapshot(call, &origin.files_from, &lock_fd, err) == 0) &&
+	    session_start(call->sandbox, &options, &origin, NULL, &session, err) == 0 &&
 	    ((base && session_replace_rules(call->sandbox, &call->policy->policy, err) < 0) ||
 	     remote_connect(call->sandbox, &call->fd, err) < 0))
 		session_stop(call->sandbox, NULL, NULL, &ignored);
 	warder_session_free(session);
 	if (lock_fd >= 0)
 		call_drop_unpacked(call, lock_fd);
-	free(places.files_from);
+	free(origin.files_from);
 	call->launch_us = call->fd < 0 ? 0 : clock_us() - call->launch_us;
 	if (call->fd < 0)
 		state_remove(call->sandboxes_fd, call->sandbox, &ignored);

@@ -70,7 +70,7 @@ struct finding {
 };
 
 /* A jail that attempts run in: the policy's, or one with less time. */
-struct place {
+struct setting {
 	struct preparation preparation;
 	struct jail_template *tmpl;
 };
@@ -79,7 +79,7 @@ struct attack {
 	const struct args *args;
 	struct attack_table table;
 	struct attack_marks marks;
-	struct place usual, hasty, thrifty;
+	struct setting usual, hasty, thrifty;
 	char changed[200]; /* what differs from the policy, for people */
 	char broken[200];  /* what came of the attempt in its session; or "" */
 	struct finding *findings;
@@ -197,7 +197,7 @@ static void read_outcome(const struct attack_row *row, const struct jail_outcome
 	}
 }
 
-static const struct place *choose_place(const struct attack *attack, const struct attack_row *row)
+static const struct setting *choose_setting(const struct attack *attack, const struct attack_row *row)
 {
 	if (attack_has_word(row->needs, "short"))
 		return &attack->hasty;
@@ -241,7 +241,7 @@ static int try_in_session(struct attack *attack, const struct attack_row *row, s
 			  struct warder_error *err)
 {
 	const struct policy *policy = &jail_template_plan(attack->usual.tmpl)->policy;
-	const struct policy *own = &jail_template_plan(choose_place(attack, row)->tmpl)->policy;
+	const struct policy *own = &jail_template_plan(choose_setting(attack, row)->tmpl)->policy;
 	const struct preparation_options how = options_of(attack);
 	char *joiner[ATTACK_ARGUMENTS_MAX] = { attack->table.program, (char *)"--joiner" };
 	char *companion[ATTACK_ARGUMENTS_MAX] = { attack->table.program, (char *)"--companion",
@@ -270,8 +270,9 @@ static int try_inside(struct attack *attack, const struct attack_row *row, struc
 {
 	memset(ret, 0, sizeof(*ret));
 	attack->broken[0] = '\0';
-	return attack->args->attack_session ? try_in_session(attack, row, ret, err)
-					    : try_in(attack, choose_place(attack, row)->tmpl, row, ret, err);
+	return attack->args->attack_session
+		   ? try_in_session(attack, row, ret, err)
+		   : try_in(attack, choose_setting(attack, row)->tmpl, row, ret, err);
 }
 
 /* ---- judging ---- */
@@ -409,8 +410,8 @@ static int try_row(struct attack *attack, struct finding *finding, struct warder
 
 /* ---- the jails ---- */
 
-static int prepare_place(const struct attack *attack, const struct policy *policy, struct place *ret,
-			 struct warder_error *err)
+static int prepare_setting(const struct attack *attack, const struct policy *policy, struct setting *ret,
+			   struct warder_error *err)
 {
 	const struct preparation_options options = options_of(attack);
 
@@ -419,11 +420,11 @@ static int prepare_place(const struct attack *attack, const struct policy *polic
 	return jail_prepare(&ret->preparation.plan, &ret->preparation.host, true, &ret->tmpl, err);
 }
 
-static void place_done(struct place *place)
+static void setting_done(struct setting *setting)
 {
-	jail_template_free(place->tmpl);
-	place->tmpl = NULL;
-	preparation_done(&place->preparation);
+	jail_template_free(setting->tmpl);
+	setting->tmpl = NULL;
+	preparation_done(&setting->preparation);
 }
 
 /* The user's policy as it is, with his ceiling: refused as `run` would refuse it. */
@@ -441,13 +442,13 @@ static int check_policy(const struct attack *attack, const struct policy *policy
 
 /* One limit of time is lowered, if it is not lower anyway. */
 static int prepare_less(const struct attack *attack, const struct policy *policy, const char *limit,
-			const char *value, bool lower, struct place *ret, struct warder_error *err)
+			const char *value, bool lower, struct setting *ret, struct warder_error *err)
 {
 	owned_policy struct policy less = { 0 };
 
 	if (policy_copy(policy, &less, err) != 0 || (lower && policy_set(&less, limit, value, err) != 0))
 		return -1;
-	return prepare_place(attack, &less, ret, err);
+	return prepare_setting(attack, &less, ret, err);
 }
 
 static void add_change(struct attack *attack, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -497,7 +498,7 @@ static int prepare(struct attack *attack, struct policy *policy, struct warder_e
 		policy->output.stdout_bytes = LINE_BYTES;
 		add_change(attack, "output.stdout %d bytes", LINE_BYTES);
 	}
-	if (prepare_place(attack, policy, &attack->usual, err) != 0 ||
+	if (prepare_setting(attack, policy, &attack->usual, err) != 0 ||
 	    prepare_less(attack, policy, "limits.wallTime", "1s", policy->limits.wall_time_us > 1000000,
 			 &attack->hasty, err) != 0 ||
 	    prepare_less(attack, policy, "limits.cpuTime", "300ms",
@@ -668,9 +669,9 @@ int attack_command(struct args *args, struct policy *policy)
 		print_json(&attack);
 	else if (status == 0)
 		print_summary(&attack);
-	place_done(&attack.usual);
-	place_done(&attack.hasty);
-	place_done(&attack.thrifty);
+	setting_done(&attack.usual);
+	setting_done(&attack.hasty);
+	setting_done(&attack.thrifty);
 	attack_table_done(&attack.table);
 	free(attack.findings);
 	if (ending_signal())

@@ -11,10 +11,10 @@
 #include "runtime/tool/datafile.h"
 
 /* The tables that the context does not have are in it from now on. */
-static int remember(const struct datafile_stage *stage, struct context *context, struct warder_error *err)
+static int remember(const struct datafile_list *list, struct context *context, struct warder_error *err)
 {
-	for (size_t i = 0; context && i < stage->count; i++) {
-		const struct datafile *file = &stage->files[i];
+	for (size_t i = 0; context && i < list->count; i++) {
+		const struct datafile *file = &list->files[i];
 		const struct context_file known = { file->name, "text/csv", file->content };
 
 		if (!file->is_stored && context_add_file(context, &known, err) != 0)
@@ -32,34 +32,34 @@ static void print_line(const char *text, size_t len)
 		putchar('\n');
 }
 
-static int print_plain(const struct conversation *talk, const struct datafile_stage *stage,
+static int print_plain(const struct conversation *talk, const struct datafile_list *list,
 		       struct warder_error *err)
 {
 	for (size_t i = 0; i < talk->count; i++) {
 		size_t len = 0;
-		char *text = datafile_text(talk->messages, stage, i, &len);
+		char *text = datafile_text(talk->messages, list, i, &len);
 
 		if (!text)
 			return error_no_memory(err, NULL);
 		print_line(text, len);
 		free(text);
 	}
-	for (size_t i = 0; i < stage->count; i++) {
-		if (!stage->files[i].is_processed)
-			printf("\n%s", stage->files[i].snippet);
+	for (size_t i = 0; i < list->count; i++) {
+		if (!list->files[i].is_processed)
+			printf("\n%s", list->files[i].snippet);
 	}
 	return 0;
 }
 
 /* ---- as JSON ---- */
 
-static void write_texts(const struct conversation *talk, const struct datafile_stage *stage,
+static void write_texts(const struct conversation *talk, const struct datafile_list *list,
 			struct json_writer *w)
 {
 	json_begin_array(w);
 	for (size_t i = 0; i < talk->count; i++) {
 		size_t len = 0;
-		char *text = datafile_text(talk->messages, stage, i, &len);
+		char *text = datafile_text(talk->messages, list, i, &len);
 
 		json_begin_object(w);
 		if (text)
@@ -72,13 +72,13 @@ static void write_texts(const struct conversation *talk, const struct datafile_s
 	json_end_array(w);
 }
 
-static void write_files(const struct datafile_stage *stage, struct json_writer *w)
+static void write_files(const struct datafile_list *list, struct json_writer *w)
 {
 	char variable[DATAFILE_MAX_NAME];
 
 	json_begin_array(w);
-	for (size_t i = 0; i < stage->count; i++) {
-		const struct datafile *file = &stage->files[i];
+	for (size_t i = 0; i < list->count; i++) {
+		const struct datafile *file = &list->files[i];
 
 		json_begin_object(w);
 		json_key_uint(w, "message", file->message);
@@ -94,16 +94,16 @@ static void write_files(const struct datafile_stage *stage, struct json_writer *
 	json_end_array(w);
 }
 
-static int print_json(const struct conversation *talk, const struct datafile_stage *stage,
+static int print_json(const struct conversation *talk, const struct datafile_list *list,
 		      struct warder_error *err)
 {
 	struct json_writer w = { 0 };
 
 	json_begin_object(&w);
 	json_key(&w, "messages");
-	write_texts(talk, stage, &w);
+	write_texts(talk, list, &w);
 	json_key(&w, "files");
-	write_files(stage, &w);
+	write_files(list, &w);
 	context_write(talk->context, &w);
 	json_end_object(&w);
 	return term_put(json_take(&w), err);
@@ -114,15 +114,15 @@ static int print_json(const struct conversation *talk, const struct datafile_sta
 static int print(const struct args *args, const struct conversation *talk, struct warder_error *err)
 {
 	const struct datafile_options options = { .pandas = args->text.pandas, .context = talk->context };
-	struct datafile_stage stage = { 0 };
+	struct datafile_list list = { 0 };
 	int status;
 
-	if (datafile_stage(talk->messages, talk->count, &options, &stage, err) != 0)
+	if (datafile_extract(talk->messages, talk->count, &options, &list, err) != 0)
 		return -1;
-	status = remember(&stage, talk->context, err);
+	status = remember(&list, talk->context, err);
 	if (status == 0)
-		status = (args->json ? print_json : print_plain)(talk, &stage, err);
-	datafile_stage_done(&stage);
+		status = (args->json ? print_json : print_plain)(talk, &list, err);
+	datafile_list_done(&list);
 	return status;
 }
 

@@ -180,7 +180,7 @@ static int set_path(struct args *args, const char *path, const char *prefix, con
 static int change_path(struct args *args, const struct flag *flag, const char *value,
 		       struct warder_error *err)
 {
-	const char *place = policy_path_explicit_target(value);
+	const char *target = policy_path_explicit_target(value);
 	char source[PATH_MAX];
 	char *real = NULL, *text = NULL;
 	int status = -1;
@@ -188,7 +188,7 @@ static int change_path(struct args *args, const struct flag *flag, const char *v
 	if (strncmp(value, ":/", 2) == 0)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->path,
 				 "there is no source before the colon; write SOURCE:/TARGET");
-	if (!place)
+	if (!target)
 		return set_path(args, flag->path, "", value, err);
 	if (!policy_path_source(value, source))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->path, "%.200s... is too long",
@@ -198,7 +198,7 @@ static int change_path(struct args *args, const struct flag *flag, const char *v
 		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, flag->path, errno, "%.200s", value);
 	for (size_t length = strlen(real); length > 1 && real[length - 1] == '/'; length--)
 		real[length - 1] = '\0';
-	if (asprintf(&text, "%s:%s", real, place) < 0) {
+	if (asprintf(&text, "%s:%s", real, target) < 0) {
 		free(real);
 		return error_no_memory(err, NULL);
 	}

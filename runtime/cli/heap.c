@@ -41,16 +41,16 @@
 #define PAGE            4096
 
 /* What stays: four shelves, then four with steps of twice the size, and so on. */
-#define SHELVES      36
-#define SHELF_MOST   32704 /* of the last one */
-#define STOCK_BYTES  ((size_t)64 << 10)
-#define PLACE_ARENA  0u
-#define PLACE_MAPPED 1u
-#define PLACE_SHELF  2u /* the first one */
+#define SHELVES     36
+#define SHELF_MOST  32704 /* of the last one */
+#define STOCK_BYTES ((size_t)64 << 10)
+#define KIND_ARENA  0u
+#define KIND_MAPPED 1u
+#define KIND_SHELF  2u /* the first one */
 
 struct object {
 	size_t size; /* usable bytes behind this header */
-	size_t place;
+	size_t kind;
 };
 
 _Static_assert(sizeof(struct object) == ALIGNMENT, "what follows the header is aligned");
@@ -78,7 +78,7 @@ static void *map(size_t size)
 
 static bool is_large(const struct object *object)
 {
-	return object->place == PLACE_MAPPED;
+	return object->kind == KIND_MAPPED;
 }
 
 static struct object *header(void *at)
@@ -92,7 +92,7 @@ static struct object *map_large(size_t size)
 	struct object *object = map(whole);
 
 	if (object)
-		*object = (struct object){ .size = whole - sizeof(*object), .place = PLACE_MAPPED };
+		*object = (struct object){ .size = whole - sizeof(*object), .kind = KIND_MAPPED };
 	return object;
 }
 
@@ -166,13 +166,13 @@ static struct object *take_from_shelf(size_t size)
 		object = take_from_stock(bytes);
 	unlock_shelves();
 	if (object)
-		*object = (struct object){ .size = bytes, .place = PLACE_SHELF + shelf };
+		*object = (struct object){ .size = bytes, .kind = KIND_SHELF + shelf };
 	return object;
 }
 
 static void give_to_shelf(struct object *object)
 {
-	struct object **shelf = &shelves[object->place - PLACE_SHELF];
+	struct object **shelf = &shelves[object->kind - KIND_SHELF];
 
 	lock_shelves();
 	((struct shelved *)object)->next = *shelf;
@@ -199,7 +199,7 @@ static struct object *take(size_t size)
 			madvise(arena_at, POPULATED_BYTES, MADV_POPULATE_WRITE);
 	}
 	object = (struct object *)(void *)arena_at;
-	*object = (struct object){ .size = size, .place = PLACE_ARENA };
+	*object = (struct object){ .size = size, .kind = KIND_ARENA };
 	arena_at += sizeof(*object) + size;
 	return object;
 }
@@ -213,7 +213,7 @@ static void mark_used(void)
 
 static bool is_newest(struct object *object)
 {
-	return object->place == PLACE_ARENA && (char *)object >= arena_begin &&
+	return object->kind == KIND_ARENA && (char *)object >= arena_begin &&
 	       (char *)(object + 1) + object->size == arena_at;
 }
 
@@ -254,9 +254,9 @@ void *calloc(size_t count, size_t size)
 	object = make(all);
 	if (!object)
 		return NULL;
-	if (object->place >= PLACE_SHELF)
+	if (object->kind >= KIND_SHELF)
 		memset(object + 1, 0, all);
-	if (object->place == PLACE_ARENA && arena_fresh > (char *)(object + 1)) {
+	if (object->kind == KIND_ARENA && arena_fresh > (char *)(object + 1)) {
 		used = (size_t)(arena_fresh - (char *)(object + 1));
 		memset(object + 1, 0, used < all ? used : all);
 	}
@@ -274,7 +274,7 @@ void free(void *at)
 	object = header(at);
 	if (is_large(object))
 		munmap(object, object->size + sizeof(*object));
-	else if (object->place >= PLACE_SHELF)
+	else if (object->kind >= KIND_SHELF)
 		give_to_shelf(object);
 	else if (is_newest(object))
 		arena_at = (char *)object;

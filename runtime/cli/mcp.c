@@ -57,7 +57,7 @@ struct server {
 	struct args *args;
 	struct workers workers;
 	struct lines lines;
-	struct mcp_place place;
+	struct mcp_shared shared;
 	struct warder_template *held; /* the server's own place in the session */
 	bool is_initialized;
 	enum mcp_version version;
@@ -172,7 +172,7 @@ static int call_tool(struct job *job, const struct mcp_message *message)
 	const struct server *server = job->server;
 	const char *name = json_member_text(message->params, "name", NULL);
 	const struct json_value *arguments = json_member(message->params, "arguments");
-	struct mcp_call call = { .place = &server->place };
+	struct mcp_call call = { .shared = &server->shared };
 	struct warder_error err = { 0 };
 	char quoted[80], text[160];
 	int status = 0;
@@ -398,11 +398,12 @@ static int begin_session(struct server *server, struct warder_error *err)
 		.program = "/proc/self/exe",
 	};
 
-	if (draw_name(server->place.name, err) != 0 ||
-	    session_start(server->place.name, &options, NULL, ending_came, &server->place.session, err) != 0)
+	if (draw_name(server->shared.name, err) != 0 ||
+	    session_start(server->shared.name, &options, NULL, ending_came, &server->shared.session, err) !=
+		0)
 		return -1;
 	how.ceiling = args->ceiling ? &args->ceiling->policy : NULL;
-	return session_prepare(server->place.session, NULL, &how, false, &server->held, err);
+	return session_prepare(server->shared.session, NULL, &how, false, &server->held, err);
 }
 
 /* Returns when nothing of it is left. */
@@ -412,10 +413,10 @@ static int end_session(struct server *server, struct warder_error *err)
 
 	warder_template_free(server->held);
 	server->held = NULL;
-	if (server->place.session)
-		status = session_stop(server->place.name, NULL, NULL, err) < 0 ? -1 : 0;
-	warder_session_free(server->place.session);
-	server->place.session = NULL;
+	if (server->shared.session)
+		status = session_stop(server->shared.name, NULL, NULL, err) < 0 ? -1 : 0;
+	warder_session_free(server->shared.session);
+	server->shared.session = NULL;
 	return status;
 }
 
@@ -533,7 +534,7 @@ static int hand_out(struct server *server, struct worker *worker, struct warder_
 		server->write_error = errno ? errno : EIO;
 	workers_release(&server->workers, worker);
 	/* Several calls may have come too late for the same session. */
-	if (!ended || ending_signal() || warder_session_is_running(server->place.name, err) != 0)
+	if (!ended || ending_signal() || warder_session_is_running(server->shared.name, err) != 0)
 		return 0;
 	return end_session(server, err) == 0 ? begin_session(server, err) : -1;
 }
@@ -619,7 +620,7 @@ static int exit_status(const struct server *server, int status, const struct war
 
 int mcp_command(struct args *args, char **argv)
 {
-	struct server server = { .args = args, .place = { .args = args }, .decoded_fd = -1 };
+	struct server server = { .args = args, .shared = { .args = args }, .decoded_fd = -1 };
 	struct warder_error err = { 0 }, end_err = { 0 };
 	int status;
 

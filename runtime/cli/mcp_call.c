@@ -85,7 +85,7 @@ static bool has_ended(struct mcp_call *call, const struct warder_error *err)
 	struct warder_error ignored;
 
 	if ((err->code != WARDER_ERROR_NOT_FOUND && err->code != WARDER_ERROR_UNAVAILABLE) ||
-	    warder_session_is_running(call->place->name, &ignored) != 0)
+	    warder_session_is_running(call->shared->name, &ignored) != 0)
 		return false;
 	fail_by_end(call, "the sandbox had ended, and a new one takes its place");
 	return true;
@@ -135,7 +135,7 @@ static bool keep_stream(struct mcp_call *call, const char *path, const char *byt
 			struct warder_error *err)
 {
 	struct session_files *files = NULL;
-	const bool kept = session_files_open(call->place->session, &files, err) == 0 &&
+	const bool kept = session_files_open(call->shared->session, &files, err) == 0 &&
 			  keep(files, path, bytes, len, err) == 0;
 
 	session_files_free(files);
@@ -264,7 +264,7 @@ static const struct remedy *find_hit(const struct jail_outcome *outcome)
 static bool fail_by_network(struct mcp_call *call, const struct jail_outcome *outcome)
 {
 	const struct edge_report *report = outcome->network;
-	const bool learns = call->place->args->policy->policy.network.mode == POLICY_NETWORK_LEARN;
+	const bool learns = call->shared->args->policy->policy.network.mode == POLICY_NETWORK_LEARN;
 	char destination[300], message[600];
 
 	if (!report || !report->row_count)
@@ -361,7 +361,7 @@ struct execution {
 static int execute_here(const struct mcp_call *call, const struct execution *execution,
 			const struct policy *policy, struct warder_result **ret, struct warder_error *err)
 {
-	const struct args *args = call->place->args;
+	const struct args *args = call->shared->args;
 	const struct preparation_options how = { .ceiling = args->ceiling ? &args->ceiling->policy : NULL };
 	const struct warder_command command = { .size = sizeof(command),
 						.argv = execution->argv,
@@ -372,7 +372,7 @@ static int execute_here(const struct mcp_call *call, const struct execution *exe
 						.no_receipt = 1 };
 	struct warder_template *tmpl = NULL;
 	struct warder_run *run = NULL;
-	int status = session_prepare(call->place->session, policy, &how, false, &tmpl, err);
+	int status = session_prepare(call->shared->session, policy, &how, false, &tmpl, err);
 
 	if (status == 0)
 		status = warder_launch(tmpl, &command, &run, err);
@@ -415,7 +415,7 @@ static int await_end(struct session_run *run, struct warder_result **ret, struct
 static int execute(const struct mcp_call *call, const struct execution *execution, struct warder_result **ret,
 		   struct warder_error *err)
 {
-	const struct args *args = call->place->args;
+	const struct args *args = call->shared->args;
 	struct policy policy = args->policy->policy;
 	const size_t len = execution->input ? strlen(execution->input) : 0;
 	owned_fd int input_fd = len ? hold_bytes(execution->input, len) : -1;
@@ -438,7 +438,7 @@ static int execute(const struct mcp_call *call, const struct execution *executio
 		policy.working_directory = (char *)(uintptr_t)execution->directory;
 	if (len && input_fd < 0)
 		return error_no_memory(err, NULL);
-	status = session_run_start(call->place->session, &command, report_owned, gives_up, &run, err);
+	status = session_run_start(call->shared->session, &command, report_owned, gives_up, &run, err);
 	if (status > 0)
 		return execute_here(call, execution, &policy, ret, err);
 	if (status < 0)
@@ -475,7 +475,7 @@ static int put_source(struct mcp_call *call, const char *directory, const struct
 	const char *code = call->arguments.code;
 	struct session_files *files = NULL;
 	char path[PATH_MAX];
-	int status = session_files_open(call->place->session, &files, err);
+	int status = session_files_open(call->shared->session, &files, err);
 
 	if (status == 0)
 		status = session_files_make_directory(files, directory, err);
@@ -558,7 +558,7 @@ static void run_alone(struct mcp_call *call)
 
 	draw_number(name);
 	snprintf(directory, sizeof(directory), "/tmp/mcp-code-%.8s", name);
-	if (code_steps(&call->place->args->policy->policy, asked->language, asked->code, directory,
+	if (code_steps(&call->shared->args->policy->policy, asked->language, asked->code, directory,
 		       asked->args, &steps, &err) != 0)
 		fail_with(call, "invalid_arguments", NULL, &err);
 	else if ((put_source(call, directory, &steps, &err) != 0 || run_steps(call, &steps, &err) != 0) &&
@@ -606,7 +606,7 @@ static int match_row(const struct mcp_call *call, const char *text, struct warde
 /* The context of the call. 1; 0: none of that name runs; -1 with *err. */
 static int find_context(const struct mcp_call *call, struct remote **ret, struct warder_error *err)
 {
-	const char *session = call->place->name, *name = call->arguments.context;
+	const char *session = call->shared->name, *name = call->arguments.context;
 	struct remote *remote = NULL;
 	struct warder_error ignored;
 	char *text = NULL;
@@ -634,7 +634,7 @@ static int find_context(const struct mcp_call *call, struct remote **ret, struct
 /* The first call that names a context begins it. Another one may be first. */
 static int open_context(const struct mcp_call *call, struct remote **ret, struct warder_error *err)
 {
-	const struct args *args = call->place->args;
+	const struct args *args = call->shared->args;
 	char *words[] = { (char *)(uintptr_t)call->arguments.language,
 			  (char *)(uintptr_t)call->arguments.context, NULL };
 	const struct remote_command command = { .policy = &args->policy->policy,
@@ -646,7 +646,7 @@ static int open_context(const struct mcp_call *call, struct remote **ret, struct
 
 	if (found != 0)
 		return found > 0 ? 0 : -1;
-	if (remote_start(call->place->name, NULL, &command, ret, err) == 0)
+	if (remote_start(call->shared->name, NULL, &command, ret, err) == 0)
 		return 0;
 	return err->code == WARDER_ERROR_CONFLICT && find_context(call, ret, err) > 0 ? 0 : -1;
 }
@@ -840,7 +840,7 @@ static void tell_policy(struct mcp_call *call, const char *text)
 
 static void describe_policy(struct mcp_call *call)
 {
-	const struct args *args = call->place->args;
+	const struct args *args = call->shared->args;
 	struct warder_error err = { 0 };
 	struct describe describe;
 	struct description description;
@@ -888,7 +888,7 @@ static bool open_files(struct mcp_call *call, const char *error, const char *pat
 							"directory on, without \"..\"" });
 		return false;
 	}
-	if (session_files_open(call->place->session, ret, &err) == 0)
+	if (session_files_open(call->shared->session, ret, &err) == 0)
 		return true;
 	if (!has_ended(call, &err))
 		fail_with(call, error, path, &err);

@@ -16,14 +16,14 @@
 #include "runtime/mcp/tools.h"
 
 /* What the calls of a server share. */
-struct mcp_place {
+struct mcp_shared {
 	struct args *args; /* with the session's policy */
 	struct warder_session *session;
 	char name[64]; /* of the session */
 };
 
 struct mcp_call {
-	const struct mcp_place *place;
+	const struct mcp_shared *shared;
 	enum mcp_tool tool;
 	struct mcp_arguments arguments;
 	struct content content;

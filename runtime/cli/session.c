@@ -42,12 +42,12 @@ int session_start_asked(const struct args *args, const char *name, struct warder
 		.program = PROGRAM,
 		.capabilities = args->session.capabilities,
 	};
-	struct session_places places = { 0 };
+	struct session_origin origin = { 0 };
 
-	if (args->session.places)
-		places = *args->session.places;
-	places.snapshot_on_stop = args->session.snapshot_on_stop;
-	return session_start(name, &options, &places, ending_came, ret, err);
+	if (args->session.origin)
+		origin = *args->session.origin;
+	origin.snapshot_on_stop = args->session.snapshot_on_stop;
+	return session_start(name, &options, &origin, ending_came, ret, err);
 }
 
 static int print_text(char *text)
@@ -84,7 +84,7 @@ static int start_in_workspaces(const char *name, char **flags, struct warder_err
 
 static int check_places(const struct args *args, struct warder_error *err)
 {
-	return args->session.snapshot_on_stop && !args->session.places && !args->session.workspace_ids.count
+	return args->session.snapshot_on_stop && !args->session.origin && !args->session.workspace_ids.count
 		   ? error_set(err, WARDER_ERROR_INVALID_REQUEST, "--snapshot-on-stop",
 			       "--snapshot-on-stop stores workspaces: name them with --workspace-id")
 		   : 0;
@@ -104,7 +104,7 @@ static int start_word(struct args *outer, const char *name, char **flags)
 				   "%.60s is one word too many: start NAME [FLAG...]", args.rest[0]);
 	if (status == 0)
 		status = session_check_name(name, &err);
-	args.session.places = outer->session.places;
+	args.session.origin = outer->session.origin;
 	if (status == 0)
 		status = check_places(&args, &err);
 	if (status == 0 && args.session.workspace_ids.count)
@@ -124,7 +124,7 @@ static int start_word(struct args *outer, const char *name, char **flags)
 }
 
 /* The workspaces, as warder-store tells them: {"store": DIRECTORY, "workspaces": [ID, ...]}. */
-static int read_places(struct json_value *document, struct session_places *ret, struct warder_error *err)
+static int read_origin(struct json_value *document, struct session_origin *ret, struct warder_error *err)
 {
 	const struct json_value *list = json_member(document, "workspaces");
 	size_t count = 0;
@@ -146,17 +146,17 @@ static int read_places(struct json_value *document, struct session_places *ret, 
 static int start_in_word(struct args *args, const char *text, char **rest)
 {
 	const struct json_limits limits = { .max_bytes = SESSION_BYTES_MAX };
-	struct session_places places = { 0 };
+	struct session_origin origin = { 0 };
 	struct json_value *document = NULL;
 	struct warder_error err = { 0 };
 	int status = rest[0] ? json_parse(text, strlen(text), "start-in", &limits, &document, &err)
 			     : error_set(&err, WARDER_ERROR_INVALID_REQUEST, "start-in", "a name is missing");
 
 	if (status == 0)
-		status = read_places(document, &places, &err);
-	args->session.places = &places;
+		status = read_origin(document, &origin, &err);
+	args->session.origin = &origin;
 	status = status == 0 ? start_word(args, rest[0], rest + 1) : command_refuse(args, &err, EXIT_REFUSED);
-	free(places.workspaces);
+	free(origin.workspaces);
 	json_free(document);
 	return status;
 }
@@ -235,15 +235,15 @@ static int take_snapshots(const char *name, const char *note, struct warder_erro
 	char program[] = "warder", group[] = "workspace", word[] = "snapshot", store[] = "--store",
 	     wait[] = "--wait";
 	const struct json_limits limits = { .max_bytes = SESSION_BYTES_MAX };
-	struct session_places places = { 0 };
+	struct session_origin origin = { 0 };
 	struct json_value *document = NULL;
 	int status = json_parse(note, strlen(note), "note", &limits, &document, err);
 
 	if (status == 0)
-		status = read_places(document, &places, err);
-	for (size_t i = 0; i < places.workspace_count; i++) {
+		status = read_origin(document, &origin, err);
+	for (size_t i = 0; i < origin.workspace_count; i++) {
 		char *words[] = {
-			program, group, word, store, places.store, wait, places.workspaces[i], NULL
+			program, group, word, store, origin.store, wait, origin.workspaces[i], NULL
 		};
 		struct warder_error ignored;
 
@@ -252,10 +252,10 @@ static int take_snapshots(const char *name, const char *note, struct warder_erro
 		if (status == 0)
 			error_context(
 			    err, "session %.64s has ended, but the snapshot of its workspace %.64s failed",
-			    name, places.workspaces[i]);
+			    name, origin.workspaces[i]);
 		status = -1;
 	}
-	free(places.workspaces);
+	free(origin.workspaces);
 	json_free(document);
 	return status;
 }

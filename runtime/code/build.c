@@ -682,7 +682,7 @@ static void cut_output(struct jail_output *output, uint64_t most)
 
 /* `places`: the directories of the stage, which its command line and its environment name. */
 static int start_stage(struct building *b, enum language_stage stage, const struct policy *policy,
-		       const struct scratch *scratch, const struct program_places *places,
+		       const struct scratch *scratch, const struct program_paths *paths,
 		       struct warder_result **ret)
 {
 	const struct policy_subject subject = program_subject(b->program->language);
@@ -691,15 +691,15 @@ static int start_stage(struct building *b, enum language_stage stage, const stru
 						 .backends = b->backends,
 						 .subject = &subject,
 						 .code_bytes = b->program->code_bytes };
-	char **argv = program_argv(b->program, stage, places, NULL);
-	char **environment = program_environment(b->program, policy, places);
+	char **argv = program_argv(b->program, stage, paths, NULL);
+	char **environment = program_environment(b->program, policy, paths);
 	struct library_launch launch = { .command = { .argv = argv, .set_env = environment } };
 	struct warder_template *tmpl = NULL;
 	int status = -1;
 
 	if (b->program->bare) {
 		launch.command.scratch = scratch->path;
-		launch.command.working_directory = places->box;
+		launch.command.working_directory = paths->box;
 	}
 	if (!argv || !environment)
 		error_no_memory(b->err, NULL);
@@ -717,16 +717,16 @@ static int run_stage(struct building *b, enum language_stage stage, const struct
 	struct warder_program *program = b->program;
 	owned_policy struct policy policy = { 0 };
 	struct scratch scratch = SCRATCH_NONE;
-	struct program_places places;
+	struct program_paths paths;
 	struct warder_result *result = NULL;
 	int status = -1;
 
 	if (program->bare && scratch_open(PROGRAM_BOX, &scratch, b->err) != 0)
 		return -1;
-	program_find_places(program, stage, program->bare ? scratch.path : NULL, &places);
+	program_find_paths(program, stage, program->bare ? scratch.path : NULL, &paths);
 	if (derive_build(b, stage, asked, &policy) == 0) {
 		policy.limits.wall_time_us = program->left_us;
-		status = start_stage(b, stage, &policy, &scratch, &places, &result);
+		status = start_stage(b, stage, &policy, &scratch, &paths, &result);
 	}
 	scratch_done(&scratch);
 	if (status != 0)
@@ -738,7 +738,7 @@ static int run_stage(struct building *b, enum language_stage stage, const struct
 	program->built = result;
 	if (!add_stage(program, stage, result)->receipt)
 		return error_no_memory(b->err, NULL);
-	if (read_diagnostics(b, places.box) != 0)
+	if (read_diagnostics(b, paths.box) != 0)
 		return -1;
 	cut_output(&result->outcome.output[JAIL_STDOUT], asked->output.stdout_bytes);
 	cut_output(&result->outcome.output[JAIL_STDERR], asked->output.stderr_bytes);
@@ -774,14 +774,14 @@ static void add_program(struct sha256 *sha, const struct warder_program *program
 static int make_key(struct building *b, const struct policy *asked, char key[SHA256_HEX])
 {
 	const struct warder_program *program = b->program;
-	struct program_places places;
+	struct program_paths paths;
 	owned_policy struct policy policy = { 0 };
 	struct sha256 sha;
 	char **argv;
 	char *document;
 
-	program_find_places(program, LANGUAGE_BUILD, NULL, &places);
-	argv = program_argv(program, LANGUAGE_BUILD, &places, NULL);
+	program_find_paths(program, LANGUAGE_BUILD, NULL, &paths);
+	argv = program_argv(program, LANGUAGE_BUILD, &paths, NULL);
 	if (!argv || derive_build(b, LANGUAGE_BUILD, asked, &policy) != 0) {
 		program_free_list(argv);
 		return argv ? -1 : error_no_memory(b->err, NULL);

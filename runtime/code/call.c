@@ -35,7 +35,7 @@ struct call {
 	int save_fd, input_fd;
 	struct scratch scratch; /* where the backend has no root */
 	struct box box;         /* in a session */
-	struct program_places places;
+	struct program_paths paths;
 	uint64_t result_bytes;
 	struct rootfs_collect collect;
 	bool collects, last_line;
@@ -181,7 +181,7 @@ static int take_collect(struct call *call, const struct warder_collect *collect,
 static char **make_environment(const struct call *call, const struct warder_call *known)
 {
 	const char *where = call->program->language->descriptors;
-	char **own = program_environment(call->program, &call->program->policy, &call->places);
+	char **own = program_environment(call->program, &call->program->policy, &call->paths);
 	char **list;
 	const bool functions = known->functions && known->function_count;
 	char result[64], input[64], progress[64];
@@ -213,12 +213,12 @@ static int fill_call(struct call *call, const struct warder_call *known, struct 
 		return -1;
 	if (call->program->in_session && box_open(call->program, &call->box, err) != 0)
 		return -1;
-	program_find_places(call->program, LANGUAGE_RUN,
-			    call->program->bare         ? call->scratch.path
-			    : call->program->in_session ? call->box.path
-							: NULL,
-			    &call->places);
-	call->argv = program_argv(call->program, LANGUAGE_RUN, &call->places, known->argv);
+	program_find_paths(call->program, LANGUAGE_RUN,
+			   call->program->bare         ? call->scratch.path
+			   : call->program->in_session ? call->box.path
+						       : NULL,
+			   &call->paths);
+	call->argv = program_argv(call->program, LANGUAGE_RUN, &call->paths, known->argv);
 	call->environment = make_environment(call, known);
 	call->last_line = known->last_line;
 	call->result_bytes = known->result_bytes ? known->result_bytes : RESULT_BYTES;
@@ -353,8 +353,8 @@ static int take_syntax(const struct call *call, struct result_code *code, const 
 
 	if (code->diagnostics || !given->len || given->truncated)
 		return 0;
-	if (syntax_read(program->language->syntax, &run, call->places.box, program->files,
-			program->file_count, &found, err) != 0) {
+	if (syntax_read(program->language->syntax, &run, call->paths.box, program->files, program->file_count,
+			&found, err) != 0) {
 		status = -1;
 	} else if (found.count) {
 		diagnostics_write(&found, &w);
@@ -503,7 +503,7 @@ int warder_call(struct warder_program *program, const struct warder_call *call, 
 	if (program->bare)
 		launch.command.scratch = held->scratch.path;
 	if (program->bare || program->in_session)
-		launch.command.working_directory = program->in_box ? held->places.box : NULL;
+		launch.command.working_directory = program->in_box ? held->paths.box : NULL;
 	return library_launch(program->tmpl, &launch, ret, err);
 }
 

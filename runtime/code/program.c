@@ -54,14 +54,14 @@ void program_free_list(char **list)
 
 /* What a name in braces stands for; NULL: nothing. `buf` for those that are made. */
 static const char *value_of(const struct warder_program *program, const char *name, size_t len,
-			    const struct program_places *places, char *buf, size_t size)
+			    const struct program_paths *paths, char *buf, size_t size)
 {
 	const uint64_t memory = program->policy.limits.memory_bytes;
 	const uint64_t stack = program->policy.limits.stack_bytes;
 
 	if (len == 8 && strncmp(name, "{source}", len) == 0) {
 		/* Messages are shorter, and the same everywhere, where a name is enough. */
-		snprintf(buf, size, "%s%s%s", program->in_box ? "" : places->box, program->in_box ? "" : "/",
+		snprintf(buf, size, "%s%s%s", program->in_box ? "" : paths->box, program->in_box ? "" : "/",
 			 program->function ? program->harness.file : program->file);
 		return buf;
 	}
@@ -99,9 +99,9 @@ static const char *value_of(const struct warder_program *program, const char *na
 	if (len == 10 && strncmp(name, "{optimize}", len) == 0 && !program->function)
 		return "-O";
 	if (len == 5 && strncmp(name, "{out}", len) == 0)
-		return places->out;
+		return paths->out;
 	if (len == 9 && strncmp(name, "{support}", len) == 0) {
-		snprintf(buf, size, "%s/" PROGRAM_SUPPORT, places->tmp);
+		snprintf(buf, size, "%s/" PROGRAM_SUPPORT, paths->tmp);
 		return buf;
 	}
 	if (len == 6 && strncmp(name, "{code}", len) == 0)
@@ -120,8 +120,8 @@ static bool may_be_left_out(const char *name)
 }
 
 /* Heap; NULL: it has no value, or (*ret_failed) there is no memory. */
-static char *expand(const struct warder_program *program, const char *text,
-		    const struct program_places *places, bool *ret_failed)
+static char *expand(const struct warder_program *program, const char *text, const struct program_paths *paths,
+		    bool *ret_failed)
 {
 	char *expanded = strdup("");
 
@@ -137,7 +137,7 @@ static char *expand(const struct warder_program *program, const char *text,
 		int len = (int)plain;
 
 		if (brace == text && end) {
-			value = value_of(program, text, plain, places, buf, sizeof(buf));
+			value = value_of(program, text, plain, paths, buf, sizeof(buf));
 			if (!value && may_be_left_out(text)) {
 				free(expanded);
 				return NULL;
@@ -179,8 +179,8 @@ static void append_directories(struct list *list, const struct warder_program *p
 			append_directory(list, policy_path_target(lists[i]->items[k]));
 }
 
-void program_find_places(const struct warder_program *program, enum language_stage stage, const char *tmp,
-			 struct program_places *ret)
+void program_find_paths(const struct warder_program *program, enum language_stage stage, const char *tmp,
+			struct program_paths *ret)
 {
 	snprintf(ret->tmp, sizeof(ret->tmp), "%s", tmp ? tmp : "/tmp");
 	snprintf(ret->box, sizeof(ret->box), "%s/" PROGRAM_BOX, ret->tmp);
@@ -192,7 +192,7 @@ void program_find_places(const struct warder_program *program, enum language_sta
 }
 
 char **program_argv(const struct warder_program *program, enum language_stage stage,
-		    const struct program_places *places, char *const *args)
+		    const struct program_paths *paths, char *const *args)
 {
 	const bool checks = stage == LANGUAGE_CHECK && program->function && program->harness.check;
 	const char *const *row = checks ? program->harness.check : program->language->stages[stage];
@@ -212,7 +212,7 @@ char **program_argv(const struct warder_program *program, enum language_stage st
 			continue;
 		}
 		text = i == 0 && program->programs[stage] ? strdup(program->programs[stage])
-							  : expand(program, row[i], places, &failed);
+							  : expand(program, row[i], paths, &failed);
 		if (text)
 			append(&list, text);
 	}
@@ -267,7 +267,7 @@ static void append_row(struct list *list, const struct policy *policy, const cha
 }
 
 char **program_environment(const struct warder_program *program, const struct policy *policy,
-			   const struct program_places *places)
+			   const struct program_paths *paths)
 {
 	static const char *const own[] = { "HOME", "TMPDIR" }; /* /tmp in every jail */
 	struct list list = { .items = calloc(1, sizeof(char *)), .capacity = 1 };
@@ -277,10 +277,10 @@ char **program_environment(const struct warder_program *program, const struct po
 	for (size_t i = 0; i < ARRAY_LENGTH(own); i++) {
 		if (policy->environment.mode != POLICY_ENVIRONMENT_HOST &&
 		    !program_sets(policy, own[i], strlen(own[i])))
-			append_variable(&list, own[i], strlen(own[i]), places->tmp, "");
+			append_variable(&list, own[i], strlen(own[i]), paths->tmp, "");
 	}
-	append_row(&list, policy, program->language->environment, places->tmp);
-	append_row(&list, policy, program->language->build_environment, places->tmp);
+	append_row(&list, policy, program->language->environment, paths->tmp);
+	append_row(&list, policy, program->language->build_environment, paths->tmp);
 	if (list.failed) {
 		program_free_list(list.items);
 		return NULL;

@@ -66,23 +66,23 @@ struct warder_program {
 /* A copy of what is known so far, for a result. NULL without memory. */
 struct result_code *program_report(const struct warder_program *program);
 /* Where a stage or run finds its files. */
-struct program_places {
+struct program_paths {
 	char tmp[SCRATCH_PATH_BYTES]; /* "/tmp", which PROGRAM_BOX and the others lie below */
 	char box[SCRATCH_PATH_BYTES + 16];
 	char out[PATH_MAX]; /* the directory of what is built, or was */
 };
 /* tmp: the directory in the place of the jail's /tmp; NULL: /tmp itself. */
-void program_find_places(const struct warder_program *program, enum language_stage stage, const char *tmp,
-			 struct program_places *ret);
+void program_find_paths(const struct warder_program *program, enum language_stage stage, const char *tmp,
+			struct program_paths *ret);
 /* The arguments of a stage, with everything put in that stands for something. Heap, program_free_list(). NULL without memory. */
 char **program_argv(const struct warder_program *program, enum language_stage stage,
-		    const struct program_places *places, char *const *args);
+		    const struct program_paths *paths, char *const *args);
 /* Whether the policy itself gives the program this variable. */
 bool program_sets(const struct policy *policy, const char *name, size_t len);
 /* Variables over those of `policy` (of the stage): what names /tmp there is to name the scratch directory. Nothing where there is
  * none. Heap, program_free_list(). NULL without memory. */
 char **program_environment(const struct warder_program *program, const struct policy *policy,
-			   const struct program_places *places);
+			   const struct program_paths *paths);
 void program_free_list(char **list);
 /* What the language's run is for a policy. */
 struct policy_subject program_subject(const struct language *language);

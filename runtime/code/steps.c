@@ -104,17 +104,17 @@ static char **make_environment(const struct policy *policy, const struct languag
 static int make(const struct warder_program *program, const char *directory, char *const *args,
 		struct code_steps *ret, struct warder_error *err)
 {
-	struct program_places places = { 0 };
+	struct program_paths paths = { 0 };
 
-	snprintf(places.tmp, sizeof(places.tmp), "%s", directory);
-	snprintf(places.box, sizeof(places.box), "%s", directory);
-	snprintf(places.out, sizeof(places.out), "%s/" CODE_STEPS_OUT, directory);
+	snprintf(paths.tmp, sizeof(paths.tmp), "%s", directory);
+	snprintf(paths.box, sizeof(paths.box), "%s", directory);
+	snprintf(paths.out, sizeof(paths.out), "%s/" CODE_STEPS_OUT, directory);
 	for (size_t i = 0; i < ARRAY_LENGTH(needed); i++) {
 		const enum language_stage stage = needed[i];
 
 		if (!program->language->stages[stage])
 			continue;
-		ret->argv[stage] = program_argv(program, stage, &places, stage == LANGUAGE_RUN ? args : NULL);
+		ret->argv[stage] = program_argv(program, stage, &paths, stage == LANGUAGE_RUN ? args : NULL);
 		if (!ret->argv[stage])
 			return error_no_memory(err, "code");
 	}

@@ -278,7 +278,7 @@ void changes_taking_free(void *context)
 	free(taking);
 }
 
-int changes_take(const struct changes_place *place, const char *directory, struct changes *ret,
+int changes_take(const struct changes_overlay *place, const char *directory, struct changes *ret,
 		 struct warder_error *err)
 {
 	struct changes_taking *taking;

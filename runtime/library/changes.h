@@ -26,13 +26,13 @@ void changes_taking_free(void *taking);
 
 /* The changes of an overlay to which nothing is written just now, of a jail that goes on. They are kept in `directory`, or (NULL) only read.
  * The caller's, for changes_done(). -1 with *err: INVALID_REQUEST if there is no overlay (upper_fd -1). */
-struct changes_place {
+struct changes_overlay {
 	int upper_fd, lower_fd;
 	bool user_xattrs;
 	int64_t started_ns; /* realtime clock before the launch */
 	const char *lower;  /* the path of the directory that the overlay lies over */
 };
-int changes_take(const struct changes_place *place, const char *directory, struct changes *ret,
+int changes_take(const struct changes_overlay *place, const char *directory, struct changes *ret,
 		 struct warder_error *err);
 
 /* A kept set, for the command line: what warder_changes_open() gives. */

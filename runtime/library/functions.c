@@ -15,7 +15,7 @@
  * blocks all signals, so that no signal to another group reaches it.
  *
  * The holder executes nothing, so that it never gets back the exit signal SIGCHLD: the kernel keeps its end for us even if the application
- * ignores SIGCHLD or waits for any child. A place of a call is free again when its holder is reaped, which can take long: the holder waits
+ * ignores SIGCHLD or waits for any child. A slot of a call is free again when its holder is reaped, which can take long: the holder waits
  * for a program that the kernel holds. The holder is a copy of one thread of an application that may have others, which may have held any
  * lock when it was made. It therefore makes only calls that take no lock; signal() and sigaction() take one.
  *
@@ -367,17 +367,17 @@ static struct open_call *find_place(struct functions *f)
 	return NULL;
 }
 
-static void free_place(const struct functions *f, struct open_call *call)
+static void free_slot(const struct functions *f, struct open_call *call)
 {
 	close_watched(f, &call->pid_fd);
 	*call = no_call;
 }
 
-/* A place whose holder still waits for its program stays taken. The holder's descriptor says later that it has ended. */
+/* A slot whose holder still waits for its program stays taken. The holder's descriptor says later that it has ended. */
 static void reap(const struct functions *f, struct open_call *call)
 {
 	if (call->pid <= 0 || waitpid(call->pid, NULL, WNOHANG | __WALL) != 0)
-		free_place(f, call);
+		free_slot(f, call);
 }
 
 /* A holder that somebody has stopped goes on. */
@@ -933,7 +933,7 @@ static void wait_for_holders(struct functions *f)
 {
 	for (size_t i = 0; i < FUNCTIONS_AT_ONCE; i++)
 		if (f->calls[i].pid > 0 && child_wait(f->calls[i].pid, REAP_MS, NULL) != CHILD_LIVES)
-			free_place(f, &f->calls[i]);
+			free_slot(f, &f->calls[i]);
 }
 
 void functions_end(struct functions *f, struct functions_count *ret)

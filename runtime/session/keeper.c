@@ -1004,7 +1004,7 @@ static int leave_note(struct keeper *keeper, struct warder_error *err)
 	if (!keeper->spec.snapshot_on_stop)
 		return 0;
 	json_begin_object(&w);
-	session_spec_write_places(&keeper->spec, &w);
+	session_spec_write_origin(&keeper->spec, &w);
 	json_end_object(&w);
 	text = json_take(&w);
 	if (!text)

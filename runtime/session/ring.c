@@ -19,19 +19,19 @@ struct frame {
 
 static void copy_out(const struct ring *ring, uint64_t at, void *to, size_t len)
 {
-	const size_t place = (size_t)(at & (ring->size - 1));
-	const size_t first = ring->size - place < len ? ring->size - place : len;
+	const size_t begin = (size_t)(at & (ring->size - 1));
+	const size_t first = ring->size - begin < len ? ring->size - begin : len;
 
-	memcpy(to, ring->memory + place, first);
+	memcpy(to, ring->memory + begin, first);
 	memcpy((char *)to + first, ring->memory, len - first);
 }
 
 static void copy_in(struct ring *ring, uint64_t at, const void *from, size_t len)
 {
-	const size_t place = (size_t)(at & (ring->size - 1));
-	const size_t first = ring->size - place < len ? ring->size - place : len;
+	const size_t begin = (size_t)(at & (ring->size - 1));
+	const size_t first = ring->size - begin < len ? ring->size - begin : len;
 
-	memcpy(ring->memory + place, from, first);
+	memcpy(ring->memory + begin, from, first);
 	memcpy(ring->memory, (const char *)from + first, len - first);
 }
 
@@ -54,11 +54,11 @@ static int grow(struct ring *ring, size_t size)
 	grown.memory = memory;
 	grown.size = size;
 	for (uint64_t at = ring->tail; at < ring->head;) {
-		const size_t place = (size_t)(at & (ring->size - 1));
-		const size_t whole = ring->size - place;
+		const size_t begin = (size_t)(at & (ring->size - 1));
+		const size_t whole = ring->size - begin;
 		const size_t len = ring->head - at < whole ? (size_t)(ring->head - at) : whole;
 
-		copy_in(&grown, at, ring->memory + place, len);
+		copy_in(&grown, at, ring->memory + begin, len);
 		at += len;
 	}
 	free(ring->memory);

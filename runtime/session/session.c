@@ -204,11 +204,11 @@ struct attachment *session_attach(const struct session_spec *spec, enum session_
 /* A program that others could have put there is not executed. */
 static const char *find_program(const char *program)
 {
-	static const char *const places[] = { "/usr/local/bin/warder", "/usr/bin/warder" };
+	static const char *const installed[] = { "/usr/local/bin/warder", "/usr/bin/warder" };
 
-	for (size_t i = 0; !program && i < ARRAY_LENGTH(places); i++)
-		if (access(places[i], X_OK) == 0)
-			return places[i];
+	for (size_t i = 0; !program && i < ARRAY_LENGTH(installed); i++)
+		if (access(installed[i], X_OK) == 0)
+			return installed[i];
 	return program;
 }
 
@@ -486,7 +486,7 @@ int warder_session_start(const char *name, const struct warder_session_options *
 }
 
 int session_start(const char *name, const struct warder_session_options *options,
-		  const struct session_places *places, int (*came)(void *context),
+		  const struct session_origin *origin, int (*came)(void *context),
 		  struct warder_session **ret, struct warder_error *err)
 {
 	struct warder_session_options known;
@@ -501,12 +501,12 @@ int session_start(const char *name, const struct warder_session_options *options
 		return error_no_argument(err, "options->policy");
 	if (fill_spec(name, &known, &spec, err) < 0)
 		return -1;
-	if (places) {
-		spec.store = places->store;
-		spec.workspaces = places->workspaces;
-		spec.workspace_count = places->workspace_count;
-		spec.snapshot_on_stop = places->snapshot_on_stop;
-		spec.files_from = places->files_from;
+	if (origin) {
+		spec.store = origin->store;
+		spec.workspaces = origin->workspaces;
+		spec.workspace_count = origin->workspace_count;
+		spec.snapshot_on_stop = origin->snapshot_on_stop;
+		spec.files_from = origin->files_from;
 	}
 	/* The keeper is at home in another directory. */
 	if (known.backends && !realpath(known.backends, backends))
@@ -628,11 +628,11 @@ int session_changes(struct warder_session *session, const char *directory, struc
 	if (!attachment)
 		return -1;
 	taken =
-	    changes_take(&(struct changes_place){ .upper_fd = attachment->joint.fds[JAIL_JOINT_UPPER],
-						  .lower_fd = attachment->joint.fds[JAIL_JOINT_LOWER],
-						  .user_xattrs = attachment->joint.user_xattrs,
-						  .started_ns = attachment->joint.started_ns,
-						  .lower = session->spec.policy.filesystem.workspace_root },
+	    changes_take(&(struct changes_overlay){ .upper_fd = attachment->joint.fds[JAIL_JOINT_UPPER],
+						    .lower_fd = attachment->joint.fds[JAIL_JOINT_LOWER],
+						    .user_xattrs = attachment->joint.user_xattrs,
+						    .started_ns = attachment->joint.started_ns,
+						    .lower = session->spec.policy.filesystem.workspace_root },
 			 directory, ret, err);
 	session_detach(attachment);
 	return taken;

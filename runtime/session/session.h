@@ -180,7 +180,7 @@ struct session_spec {
 /* The members of it into the object that is open, but for the id. */
 void session_spec_write(const struct session_spec *spec, struct json_writer *w);
 /* Of these, the members about its workspaces. */
-void session_spec_write_places(const struct session_spec *spec, struct json_writer *w);
+void session_spec_write_origin(const struct session_spec *spec, struct json_writer *w);
 /* Decode, strictly: every member known and within its bounds. `more`: the members that a description has besides are passed over. */
 int session_spec_parse(const char *json, size_t len, bool more, struct session_spec *ret,
 		       struct warder_error *err);
@@ -209,16 +209,16 @@ int session_check_narrower(const struct policy *session, const struct policy *as
 
 /* The public calls, with what the command line has besides. came: asked while the start is waited for, whether to give it up; or NULL.
  * ceiling: held against the session's policy and the execution's, as it is now; or NULL. */
-struct session_places {
+struct session_origin {
 	char *store;
 	char **workspaces;
 	size_t workspace_count;
 	bool snapshot_on_stop;
 	char *files_from; /* a directory of session_save(), with whose files it begins; or NULL */
 };
-/* places: the workspaces of the store that it is started in, and the files that it begins with; or NULL. */
+/* origin: the workspaces of the store that it is started in, and the files that it begins with; or NULL. */
 int session_start(const char *name, const struct warder_session_options *options,
-		  const struct session_places *places, int (*came)(void *context),
+		  const struct session_origin *origin, int (*came)(void *context),
 		  struct warder_session **ret, struct warder_error *err);
 /* Replace network.allow and network.deny of a session that runs by those of the policy, within its ceiling; for what executes already, too. -1 with
  * *err, and the old rules stay: CONFLICT, REJECTED, INVALID_REQUEST; UNAVAILABLE: its edge did not answer, and was ended; or its keeper did not

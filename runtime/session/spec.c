@@ -24,7 +24,7 @@ static void write_texts(const char *key, char *const *texts, size_t count, struc
 	json_end_array(w);
 }
 
-void session_spec_write_places(const struct session_spec *spec, struct json_writer *w)
+void session_spec_write_origin(const struct session_spec *spec, struct json_writer *w)
 {
 	json_key_string(w, "store", spec->store);
 	write_texts("workspaces", spec->workspaces, spec->workspace_count, w);
@@ -56,7 +56,7 @@ void session_spec_write(const struct session_spec *spec, struct json_writer *w)
 			json_string(w, capabilities[i].name);
 	json_end_array(w);
 	if (spec->store)
-		session_spec_write_places(spec, w);
+		session_spec_write_origin(spec, w);
 	if (spec->copy_of) {
 		json_key_string(w, "copyOf", spec->copy_of);
 		json_key_string(w, "copyOfId", spec->copy_of_id);

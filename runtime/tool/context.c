@@ -113,29 +113,29 @@ static int copy_file(const struct context_file *file, struct context_file *ret, 
 
 int context_add_file(struct context *context, const struct context_file *file, struct warder_error *err)
 {
-	struct context_file *place, copy;
-	size_t old;
+	struct context_file *slot, copy;
+	size_t old_len;
 
 	if (check_context(context, err) != 0 || check_name(file->name, "inputFiles.name", err) != 0 ||
 	    (file->content_type && *file->content_type &&
 	     check_name(file->content_type, "inputFiles.contentType", err) != 0))
 		return -1;
-	place = find_file(context, file->name);
-	old = place ? place->content.len : 0;
-	if (!place && context->file_count == CONTEXT_MAX_FILES)
+	slot = find_file(context, file->name);
+	old_len = slot ? slot->content.len : 0;
+	if (!slot && context->file_count == CONTEXT_MAX_FILES)
 		return refuse_many("inputFiles", CONTEXT_MAX_FILES, err);
-	if (file->content.len > CONTEXT_MAX_FILE_BYTES - (context->file_bytes - old))
+	if (file->content.len > CONTEXT_MAX_FILE_BYTES - (context->file_bytes - old_len))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "inputFiles",
 				 "%.100s has %zu bytes; all files together may have %zu", file->name,
 				 file->content.len, CONTEXT_MAX_FILE_BYTES);
 	if (copy_file(file, &copy, err) != 0)
 		return -1;
-	if (place)
-		free_file(place);
+	if (slot)
+		free_file(slot);
 	else
-		place = &context->files[context->file_count++];
-	*place = copy;
-	context->file_bytes += copy.content.len - old;
+		slot = &context->files[context->file_count++];
+	*slot = copy;
+	context->file_bytes += copy.content.len - old_len;
 	context->files_changed = true;
 	return 0;
 }

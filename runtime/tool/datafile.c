@@ -206,13 +206,13 @@ static bool is_type(const char *type, const char *wanted)
 	return wanted[len - 1] == '/' || type[len] == '\0' || strchr("; \t", type[len]);
 }
 
-static int add_file(struct datafile_stage *stage, const struct datafile *given,
+static int add_file(struct datafile_list *list, const struct datafile *given,
 		    const struct datafile_options *options, struct warder_error *err)
 {
-	struct datafile *file = &stage->files[stage->count];
+	struct datafile *file = &list->files[list->count];
 	const struct context_file *known;
 
-	if (stage->count == DATAFILE_MAX)
+	if (list->count == DATAFILE_MAX)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "messages",
 				 "there are more than %d tables; give fewer messages", DATAFILE_MAX);
 	*file = *given;
@@ -221,11 +221,11 @@ static int add_file(struct datafile_stage *stage, const struct datafile *given,
 	file->is_stored = known && known->content.len == file->content.len &&
 			  memcmp(known->content.at, file->content.at, file->content.len) == 0;
 	file->is_processed = file->is_stored && context_is_processed(options->context, file->name);
-	stage->count++;
+	list->count++;
 	return write_snippet(file, options, err);
 }
 
-static int add_message(struct datafile_stage *stage, const struct datafile_message *message, size_t i,
+static int add_message(struct datafile_list *list, const struct datafile_message *message, size_t i,
 		       size_t *bytes, const struct datafile_options *options, struct warder_error *err)
 {
 	for (size_t j = 0; j < message->count; j++) {
@@ -237,50 +237,50 @@ static int add_message(struct datafile_stage *stage, const struct datafile_messa
 		if (part->content.len > AGENT_MAX_TEXT_BYTES - *bytes)
 			return delimiters_check_text(*bytes + part->content.len, err);
 		*bytes += part->content.len;
-		if (add_file(stage, &file, options, err) != 0)
+		if (add_file(list, &file, options, err) != 0)
 			return -1;
 	}
 	return 0;
 }
 
-int datafile_stage(const struct datafile_message *messages, size_t count,
-		   const struct datafile_options *options, struct datafile_stage *ret,
-		   struct warder_error *err)
+int datafile_extract(const struct datafile_message *messages, size_t count,
+		     const struct datafile_options *options, struct datafile_list *ret,
+		     struct warder_error *err)
 {
 	static const struct datafile_options none = { 0 };
-	struct datafile_stage stage = { .files = calloc(DATAFILE_MAX, sizeof(*stage.files)) };
+	struct datafile_list list = { .files = calloc(DATAFILE_MAX, sizeof(*list.files)) };
 	size_t bytes = 0;
 
-	if (!stage.files)
+	if (!list.files)
 		return error_no_memory(err, NULL);
 	for (size_t i = 0; i < count; i++) {
-		if (add_message(&stage, &messages[i], i, &bytes, options ? options : &none, err) != 0) {
-			datafile_stage_done(&stage);
+		if (add_message(&list, &messages[i], i, &bytes, options ? options : &none, err) != 0) {
+			datafile_list_done(&list);
 			return -1;
 		}
 	}
-	*ret = stage;
+	*ret = list;
 	return 0;
 }
 
-void datafile_stage_done(struct datafile_stage *stage)
+void datafile_list_done(struct datafile_list *list)
 {
-	for (size_t i = 0; i < stage->count; i++)
-		free(stage->files[i].snippet);
-	free(stage->files);
-	*stage = (struct datafile_stage){ 0 };
+	for (size_t i = 0; i < list->count; i++)
+		free(list->files[i].snippet);
+	free(list->files);
+	*list = (struct datafile_list){ 0 };
 }
 
-static const struct datafile *find_file(const struct datafile_stage *stage, size_t message, size_t part)
+static const struct datafile *find_file(const struct datafile_list *list, size_t message, size_t part)
 {
-	for (size_t i = 0; i < stage->count; i++) {
-		if (stage->files[i].message == message && stage->files[i].part == part)
-			return &stage->files[i];
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->files[i].message == message && list->files[i].part == part)
+			return &list->files[i];
 	}
 	return NULL;
 }
 
-char *datafile_text(const struct datafile_message *messages, const struct datafile_stage *stage, size_t i,
+char *datafile_text(const struct datafile_message *messages, const struct datafile_list *list, size_t i,
 		    size_t *ret_len)
 {
 	char *text = NULL;
@@ -292,7 +292,7 @@ char *datafile_text(const struct datafile_message *messages, const struct datafi
 		return NULL;
 	for (size_t j = 0; j < messages[i].count; j++) {
 		const struct datafile_part *part = &messages[i].parts[j];
-		const struct datafile *file = find_file(stage, i, j);
+		const struct datafile *file = find_file(list, i, j);
 
 		if (file)
 			fprintf(to, "\nAvailable file: `%s`\n", file->name);

@@ -1,9 +1,9 @@
 /*
  * datafile: tables that come inside of a conversation, as files for the code that is to work on them.
  *
- * Life: datafile_stage() -> put the files where the code will find them, run the snippet of each new one, give the model
- * datafile_text() in place of the message -> datafile_stage_done(). The parts of type text/csv become files; their content
- * stays the caller's and must outlive the stage.
+ * Life: datafile_extract() -> put the files where the code will find them, run the snippet of each new one, give the model
+ * datafile_text() in place of the message -> datafile_list_done(). The parts of type text/csv become files; their content
+ * stays the caller's and must outlive the list.
  * A table is a stranger's: what of it stands in a snippet is in a comment, on one line.
  * Limits: DATAFILE_MAX files of AGENT_MAX_TEXT_BYTES together. Pure; any thread.
  */
@@ -46,21 +46,21 @@ struct datafile {
 	bool is_processed;   /* the context knows that its snippet was run */
 };
 
-struct datafile_stage {
+struct datafile_list {
 	struct datafile *files; /* in the order of the conversation */
 	size_t count;
 };
 
 /* Name the tables of a conversation: data_<message>_<part>.csv, both from 1. `options` may be NULL.
  * -1 with *err (INVALID_REQUEST, INTERNAL). */
-int datafile_stage(const struct datafile_message *messages, size_t count,
-		   const struct datafile_options *options, struct datafile_stage *ret,
-		   struct warder_error *err);
-void datafile_stage_done(struct datafile_stage *stage);
+int datafile_extract(const struct datafile_message *messages, size_t count,
+		     const struct datafile_options *options, struct datafile_list *ret,
+		     struct warder_error *err);
+void datafile_list_done(struct datafile_list *list);
 
 /* The text parts of message i, one after the other, with a sentence that names the file in place of each table; heap,
  * NUL-terminated. Parts that are no text are left out. NULL: no memory. */
-char *datafile_text(const struct datafile_message *messages, const struct datafile_stage *stage, size_t i,
+char *datafile_text(const struct datafile_message *messages, const struct datafile_list *list, size_t i,
 		    size_t *ret_len);
 
 /* A name of a file as one of a variable in Python: without its extension, anything but ASCII letters and digits as "_", "_" before

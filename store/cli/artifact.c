@@ -16,7 +16,7 @@
 #include "store/artifacts/artifacts.h"
 #include "runtime/cli/term.h"
 #include "store/cli/command.h"
-#include "store/cli/records.h"
+#include "store/cli/show.h"
 
 #define SIZE_DEFAULT ((uint64_t)16 << 30)
 
@@ -51,7 +51,7 @@ static int save_one(struct artifacts *artifacts, const struct options *options, 
 {
 	const char *file = options->operand_count > 1 ? options->operands[1] : "-";
 	owned_fd int fd =
-	    strcmp(file, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : records_open_file(file, err);
+	    strcmp(file, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : show_open_file(file, err);
 	uint64_t most = SIZE_DEFAULT;
 	struct artifact artifact;
 	int status;
@@ -141,9 +141,9 @@ static int print_artifact(void *context, const struct artifact *artifact, struct
 		return 0;
 	}
 	printf("%12" PRIu64 " %s ", artifact->content.size, artifact->created);
-	records_cell(artifact->name, 0, 0);
+	show_cell(artifact->name, 0, 0);
 	printf("@%" PRIu64 " ", artifact->version);
-	records_cell(artifact->type, 0, 0);
+	show_cell(artifact->type, 0, 0);
 	putchar('\n');
 	return 0;
 }

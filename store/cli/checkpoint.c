@@ -15,7 +15,7 @@
 #include "runtime/cli/term.h"
 #include "store/checkpoints/checkpoints.h"
 #include "store/cli/command.h"
-#include "store/cli/records.h"
+#include "store/cli/show.h"
 
 #define VALUE_SHOWN 48 /* characters of a value in a comparison */
 
@@ -155,12 +155,12 @@ static void print_list_table(struct warder_checkpoint **list, size_t count)
 	term_title("version  created               size      id                             metadata");
 	for (size_t i = 0; i < count; i++) {
 		snprintf(row, sizeof(row), "%7" PRIu64 "  %s  %-8s  ", list[i]->version,
-			 records_time(list[i]->created_ms, time, sizeof(time)),
+			 show_time(list[i]->created_ms, time, sizeof(time)),
 			 policy_format_size(list[i]->state_len, size, sizeof(size)));
 		fputs(row, stdout);
-		records_cell(list[i]->id, 29, 0);
+		show_cell(list[i]->id, 29, 0);
 		fputs("  ", stdout);
-		records_cell(list[i]->metadata, 0, VALUE_SHOWN);
+		show_cell(list[i]->metadata, 0, VALUE_SHOWN);
 		putchar('\n');
 	}
 }
@@ -190,8 +190,8 @@ static int list_thread(struct warder_checkpoints *checkpoints, const struct opti
 	if (option_number(options, "--limit", 1, WARDER_CHECKPOINT_LIST_MAX, 0, &limit, err) != 0 ||
 	    option_number(options, "--before", 1, INT64_MAX, 0, &before, err) != 0 ||
 	    option_number(options, "--after", 0, INT64_MAX, 0, &after, err) != 0 ||
-	    records_parse_time(options, "--since", &query.since_ms, err) != 0 ||
-	    records_parse_time(options, "--until", &query.until_ms, err) != 0)
+	    show_parse_time(options, "--since", &query.since_ms, err) != 0 ||
+	    show_parse_time(options, "--until", &query.until_ms, err) != 0)
 		return -1;
 	query.limit = (uint64_t)limit;
 	query.before_version = (uint64_t)before;
@@ -225,7 +225,7 @@ static void print_value(const struct json_value *value)
 	json_copy(&w, value);
 	text = json_take(&w);
 	if (text)
-		records_cell(text, 0, VALUE_SHOWN);
+		show_cell(text, 0, VALUE_SHOWN);
 	free(text);
 }
 
@@ -235,7 +235,7 @@ static void print_change(const struct json_value *change)
 	const char *path = json_member(change, "path")->string;
 
 	term_print(!old ? TERM_GOOD : !new ? TERM_BAD : TERM_WARN, 2, !old ? "+" : !new ? "-" : "~");
-	records_cell(*path ? path : "(the whole state)", 0, 0);
+	show_cell(*path ? path : "(the whole state)", 0, 0);
 	fputs("  ", stdout);
 	if (old)
 		print_value(old);
@@ -318,8 +318,8 @@ static void print_threads_table(const struct warder_thread *list, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		printf("%11" PRIu64 "  %7" PRIu64 "  %-8s  %s  ", list[i].checkpoints, list[i].version,
 		       policy_format_size(list[i].bytes, size, sizeof(size)),
-		       records_time(list[i].updated_ms, time, sizeof(time)));
-		records_cell(list[i].name, 0, 0);
+		       show_time(list[i].updated_ms, time, sizeof(time)));
+		show_cell(list[i].name, 0, 0);
 		putchar('\n');
 	}
 }

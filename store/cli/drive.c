@@ -28,16 +28,16 @@
 
 #define LOOK_US UINT64_C(200000)
 
-enum stage { STAGE_PROVISION, STAGE_START, STAGE_EXECUTION, STAGE_SNAPSHOT, STAGE_STOP, STAGES };
+enum step { STEP_PROVISION, STEP_START, STEP_EXECUTION, STEP_SNAPSHOT, STEP_STOP, STEPS };
 
 static const struct {
 	const char *name, *component, *code;
-} stages[STAGES] = {
-	[STAGE_PROVISION] = { "provision", "workspace", "provisionFailed" },
-	[STAGE_START] = { "start", "session", "startFailed" },
-	[STAGE_EXECUTION] = { "execution", "program", "executionFailed" },
-	[STAGE_SNAPSHOT] = { "snapshot", "workspace", "snapshotFailed" },
-	[STAGE_STOP] = { "stop", "session", "stopFailed" },
+} steps[STEPS] = {
+	[STEP_PROVISION] = { "provision", "workspace", "provisionFailed" },
+	[STEP_START] = { "start", "session", "startFailed" },
+	[STEP_EXECUTION] = { "execution", "program", "executionFailed" },
+	[STEP_SNAPSHOT] = { "snapshot", "workspace", "snapshotFailed" },
+	[STEP_STOP] = { "stop", "session", "stopFailed" },
 };
 
 struct drive {
@@ -53,12 +53,12 @@ struct drive {
 	struct warder_result *result;
 	struct snapshot snapshot;
 	bool has_snapshot;
-	bool failed[STAGES];
-	struct warder_error errors[STAGES];
+	bool failed[STEPS];
+	struct warder_error errors[STEPS];
 };
 
-/* Notes the error of a stage. Returns whether it succeeded. */
-static bool stage(struct drive *drive, enum stage which, int status)
+/* Notes the error of a step. Returns whether it succeeded. */
+static bool note(struct drive *drive, enum step which, int status)
 {
 	drive->failed[which] |= status != 0;
 	return status == 0;
@@ -307,41 +307,41 @@ static void run_stages(struct drive *drive)
 {
 	struct warder_error *errors = drive->errors;
 
-	if (!stage(drive, STAGE_PROVISION, provision(drive, &errors[STAGE_PROVISION])))
+	if (!note(drive, STEP_PROVISION, provision(drive, &errors[STEP_PROVISION])))
 		return;
-	if (stage(drive, STAGE_START, start(drive, &errors[STAGE_START]))) {
-		stage(drive, STAGE_EXECUTION, execute(drive, &errors[STAGE_EXECUTION]));
-		stage(drive, STAGE_STOP, stop(drive, &errors[STAGE_STOP]));
+	if (note(drive, STEP_START, start(drive, &errors[STEP_START]))) {
+		note(drive, STEP_EXECUTION, execute(drive, &errors[STEP_EXECUTION]));
+		note(drive, STEP_STOP, stop(drive, &errors[STEP_STOP]));
 	}
 	let_go(drive);
-	if (option_given(drive->options, "--snapshot") && !drive->failed[STAGE_START])
-		stage(drive, STAGE_SNAPSHOT, take_snapshot(drive, &errors[STAGE_SNAPSHOT]));
+	if (option_given(drive->options, "--snapshot") && !drive->failed[STEP_START])
+		note(drive, STEP_SNAPSHOT, take_snapshot(drive, &errors[STEP_SNAPSHOT]));
 	/* What could not be stored stays, to be stored again. */
-	if (!option_given(drive->options, "--keep-workspace") && !drive->failed[STAGE_SNAPSHOT] &&
-	    !drive->failed[STAGE_STOP])
-		stage(drive, STAGE_STOP, remove_workspace(drive, &errors[STAGE_STOP]));
+	if (!option_given(drive->options, "--keep-workspace") && !drive->failed[STEP_SNAPSHOT] &&
+	    !drive->failed[STEP_STOP])
+		note(drive, STEP_STOP, remove_workspace(drive, &errors[STEP_STOP]));
 }
 
 /* ---- the report ---- */
 
-static void write_error(const struct drive *drive, enum stage which, struct json_writer *w)
+static void write_error(const struct drive *drive, enum step which, struct json_writer *w)
 {
 	json_begin_object(w);
-	json_key_string(w, "stage", stages[which].name);
-	json_key_string(w, "component", stages[which].component);
+	json_key_string(w, "stage", steps[which].name);
+	json_key_string(w, "component", steps[which].component);
 	json_key_string(w, "category", warder_error_kind_name(drive->errors[which].code));
-	json_key_string(w, "code", stages[which].code);
+	json_key_string(w, "code", steps[which].code);
 	json_key_string(w, "message", drive->errors[which].text);
 	json_end_object(w);
 }
 
 /* STAGES: there is none. A program that fails has an error of its own. */
-static enum stage first_error(const struct drive *drive)
+static enum step first_error(const struct drive *drive)
 {
-	for (int i = 0; i < STAGES; i++)
+	for (int i = 0; i < STEPS; i++)
 		if (drive->failed[i])
-			return (enum stage)i;
-	return STAGES;
+			return (enum step)i;
+	return STEPS;
 }
 
 static bool program_failed(const struct drive *drive)
@@ -351,26 +351,26 @@ static bool program_failed(const struct drive *drive)
 
 static int print_json(const struct drive *drive, struct warder_error *err)
 {
-	const enum stage first = program_failed(drive) ? STAGES : first_error(drive);
+	const enum step first = program_failed(drive) ? STEPS : first_error(drive);
 	char *result = drive->result ? warder_result_json(drive->result) : NULL;
 	struct json_writer w = { 0 };
 
 	json_begin_object(&w);
 	json_key_string(&w, "workspace", drive->id[0] ? drive->id : NULL);
 	json_key_bool(&w, "kept",
-		      drive->id[0] && (drive->failed[STAGE_STOP] || drive->failed[STAGE_SNAPSHOT] ||
+		      drive->id[0] && (drive->failed[STEP_STOP] || drive->failed[STEP_SNAPSHOT] ||
 				       option_given(drive->options, "--keep-workspace")));
 	json_key_string(&w, "snapshot", drive->has_snapshot ? drive->snapshot.id : NULL);
 	json_key(&w, "error");
-	if (first < STAGES)
+	if (first < STEPS)
 		write_error(drive, first, &w);
 	else
 		json_null(&w);
 	json_key(&w, "cleanupErrors");
 	json_begin_array(&w);
-	for (int i = 0; i < STAGES; i++)
-		if (drive->failed[i] && (enum stage)i != first)
-			write_error(drive, (enum stage)i, &w);
+	for (int i = 0; i < STEPS; i++)
+		if (drive->failed[i] && (enum step)i != first)
+			write_error(drive, (enum step)i, &w);
 	json_end_array(&w);
 	json_key(&w, "result");
 	if (result)
@@ -384,9 +384,9 @@ static int print_json(const struct drive *drive, struct warder_error *err)
 
 static void print_text(const struct drive *drive)
 {
-	for (int i = 0; i < STAGES; i++)
+	for (int i = 0; i < STEPS; i++)
 		if (drive->failed[i])
-			term_complain("%s: %s", stages[i].name, drive->errors[i].text);
+			term_complain("%s: %s", steps[i].name, drive->errors[i].text);
 	if (drive->result && program_failed(drive) && warder_result_exit_code(drive->result) < 0)
 		term_complain("the program ended: %s", warder_result_cause(drive->result));
 	if (drive->has_snapshot)
@@ -403,7 +403,7 @@ static int exit_status(const struct drive *drive)
 	if (ending_signal())
 		return 128 + ending_signal();
 	if (!program_failed(drive))
-		return first_error(drive) < STAGES ? EXIT_REFUSED : 0;
+		return first_error(drive) < STEPS ? EXIT_REFUSED : 0;
 	if (code > 0)
 		return code;
 	return strcmp(warder_result_status(drive->result), "timeout") == 0 ? 124

@@ -15,7 +15,7 @@
 #include "policy/policy.h"
 #include "runtime/cli/term.h"
 #include "store/cli/command.h"
-#include "store/cli/records.h"
+#include "store/cli/show.h"
 #include "store/events/events.h"
 
 #define EXIT_TIMEOUT 124
@@ -104,10 +104,10 @@ static int list_command(const struct options *options, struct warder_error *err)
 	} else if (count > 0) {
 		term_title("created               project           workspace");
 		for (size_t i = 0; i < count; i++) {
-			printf("%s  ", records_time(list[i].created_ms, time, sizeof(time)));
-			records_cell(list[i].project_name, 16, 0);
+			printf("%s  ", show_time(list[i].created_ms, time, sizeof(time)));
+			show_cell(list[i].project_name, 16, 0);
 			fputs("  ", stdout);
-			records_cell(list[i].root, 0, 0);
+			show_cell(list[i].root, 0, 0);
 			putchar('\n');
 		}
 	}
@@ -132,7 +132,7 @@ static int print_receipt(const struct options *options, const char *correlation_
 	struct json_writer w = { 0 };
 
 	if (!option_given(options, "--json")) {
-		records_cell(correlation_id, 0, 0);
+		show_cell(correlation_id, 0, 0);
 		putchar('\n');
 		return 0;
 	}
@@ -320,21 +320,21 @@ static void print_event_row(const struct warder_event *event)
 {
 	char time[32];
 
-	printf("%6" PRIu64 "  %s  ", event->sequence, records_time(event->timestamp_ms, time, sizeof(time)));
-	records_cell(warder_event_kind_name(event->kind), 17, 0);
+	printf("%6" PRIu64 "  %s  ", event->sequence, show_time(event->timestamp_ms, time, sizeof(time)));
+	show_cell(warder_event_kind_name(event->kind), 17, 0);
 	fputs("  ", stdout);
-	records_cell(event->correlation_id, 21, 0);
+	show_cell(event->correlation_id, 21, 0);
 	fputs("  ", stdout);
-	records_cell(event->producer, 0, 0);
+	show_cell(event->producer, 0, 0);
 	if (event->consumer) {
 		fputs(" -> ", stdout);
-		records_cell(event->consumer, 0, 0);
+		show_cell(event->consumer, 0, 0);
 	}
 	fputs(": ", stdout);
-	records_cell(event->topic, 0, 0);
+	show_cell(event->topic, 0, 0);
 	if (strcmp(event->payload, "null") != 0) {
 		fputs("  ", stdout);
-		records_cell(event->payload, 0, VALUE_SHOWN);
+		show_cell(event->payload, 0, VALUE_SHOWN);
 	}
 	putchar('\n');
 	fflush(stdout);

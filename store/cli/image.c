@@ -15,7 +15,7 @@
 #include "runtime/code/code.h"
 #include "store/cli/command.h"
 #include "store/cli/progress.h"
-#include "store/cli/records.h"
+#include "store/cli/show.h"
 #include "store/images/images.h"
 
 #define FAULTS_SHOWN 16

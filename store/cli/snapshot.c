@@ -13,7 +13,7 @@
 #include "runtime/cli/term.h"
 #include "store/cli/command.h"
 #include "store/cli/progress.h"
-#include "store/cli/records.h"
+#include "store/cli/show.h"
 #include "store/snapshots/snapshots.h"
 
 static struct progress shown;
@@ -177,7 +177,7 @@ static int print_snapshot(void *context, const struct snapshot *snapshot, struct
 	}
 	printf("%s %s %8" PRIu64 " %14" PRIu64 " ", snapshot->id, snapshot->created, snapshot->entries,
 	       snapshot->bytes);
-	records_cell(snapshot->workspace, 0, 0);
+	show_cell(snapshot->workspace, 0, 0);
 	putchar('\n');
 	return 0;
 }

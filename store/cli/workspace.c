@@ -24,7 +24,7 @@
 #include "store/cli/command.h"
 #include "store/cli/drive.h"
 #include "store/cli/progress.h"
-#include "store/cli/records.h"
+#include "store/cli/show.h"
 #include "store/workspaces/workspaces.h"
 
 /* ---- parts ---- */
@@ -158,7 +158,7 @@ static int print_workspace(void *context, const char *id, const char *path, stru
 
 	(void)err;
 	if (!w) {
-		records_cell(id, 24, 0);
+		show_cell(id, 24, 0);
 		printf(" %s\n", path);
 		return 0;
 	}
@@ -201,7 +201,7 @@ static int print_item(void *context, const struct workspace_item *item, struct w
 	snprintf(mode, sizeof(mode), "%04o", (unsigned int)item->mode);
 	if (!w) {
 		printf("%c %s %12" PRIu64 " ", item->type == 'f' ? '-' : item->type, mode, item->size);
-		records_cell(item->path, 0, 0);
+		show_cell(item->path, 0, 0);
 		putchar('\n');
 		return 0;
 	}
@@ -254,7 +254,7 @@ static int put_one(struct workspace *workspace, const char *word, uint32_t mode,
 	char *source = equals ? strndup(word, (size_t)(equals - word)) : strdup(word);
 	const char *slash = source ? strrchr(source, '/') : NULL;
 	const char *name = equals ? equals + 1 : slash ? slash + 1 : source;
-	owned_fd int fd = source ? records_open_file(source, err) : -1;
+	owned_fd int fd = source ? show_open_file(source, err) : -1;
 	int status = -1;
 
 	if (fd >= 0)
@@ -346,11 +346,11 @@ static int print_input(const struct workspace_input *input, bool json, struct wa
 
 static int stage_input(struct workspace *workspace, const struct options *options, struct warder_error *err)
 {
-	const struct workspace_stage stage = { .from = options->operands[1],
-					       .dst = option(options, "--to"),
-					       .link = option_given(options, "--link"),
-					       .read_only = option_given(options, "--read-only"),
-					       .pin = option_given(options, "--pin") };
+	const struct workspace_input_options stage = { .from = options->operands[1],
+						       .dst = option(options, "--to"),
+						       .link = option_given(options, "--link"),
+						       .read_only = option_given(options, "--read-only"),
+						       .pin = option_given(options, "--pin") };
 	struct artifacts artifacts = ARTIFACTS_NONE;
 	struct workspace_input input;
 	int status = artifacts_open(option(options, "--store"), &artifacts, err);
@@ -398,7 +398,7 @@ static int print_outputs(const struct workspace_outputs *outputs)
 		const struct workspace_output *output = &outputs->items[i];
 
 		printf("%12" PRIu64 " ", output->size);
-		records_cell(output->path, 0, 0);
+		show_cell(output->path, 0, 0);
 		if (output->name)
 			printf(" %s@%" PRIu64, output->name, output->version);
 		printf("%s%s%s%s\n", output->truncated ? " (cut off)" : "", output->why ? " (" : "",
@@ -528,10 +528,10 @@ static void write_patched(struct json_writer *w, const struct workspace_patched 
 static void print_patched(const struct workspace_patched *file)
 {
 	printf("%c ", file->what);
-	records_cell(file->path, 0, 0);
+	show_cell(file->path, 0, 0);
 	if (file->from) {
 		printf(" (from ");
-		records_cell(file->from, 0, 0);
+		show_cell(file->from, 0, 0);
 		printf(")");
 	}
 	if (file->mode && (file->what == 'M' || file->mode != 0100644))

@@ -1,5 +1,5 @@
 /*
- * Each step that changes files makes one layer: a workplace is filled with what is new, by the rules of unpack.h, and committed.
+ * Each step that changes files makes one layer: a draft is filled with what is new, by the rules of unpack.h, and committed.
  * Where a file goes is looked up in the layers below first (merged.h), so that a link on the way leads where it would lead in the jail, and
  * the directories on the way keep their owners and modes.
  *
@@ -207,7 +207,7 @@ static int do_entrypoint(struct build *build, const struct recipe_step *step)
 struct placing {
 	struct build *build;
 	struct merged merged;
-	struct workplace workplace;
+	struct draft draft;
 	struct unpack unpack;
 	struct copy copy;
 };
@@ -237,11 +237,11 @@ static int check_directory(void *context, const char *to, struct warder_error *e
 
 static int placing_begin(struct build *build, struct placing *ret)
 {
-	*ret = (struct placing){ .build = build, .workplace = WORKPLACE_NONE };
+	*ret = (struct placing){ .build = build, .draft = DRAFT_NONE };
 	if (merged_open(build->images, build->image, &ret->merged, build->err) != 0 ||
-	    workplace_make(build->images, &ret->workplace, build->err) != 0)
+	    draft_make(build->images, &ret->draft, build->err) != 0)
 		return -1;
-	unpack_init(&ret->unpack, ret->workplace.tree_fd, build->images->owners_kept, &build->limits);
+	unpack_init(&ret->unpack, ret->draft.tree_fd, build->images->owners_kept, &build->limits);
 	ret->copy = (struct copy){ .unpack = &ret->unpack,
 				   .own = true,
 				   .on_progress = show,
@@ -258,15 +258,14 @@ static int placing_commit(struct placing *placing)
 	if (unpack_finish(&placing->unpack, build->err) != 0)
 		return -1;
 	unpack_note(&placing->unpack.report, build->notes);
-	return layer_store_keep(build->images, &placing->workplace, NULL, build->image, build->notes,
-				build->err);
+	return layer_store_keep(build->images, &placing->draft, NULL, build->image, build->notes, build->err);
 }
 
 static void placing_end(struct placing *placing)
 {
 	copy_done(&placing->copy);
 	unpack_done(&placing->unpack);
-	workplace_done(placing->build->images, &placing->workplace);
+	draft_done(placing->build->images, &placing->draft);
 	merged_done(&placing->merged);
 }
 

@@ -162,18 +162,18 @@ static int by_debootstrap(struct build *build, const char *suite, const char *va
 	char *argv[] = {
 		program, variant_flag, include ? include_flag : variant_flag, suite_word, path, NULL
 	};
-	struct workplace workplace;
+	struct draft draft;
 	int done;
 	pid_t pid;
 
 	if (geteuid() != 0)
 		return error_set(build->err, WARDER_ERROR_UNAVAILABLE, field,
 				 "debootstrap needs root; install mmdebstrap, or build as root");
-	if (workplace_make(build->images, &workplace, build->err) != 0)
+	if (draft_make(build->images, &draft, build->err) != 0)
 		return -1;
 	snprintf(variant_flag, sizeof(variant_flag), "--variant=%s", variant);
 	snprintf(include_flag, sizeof(include_flag), "--include=%s", include ? include : "");
-	snprintf(path, sizeof(path), "%s/layers/%s/tree", build->images->path, workplace.name);
+	snprintf(path, sizeof(path), "%s/layers/%s/tree", build->images->path, draft.name);
 	snprintf(suite_word, sizeof(suite_word), "%s", suite);
 	pid = start(argv, STDERR_FILENO);
 	done = pid < 0 ? error_set_errno(build->err, WARDER_ERROR_UNAVAILABLE, field, errno,
@@ -181,7 +181,7 @@ static int by_debootstrap(struct build *build, const char *suite, const char *va
 		       : wait_for(build, pid, "debootstrap");
 	if (done == 0)
 		done = import(build, path, name);
-	workplace_done(build->images, &workplace);
+	draft_done(build->images, &draft);
 	return done;
 }
 

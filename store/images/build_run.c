@@ -349,23 +349,23 @@ static int tidy_directory(struct build *build, int fd, size_t *count, int depth)
 }
 
 /* What was written, if anything was. */
-static int keep(struct build *build, struct workplace *workplace)
+static int keep(struct build *build, struct draft *draft)
 {
 	size_t count = 0;
 
-	if (tidy_directory(build, workplace->tree_fd, &count, 0) != 0)
+	if (tidy_directory(build, draft->tree_fd, &count, 0) != 0)
 		return error_set(build->err, WARDER_ERROR_UNAVAILABLE, field,
 				 "its files cannot be stored: a directory is too deep, or cannot be read");
 	if (count == 0)
 		return 0;
-	if (fchmod(workplace->tree_fd, 0755) != 0)
+	if (fchmod(draft->tree_fd, 0755) != 0)
 		return error_set(build->err, WARDER_ERROR_UNAVAILABLE, field, "the layer cannot be written");
-	return layer_store_keep(build->images, workplace, NULL, build->image, build->notes, build->err);
+	return layer_store_keep(build->images, draft, NULL, build->image, build->notes, build->err);
 }
 
 int build_run(struct build *build, const struct recipe_step *step)
 {
-	struct workplace workplace = WORKPLACE_NONE;
+	struct draft draft = DRAFT_NONE;
 	char name[STORE_NAME_MAX] = "";
 	owned_fd int lock_fd = -1;
 	char **words;
@@ -378,13 +378,13 @@ int build_run(struct build *build, const struct recipe_step *step)
 	if (!words)
 		return error_no_memory(build->err, field);
 	if (put_unfinished(build, name, &lock_fd) == 0) {
-		done = workplace_make(build->images, &workplace, build->err);
+		done = draft_make(build->images, &draft, build->err);
 		if (done == 0)
-			done = run_words(build, step, name, words, workplace.tree_fd);
+			done = run_words(build, step, name, words, draft.tree_fd);
 		layer_store_drop_unfinished(build->images, name);
 		if (done == 0)
-			done = keep(build, &workplace);
-		workplace_done(build->images, &workplace);
+			done = keep(build, &draft);
+		draft_done(build->images, &draft);
 	}
 	image_strings_free(words);
 	return done;

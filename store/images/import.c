@@ -1,7 +1,7 @@
 /*
- * An archive is unpacked once, by the same rules as a layer, into a workplace. What lies there then says what it is: an OCI layout,
+ * An archive is unpacked once, by the same rules as a layer, into a draft. What lies there then says what it is: an OCI layout,
  * a docker archive, or a root file system, which is a layer already. A layout or a docker archive is then read from that
- * directory like one that the caller named, each layer into a workplace of its own.
+ * directory like one that the caller named, each layer into a draft of its own.
  *
  * Content is hashed while it is unpacked, and a layer gets its name only if all digests are the expected ones: that of the
  * compressed blob, by which the manifest names it, and that of the tar archive, by which the configuration does.
@@ -63,10 +63,10 @@ static int spend(struct import *import, const struct unpack_report *report)
 	return 0;
 }
 
-/* Give the tree of a workplace its name, and put it on top. digest NULL: by what is in it. */
-static int keep(struct import *import, struct workplace *workplace, const char *digest)
+/* Give the tree of a draft its name, and put it on top. digest NULL: by what is in it. */
+static int keep(struct import *import, struct draft *draft, const char *digest)
 {
-	return layer_store_keep(import->images, workplace, digest, import->image, import->notes, import->err);
+	return layer_store_keep(import->images, draft, digest, import->image, import->notes, import->err);
 }
 
 /* What the layers that are already taken have. */
@@ -83,8 +83,8 @@ static bool below(void *context, const char *path, struct stat *ret)
 	return S_ISDIR(entry.st.st_mode);
 }
 
-/* An archive into the workplace; lower: the layers that it will lie on, or NULL. */
-static int unpack_into(struct import *import, int fd, struct workplace *workplace, struct merged *lower,
+/* An archive into the draft; lower: the layers that it will lie on, or NULL. */
+static int unpack_into(struct import *import, int fd, struct draft *draft, struct merged *lower,
 		       char ret_packed[static DIGEST_HEX], char ret_unpacked[static DIGEST_HEX],
 		       uint64_t *ret_size)
 {
@@ -93,7 +93,7 @@ static int unpack_into(struct import *import, int fd, struct workplace *workplac
 	struct stream stream;
 	int done;
 
-	unpack_init(&unpack, workplace->tree_fd, import->images->owners_kept, &import->left);
+	unpack_init(&unpack, draft->tree_fd, import->images->owners_kept, &import->left);
 	unpack.below = lower ? below : NULL;
 	unpack.below_context = lower;
 	done = stream_open(fd, most, show, import, &stream, import->err);
@@ -106,8 +106,8 @@ static int unpack_into(struct import *import, int fd, struct workplace *workplac
 	if (done == 0)
 		done = spend(import, &unpack.report);
 	if (done == 0 && unpack.report.implied)
-		done = workplace_note_implied(workplace, import->err);
-	workplace->placed = unpack.report.inherited != 0;
+		done = draft_note_implied(draft, import->err);
+	draft->placed = unpack.report.inherited != 0;
 	*ret_size = stream.packed;
 	stream_done(&stream);
 	unpack_done(&unpack);
@@ -203,18 +203,18 @@ static int check_platform(const char *os, const char *architecture, struct warde
 
 /* ---- layers of a layout or a docker archive ---- */
 
-/* The layer's archive into a workplace, and its name if its digests are right. */
+/* The layer's archive into a draft, and its name if its digests are right. */
 static int unpack_layer(struct import *import, int fd, const char *path, const char *diff_id,
 			const struct layout_descriptor *packed, struct merged *lower)
 {
-	struct workplace workplace = WORKPLACE_NONE;
+	struct draft draft = DRAFT_NONE;
 	char got_packed[DIGEST_HEX], got[DIGEST_HEX];
 	uint64_t size = 0;
 	int taken;
 
-	if (workplace_make(import->images, &workplace, import->err) != 0)
+	if (draft_make(import->images, &draft, import->err) != 0)
 		return -1;
-	taken = unpack_into(import, fd, &workplace, lower, got_packed, got, &size);
+	taken = unpack_into(import, fd, &draft, lower, got_packed, got, &size);
 	if (taken != 0)
 		error_context(import->err, "layer %.12s", diff_id);
 	if (taken == 0 && packed && size != packed->size)
@@ -226,8 +226,8 @@ static int unpack_layer(struct import *import, int fd, const char *path, const c
 	if (taken == 0)
 		taken = check_digest(path, diff_id, got, import->err);
 	if (taken == 0)
-		taken = keep(import, &workplace, diff_id);
-	workplace_done(import->images, &workplace);
+		taken = keep(import, &draft, diff_id);
+	draft_done(import->images, &draft);
 	return taken;
 }
 
@@ -569,16 +569,16 @@ static int import_docker(struct import *import, int dir_fd)
 
 static int import_directory(struct import *import, int dir_fd)
 {
-	struct workplace workplace;
+	struct draft draft;
 	struct unpack unpack;
 	struct copy copy = { .unpack = &unpack, .on_progress = show, .context = import };
 	int copied;
 
 	import->image->source = strdup("directory");
 	doing(import, "copying", 0);
-	if (workplace_make(import->images, &workplace, import->err) != 0)
+	if (draft_make(import->images, &draft, import->err) != 0)
 		return -1;
-	unpack_init(&unpack, workplace.tree_fd, import->images->owners_kept, &import->left);
+	unpack_init(&unpack, draft.tree_fd, import->images->owners_kept, &import->left);
 	copied = copy_path(&copy, dir_fd, ".", "", import->err);
 	if (copied == 0)
 		copied = unpack_finish(&unpack, import->err);
@@ -587,8 +587,8 @@ static int import_directory(struct import *import, int dir_fd)
 	copy_done(&copy);
 	unpack_done(&unpack);
 	if (copied == 0)
-		copied = keep(import, &workplace, NULL);
-	workplace_done(import->images, &workplace);
+		copied = keep(import, &draft, NULL);
+	draft_done(import->images, &draft);
 	return copied;
 }
 
@@ -643,7 +643,7 @@ static int import_form(struct import *import, int dir_fd, enum form form)
 static int import_archive(struct import *import, int fd, uint64_t size, enum form form)
 {
 	const struct unpack_limits before = import->left;
-	struct workplace workplace;
+	struct draft draft;
 	char packed[DIGEST_HEX], unpacked[DIGEST_HEX];
 	uint64_t read;
 	int taken;
@@ -652,19 +652,19 @@ static int import_archive(struct import *import, int fd, uint64_t size, enum for
 		return error_set(import->err, WARDER_ERROR_INVALID_REQUEST, "--format",
 				 "%.200s is not a directory", import->what->source);
 	doing(import, "unpacking", size);
-	if (workplace_make(import->images, &workplace, import->err) != 0)
+	if (draft_make(import->images, &draft, import->err) != 0)
 		return -1;
-	taken = unpack_into(import, fd, &workplace, NULL, packed, unpacked, &read);
+	taken = unpack_into(import, fd, &draft, NULL, packed, unpacked, &read);
 	if (taken == 0 && form == FORM_NONE)
-		form = form_found(workplace.tree_fd, FORM_TAR);
+		form = form_found(draft.tree_fd, FORM_TAR);
 	if (taken == 0 && form != FORM_TAR) {
 		import->left = before; /* what it unpacks to now is other content */
-		taken = import_form(import, workplace.tree_fd, form);
+		taken = import_form(import, draft.tree_fd, form);
 	} else if (taken == 0) {
 		import->image->source = strdup("tar");
-		taken = keep(import, &workplace, unpacked);
+		taken = keep(import, &draft, unpacked);
 	}
-	workplace_done(import->images, &workplace);
+	draft_done(import->images, &draft);
 	return taken;
 }
 

@@ -110,7 +110,7 @@ void images_done(struct images *images)
 	fd_done(&images->dir_fd);
 }
 
-/* ---- workplaces ---- */
+/* ---- drafts ---- */
 
 static bool leads_to(int dir_fd, const char *name, int fd)
 {
@@ -121,27 +121,25 @@ static bool leads_to(int dir_fd, const char *name, int fd)
 }
 
 /* 1; 0: somebody took it for a leftover before it was locked. -1 with errno. */
-static int claim(struct images *images, struct workplace *workplace)
+static int claim(struct images *images, struct draft *draft)
 {
-	store_new_name(new_prefix, workplace->name);
-	if (mkdirat(images->layers_fd, workplace->name, 0700) != 0)
+	store_new_name(new_prefix, draft->name);
+	if (mkdirat(images->layers_fd, draft->name, 0700) != 0)
 		return errno == EEXIST ? 0 : -1;
-	workplace->fd =
-	    openat(images->layers_fd, workplace->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (workplace->fd < 0)
+	draft->fd = openat(images->layers_fd, draft->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (draft->fd < 0)
 		return errno == ENOENT ? 0 : -1;
-	if (flock(workplace->fd, LOCK_EX | LOCK_NB) == 0 &&
-	    leads_to(images->layers_fd, workplace->name, workplace->fd))
+	if (flock(draft->fd, LOCK_EX | LOCK_NB) == 0 && leads_to(images->layers_fd, draft->name, draft->fd))
 		return 1;
-	fd_done(&workplace->fd);
+	fd_done(&draft->fd);
 	return 0;
 }
 
-int workplace_make(struct images *images, struct workplace *ret, struct warder_error *err)
+int draft_make(struct images *images, struct draft *ret, struct warder_error *err)
 {
 	int claimed = 0;
 
-	*ret = WORKPLACE_NONE;
+	*ret = DRAFT_NONE;
 	for (int i = 0; i < TRIES && claimed == 0; i++)
 		claimed = claim(images, ret);
 	if (claimed != 1) {
@@ -152,19 +150,19 @@ int workplace_make(struct images *images, struct workplace *ret, struct warder_e
 	if (mkdirat(ret->fd, "tree", 0755) != 0 || fchmodat(ret->fd, "tree", 0755, 0) != 0 ||
 	    (ret->tree_fd = openat(ret->fd, "tree", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0) {
 		fail("the store cannot be written to", err);
-		workplace_done(images, ret);
+		draft_done(images, ret);
 		return -1;
 	}
 	return 0;
 }
 
-void workplace_done(struct images *images, struct workplace *workplace)
+void draft_done(struct images *images, struct draft *draft)
 {
-	if (workplace->name[0])
-		rootfs_remove_tree(images->layers_fd, workplace->name);
-	fd_done(&workplace->tree_fd);
-	fd_done(&workplace->fd);
-	workplace->name[0] = '\0';
+	if (draft->name[0])
+		rootfs_remove_tree(images->layers_fd, draft->name);
+	fd_done(&draft->tree_fd);
+	fd_done(&draft->fd);
+	draft->name[0] = '\0';
 }
 
 static int write_record(int dir_fd, const struct image_layer *layer, struct warder_error *err)
@@ -188,37 +186,37 @@ static int write_record(int dir_fd, const struct image_layer *layer, struct ward
 	return written;
 }
 
-static int write_lock(struct workplace *workplace, struct image_layer *layer)
+static int write_lock(struct draft *draft, struct image_layer *layer)
 {
 	layer->lock_fd =
-	    openat(workplace->fd, "lock", O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	    openat(draft->fd, "lock", O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return layer->lock_fd >= 0 && flock(layer->lock_fd, LOCK_SH | LOCK_NB) == 0 ? 0 : -1;
 }
 
 /* Make the tree a layer of that name, or drop it if there is one already. *ret is the layer, locked. *ret_new: it was not there
  * before. -1 with *err. */
-static int workplace_commit(struct images *images, struct workplace *workplace, const char *digest,
-			    const struct tree_digest *tree, struct image_layer *ret, bool *ret_new,
-			    struct warder_error *err)
+static int draft_commit(struct images *images, struct draft *draft, const char *digest,
+			const struct tree_digest *tree, struct image_layer *ret, bool *ret_new,
+			struct warder_error *err)
 {
 	struct image_layer layer = { .files = tree->files, .bytes = tree->bytes, .lock_fd = -1 };
 	int there = 0;
 
 	snprintf(layer.digest, sizeof(layer.digest), "%.64s", digest);
 	snprintf(layer.tree, sizeof(layer.tree), "%.64s", tree->hex);
-	if (write_record(workplace->fd, &layer, err) != 0)
+	if (write_record(draft->fd, &layer, err) != 0)
 		return -1;
-	if (write_lock(workplace, &layer) != 0 || syncfs(workplace->fd) != 0) {
+	if (write_lock(draft, &layer) != 0 || syncfs(draft->fd) != 0) {
 		fd_done(&layer.lock_fd);
 		return fail("the layer cannot be brought to the disk", err);
 	}
 	*ret_new = false;
 	for (int i = 0; i < TRIES && there == 0; i++) {
-		if (renameat2(images->layers_fd, workplace->name, images->layers_fd, digest,
-			      RENAME_NOREPLACE) == 0) {
+		if (renameat2(images->layers_fd, draft->name, images->layers_fd, digest, RENAME_NOREPLACE) ==
+		    0) {
 			*ret = layer;
 			*ret_new = true;
-			workplace->name[0] = '\0';
+			draft->name[0] = '\0';
 			return store_sync(images->layers_fd, field, err);
 		}
 		/* Somebody else has brought the same layer in; it may be on its way out again. */
@@ -324,10 +322,9 @@ static void show_checking(void *context, uint64_t bytes)
 		images->on_progress(images->context, "checking", bytes, 0);
 }
 
-int workplace_note_implied(struct workplace *workplace, struct warder_error *err)
+int draft_note_implied(struct draft *draft, struct warder_error *err)
 {
-	owned_fd int fd =
-	    openat(workplace->fd, implied_file, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	owned_fd int fd = openat(draft->fd, implied_file, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	return fd >= 0 ? 0 : fail("the layer cannot be written", err);
 }
@@ -359,23 +356,22 @@ static int placed_name(const char *digest, const struct tree_digest *tree, char 
 	return digest_hex(&name, ret);
 }
 
-int layer_store_keep(struct images *images, struct workplace *workplace, const char *digest,
-		     struct image *image, struct images_notes *notes, struct warder_error *err)
+int layer_store_keep(struct images *images, struct draft *draft, const char *digest, struct image *image,
+		     struct images_notes *notes, struct warder_error *err)
 {
 	struct image_layer layer = { .lock_fd = -1 };
 	struct tree_digest tree;
 	char placed[DIGEST_HEX];
 	bool is_new = false;
 
-	if (tree_digest(workplace->tree_fd, show_checking, images, &tree, err) != 0)
+	if (tree_digest(draft->tree_fd, show_checking, images, &tree, err) != 0)
 		return -1;
-	if (digest && workplace->placed) {
+	if (digest && draft->placed) {
 		if (placed_name(digest, &tree, placed) != 0)
 			return error_no_memory(err, field);
 		digest = placed;
 	}
-	if (workplace_commit(images, workplace, digest ? digest : tree.name, &tree, &layer, &is_new, err) !=
-	    0)
+	if (draft_commit(images, draft, digest ? digest : tree.name, &tree, &layer, &is_new, err) != 0)
 		return -1;
 	if (is_new)
 		notes->stored++;

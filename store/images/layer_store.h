@@ -1,8 +1,8 @@
 /*
  * layer_store: layers and records on the disk, and how they get there whole. Private to store/images/.
  *
- * Life of a layer: workplace_make() makes a directory under a temporary name, locked by who works in it -> its tree is filled ->
- * layer_store_keep() brings it to the disk and gives it its name. A workplace whose lock is free belongs to a dead process, and is
+ * Life of a layer: draft_make() makes a directory under a temporary name, locked by who works in it -> its tree is filled ->
+ * layer_store_keep() brings it to the disk and gives it its name. A draft whose lock is free belongs to a dead process, and is
  * removed by layer_store_sweep().
  */
 #ifndef WARDER_STORE_IMAGES_LAYER_STORE_H
@@ -14,7 +14,7 @@
 #include "store/images/tree.h"
 #include "store/store.h"
 
-struct workplace {
+struct draft {
 	char name[STORE_NAME_MAX]; /* below layers/; "": none */
 	int fd;                    /* of it, locked */
 	int tree_fd;
@@ -22,11 +22,11 @@ struct workplace {
 	    placed; /* what layers below have went into the tree: a digest of the archive does not say all of it */
 };
 
-#define WORKPLACE_NONE ((struct workplace){ .fd = -1, .tree_fd = -1 })
+#define DRAFT_NONE ((struct draft){ .fd = -1, .tree_fd = -1 })
 
-int workplace_make(struct images *images, struct workplace *ret, struct warder_error *err);
-/* Remove what was not committed; zeroed by WORKPLACE_NONE is fine. */
-void workplace_done(struct images *images, struct workplace *workplace);
+int draft_make(struct images *images, struct draft *ret, struct warder_error *err);
+/* Remove what was not committed; DRAFT_NONE is fine. */
+void draft_done(struct images *images, struct draft *draft);
 
 /* A layer that is there, locked. 1; 0: it is not there; -1 with *err. */
 int layer_store_layer(struct images *images, const char *digest, struct image_layer *ret,
@@ -35,11 +35,11 @@ int layer_store_layer(struct images *images, const char *digest, struct image_la
 int layer_store_find(struct images *images, const char *name, struct image *ret, struct warder_error *err);
 /* Put a layer on top of an image, which takes the lock over. -1 with *err: the lock is given back. */
 int layer_store_add_layer(struct image *image, struct image_layer *layer, struct warder_error *err);
-/* Commit a workplace and put it on top of an image. digest NULL: the tree's own name. -1 with *err. */
-int layer_store_keep(struct images *images, struct workplace *workplace, const char *digest,
-		     struct image *image, struct images_notes *notes, struct warder_error *err);
-/* Note in a workplace that the tree has directories whose owner and mode other layers could decide. -1 with *err. */
-int workplace_note_implied(struct workplace *workplace, struct warder_error *err);
+/* Commit a draft and put it on top of an image. digest NULL: the tree's own name. -1 with *err. */
+int layer_store_keep(struct images *images, struct draft *draft, const char *digest, struct image *image,
+		     struct images_notes *notes, struct warder_error *err);
+/* Note in a draft that the tree has directories whose owner and mode other layers could decide. -1 with *err. */
+int draft_note_implied(struct draft *draft, struct warder_error *err);
 /* Whether a stored layer is what its archive makes on top of those of the image, of which `lower` is the root (NULL: there are none). */
 bool layer_store_fits(struct images *images, const char *digest, const struct stat *lower);
 /* Write the record of an image, in place of an older one. */

@@ -164,11 +164,10 @@ static int fetch(const struct images_pull *what, const char *directory, struct w
 }
 
 /* What the jail has left, whatever it was told to make: only a directory is opened. */
-static int take(struct images *images, const struct workplace *workplace, const struct images_pull *what,
+static int take(struct images *images, const struct draft *draft, const struct images_pull *what,
 		struct image *ret, struct images_notes *ret_notes, struct warder_error *err)
 {
-	owned_fd int fd =
-	    openat(workplace->tree_fd, "layout", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	owned_fd int fd = openat(draft->tree_fd, "layout", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	char source[32];
 	const struct images_import import = { .source = source,
 					      .format = "oci",
@@ -186,7 +185,7 @@ int images_pull(struct images *images, const struct images_pull *what, struct im
 {
 	const char *fault = reference_fault(what->reference);
 	char path[ROOTFS_PRIVATE_DIR_MAX + STORE_NAME_MAX + 32], shown[120];
-	struct workplace workplace = WORKPLACE_NONE;
+	struct draft draft = DRAFT_NONE;
 	int status;
 
 	*ret = (struct image){ 0 };
@@ -195,15 +194,15 @@ int images_pull(struct images *images, const struct images_pull *what, struct im
 				 json_quote(what->reference, shown, sizeof(shown)), fault);
 	if (layer_store_check_name(what->name ? what->name : what->reference, err) != 0)
 		return -1;
-	status = workplace_make(images, &workplace, err);
-	snprintf(path, sizeof(path), "%s/layers/%s/tree", images->path, workplace.name);
-	if (status == 0 && mkdirat(workplace.tree_fd, "tmp", 0700) != 0)
+	status = draft_make(images, &draft, err);
+	snprintf(path, sizeof(path), "%s/layers/%s/tree", images->path, draft.name);
+	if (status == 0 && mkdirat(draft.tree_fd, "tmp", 0700) != 0)
 		status = error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno,
 					 "there is no room for an image");
 	if (status == 0)
 		status = fetch(what, path, err);
 	if (status == 0)
-		status = take(images, &workplace, what, ret, ret_notes, err);
-	workplace_done(images, &workplace);
+		status = take(images, &draft, what, ret, ret_notes, err);
+	draft_done(images, &draft);
 	return status == 0 ? 0 : error_context(err, "failed to pull image %.200s", what->reference);
 }

@@ -367,7 +367,7 @@ static int put_file(struct workspace *workspace, const struct entry *entry, stru
 static int stage(struct workspace *workspace, struct artifacts *artifacts, const struct entry *entry,
 		 struct warder_error *err)
 {
-	const struct workspace_stage how = {
+	const struct workspace_input_options how = {
 		.from = entry->from, .dst = entry->path, .read_only = entry->read_only, .link = entry->link
 	};
 

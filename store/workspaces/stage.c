@@ -31,7 +31,7 @@
 struct staging {
 	struct workspace *workspace;
 	struct artifacts *artifacts;
-	const struct workspace_stage *asked;
+	const struct workspace_input_options *asked;
 	struct workspace_source source;
 	char dst[PATH_MAX];
 	char resolved[PATH_MAX];
@@ -378,7 +378,7 @@ static int stage(struct staging *staging, struct warder_error *err)
 }
 
 int workspace_stage(struct workspace *workspace, struct artifacts *artifacts,
-		    const struct workspace_stage *asked, struct workspace_input *ret,
+		    const struct workspace_input_options *asked, struct workspace_input *ret,
 		    struct warder_error *err)
 {
 	struct staging staging = { .workspace = workspace, .artifacts = artifacts, .asked = asked };

@@ -177,7 +177,7 @@ struct workspace_source {
  * "git+https://host[:port]/path[#branch]". -1 with *err (INVALID_REQUEST), naming an unknown scheme. */
 int workspace_source_parse(const char *text, struct workspace_source *ret, struct warder_error *err);
 
-struct workspace_stage {
+struct workspace_input_options {
 	const char *from;
 	const char *dst; /* NULL: work/inputs/<last component of from> */
 	bool link;       /* not copied: what is there is mounted, read-only */
@@ -188,7 +188,7 @@ struct workspace_stage {
 /* Put an input in its place and record it. CONFLICT: it is, or was, mounted read-only, and a run is on that another one has prepared; of what
  * `workspace` itself has prepared, nothing may run any more. *ret (or NULL) is the record: to be given to workspace_input_done(). */
 int workspace_stage(struct workspace *workspace, struct artifacts *artifacts,
-		    const struct workspace_stage *stage, struct workspace_input *ret,
+		    const struct workspace_input_options *stage, struct workspace_input *ret,
 		    struct warder_error *err);
 void workspace_input_done(struct workspace_input *input);
 /* SHA-256 over "path NUL content NUL" of every file below a directory of the tree, in order of paths. */

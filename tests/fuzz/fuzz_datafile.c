@@ -44,17 +44,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(table, data, size);
 	for (int pandas = 0; pandas < 2; pandas++) {
 		const struct datafile_options options = { .pandas = pandas };
-		struct datafile_stage stage;
+		struct datafile_list list;
 		struct warder_error err;
 		size_t len = 0;
 		char *told;
 
-		must(datafile_stage(&message, 1, &options, &stage, &err) == 0 && stage.count == 1);
-		must_be_harmless(stage.files[0].snippet, pandas ? 6 : 11);
-		told = datafile_text(&message, &stage, 0, &len);
+		must(datafile_extract(&message, 1, &options, &list, &err) == 0 && list.count == 1);
+		must_be_harmless(list.files[0].snippet, pandas ? 6 : 11);
+		told = datafile_text(&message, &list, 0, &len);
 		must(told && len == size + strlen("\nAvailable file: `data_1_1.csv`\n"));
 		free(told);
-		datafile_stage_done(&stage);
+		datafile_list_done(&list);
 	}
 	must_be_variable(text);
 	free(text);

@@ -56,23 +56,23 @@ Test(datafile, tables_become_files, .timeout = 20)
 	static const struct datafile_message messages[] = { { first, 4 }, { NULL, 0 }, { second, 3 } };
 	static const char *const texts[] = { "Look:\nAvailable file: `data_1_2.csv`\nok?", "",
 					     "\nAvailable file: `data_3_1.csv`\nd" };
-	struct datafile_stage stage;
+	struct datafile_list list;
 	struct warder_error err = { 0 };
 
-	cr_assert(datafile_stage(messages, 3, NULL, &stage, &err) == 0, "%s", err.text);
-	cr_assert(stage.count == 2);
-	cr_expect_str_eq(stage.files[0].name, "data_1_2.csv");
-	cr_expect(stage.files[0].content.at == first[1].content.at && !stage.files[0].is_stored);
-	cr_expect_str_eq(stage.files[1].name, "data_3_1.csv");
+	cr_assert(datafile_extract(messages, 3, NULL, &list, &err) == 0, "%s", err.text);
+	cr_assert(list.count == 2);
+	cr_expect_str_eq(list.files[0].name, "data_1_2.csv");
+	cr_expect(list.files[0].content.at == first[1].content.at && !list.files[0].is_stored);
+	cr_expect_str_eq(list.files[1].name, "data_3_1.csv");
 	for (size_t i = 0; i < 3; i++) {
 		size_t len = 0;
-		char *text = datafile_text(messages, &stage, i, &len);
+		char *text = datafile_text(messages, &list, i, &len);
 
 		cr_expect_str_eq(text, texts[i]);
 		cr_expect(len == strlen(texts[i]));
 		free(text);
 	}
-	datafile_stage_done(&stage);
+	datafile_list_done(&list);
 }
 
 Test(datafile, what_the_context_knows, .timeout = 20)
@@ -84,7 +84,7 @@ Test(datafile, what_the_context_knows, .timeout = 20)
 	const struct context_file other = { "data_1_2.csv", "text/csv", { "x\n", 2 } };
 	struct datafile_options options = { 0 };
 	struct context *context = NULL;
-	struct datafile_stage stage;
+	struct datafile_list list;
 	struct warder_error err = { 0 };
 
 	cr_assert(context_read("", 0, &context, &err) == 0);
@@ -93,12 +93,11 @@ Test(datafile, what_the_context_knows, .timeout = 20)
 	cr_assert(context_add_processed(context, "data_1_1.csv", &err) == 0);
 	cr_assert(context_add_processed(context, "data_1_2.csv", &err) == 0);
 	options.context = context;
-	cr_assert(datafile_stage(&message, 1, &options, &stage, &err) == 0);
-	cr_expect(stage.files[0].is_stored && stage.files[0].is_processed);
-	cr_expect(!stage.files[1].is_stored && !stage.files[1].is_processed,
-		  "another table of the same name");
-	cr_expect(!stage.files[2].is_stored && !stage.files[2].is_processed);
-	datafile_stage_done(&stage);
+	cr_assert(datafile_extract(&message, 1, &options, &list, &err) == 0);
+	cr_expect(list.files[0].is_stored && list.files[0].is_processed);
+	cr_expect(!list.files[1].is_stored && !list.files[1].is_processed, "another table of the same name");
+	cr_expect(!list.files[2].is_stored && !list.files[2].is_processed);
+	datafile_list_done(&list);
 	context_free(context);
 }
 
@@ -106,14 +105,14 @@ static char *snippet_of(const char *bytes, size_t len, const struct datafile_opt
 {
 	const struct datafile_part part = { "text/csv", { bytes, len } };
 	const struct datafile_message message = { &part, 1 };
-	struct datafile_stage stage;
+	struct datafile_list list;
 	struct warder_error err = { 0 };
 	char *snippet;
 
-	cr_assert(datafile_stage(&message, 1, options, &stage, &err) == 0, "%s", err.text);
-	snippet = stage.files[0].snippet;
-	stage.files[0].snippet = NULL;
-	datafile_stage_done(&stage);
+	cr_assert(datafile_extract(&message, 1, options, &list, &err) == 0, "%s", err.text);
+	snippet = list.files[0].snippet;
+	list.files[0].snippet = NULL;
+	datafile_list_done(&list);
 	return snippet;
 }
 
@@ -230,18 +229,18 @@ Test(datafile, limits, .timeout = 20)
 						 { calloc(1, AGENT_MAX_TEXT_BYTES), AGENT_MAX_TEXT_BYTES } },
 					       { "text/csv", { "a", 1 } } };
 	const struct datafile_message one = { large, 1 }, two = { large, 2 };
-	struct datafile_stage stage;
+	struct datafile_list list;
 	struct warder_error err = { 0 };
 
 	for (size_t i = 0; i <= DATAFILE_MAX; i++)
 		parts[i] = (struct datafile_part){ "text/csv", { "a", 1 } };
-	cr_expect(datafile_stage(&most, 1, NULL, &stage, &err) == 0 && stage.count == DATAFILE_MAX);
-	datafile_stage_done(&stage);
-	cr_expect(datafile_stage(&more, 1, NULL, &stage, &err) == -1);
+	cr_expect(datafile_extract(&most, 1, NULL, &list, &err) == 0 && list.count == DATAFILE_MAX);
+	datafile_list_done(&list);
+	cr_expect(datafile_extract(&more, 1, NULL, &list, &err) == -1);
 	cr_expect(strstr(err.text, "more than 256 tables"), "%s", err.text);
-	cr_expect(datafile_stage(&one, 1, NULL, &stage, &err) == 0);
-	datafile_stage_done(&stage);
-	cr_expect(datafile_stage(&two, 1, NULL, &stage, &err) == -1);
+	cr_expect(datafile_extract(&one, 1, NULL, &list, &err) == 0);
+	datafile_list_done(&list);
+	cr_expect(datafile_extract(&two, 1, NULL, &list, &err) == -1);
 	cr_expect(strstr(err.text, "16777217 bytes are too many"), "%s", err.text);
 	free((char *)large[0].content.at);
 }

@@ -1,4 +1,4 @@
-#include "store/cli/records.h"
+#include "store/cli/show.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "runtime/cli/term.h"
 
-char *records_time(int64_t ms, char *buf, size_t len)
+char *show_time(int64_t ms, char *buf, size_t len)
 {
 	const time_t seconds = (time_t)(ms / 1000);
 	struct tm utc = { 0 };
@@ -51,8 +51,8 @@ static bool parse_date(const char *text, int64_t *ret_ms)
 	return true;
 }
 
-int records_parse_time(const struct options *options, const char *flag, int64_t *ret_ms,
-		       struct warder_error *err)
+int show_parse_time(const struct options *options, const char *flag, int64_t *ret_ms,
+		    struct warder_error *err)
 {
 	const char *text = option(options, flag);
 	char *end = NULL;
@@ -72,7 +72,7 @@ int records_parse_time(const struct options *options, const char *flag, int64_t 
 	    text);
 }
 
-void records_cell(const char *text, size_t width, size_t most)
+void show_cell(const char *text, size_t width, size_t most)
 {
 	char *copy = strdup(text);
 	size_t characters = 0, at = 0;
@@ -93,7 +93,7 @@ void records_cell(const char *text, size_t width, size_t most)
 	free(copy);
 }
 
-int records_open_file(const char *path, struct warder_error *err)
+int show_open_file(const char *path, struct warder_error *err)
 {
 	owned_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;

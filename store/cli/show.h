@@ -1,8 +1,8 @@
 /*
- * records: how what the store keeps is shown: times, and tables for people. Private to cli/.
+ * show: how what the store keeps is shown: times, and tables for people. Private to cli/.
  */
-#ifndef WARDER_STORE_CLI_RECORDS_H
-#define WARDER_STORE_CLI_RECORDS_H
+#ifndef WARDER_STORE_CLI_SHOW_H
+#define WARDER_STORE_CLI_SHOW_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -10,14 +10,14 @@
 #include "store/cli/command.h"
 
 /* "2026-11-21 19:02:03Z"; buf of at least 32 bytes. Returns buf. */
-char *records_time(int64_t ms, char *buf, size_t len);
+char *show_time(int64_t ms, char *buf, size_t len);
 /* The value of a flag as milliseconds since 1970: such a number, or "2026-11-21T19:02:03Z", also with a fraction of milliseconds, or
  * without a time of the day; 0 if it was not given. -1 with *err. */
-int records_parse_time(const struct options *options, const char *flag, int64_t *ret_ms,
-		       struct warder_error *err);
+int show_parse_time(const struct options *options, const char *flag, int64_t *ret_ms,
+		    struct warder_error *err);
 /* Print a text from the store in a column: harmless on a terminal, padded to width characters, cut to most with "..."; 0: not. */
-void records_cell(const char *text, size_t width, size_t most);
+void show_cell(const char *text, size_t width, size_t most);
 /* Open a regular file for reading, without waiting for one who writes to a pipe. -1 with *err. */
-int records_open_file(const char *path, struct warder_error *err);
+int show_open_file(const char *path, struct warder_error *err);
 
 #endif

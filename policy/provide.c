@@ -11,11 +11,11 @@
 
 #define LISTED 3 /* names in a message */
 
-enum row_fate {
-	ROW_MISSING, /* fills a variable */
-	ROW_THERE,   /* the policy or the caller has it */
-	ROW_REFUSED, /* the policy does not grant it */
-	ROW_INVALID, /* no NAME=VALUE that a program can get */
+enum variable_fate {
+	VARIABLE_MISSING, /* fills a variable */
+	VARIABLE_THERE,   /* the policy or the caller has it */
+	VARIABLE_REFUSED, /* the policy does not grant it */
+	VARIABLE_INVALID, /* no NAME=VALUE that a program can get */
 };
 
 static bool has_variable(char *const *environment, const char *name, size_t length)
@@ -26,24 +26,24 @@ static bool has_variable(char *const *environment, const char *name, size_t leng
 	return false;
 }
 
-/* `name` gets the name of a row that is not ROW_INVALID. */
-static enum row_fate judge(const struct policy *policy, char *const *caller, const char *row,
-			   char name[POLICY_VARIABLE_NAME])
+/* `name` gets the name of a row that is not VARIABLE_INVALID. */
+static enum variable_fate judge(const struct policy *policy, char *const *caller, const char *row,
+				char name[POLICY_VARIABLE_NAME])
 {
 	const size_t length = strcspn(row, "=");
 
 	if (!row[length] || length >= POLICY_VARIABLE_NAME)
-		return ROW_INVALID;
+		return VARIABLE_INVALID;
 	memcpy(name, row, length);
 	name[length] = '\0';
 	if (policy_variable_fault(name) || strlen(row) + 1 > POLICY_VARIABLE_BYTES)
-		return ROW_INVALID;
+		return VARIABLE_INVALID;
 	if (policy_variable_of(policy, name))
-		return ROW_THERE;
+		return VARIABLE_THERE;
 	if (policy->environment.mode != POLICY_ENVIRONMENT_HOST &&
 	    !policy_strings_have(&policy->environment.names, name))
-		return ROW_REFUSED;
-	return has_variable(caller, name, length) ? ROW_THERE : ROW_MISSING;
+		return VARIABLE_REFUSED;
+	return has_variable(caller, name, length) ? VARIABLE_THERE : VARIABLE_MISSING;
 }
 
 /* No message has a value, which may be a secret; nor what is no name, which may be the end of a value with several lines. */
@@ -75,13 +75,13 @@ static int tell_left_out(const struct policy *policy, char *const *caller, char 
 	size_t refused = 0, used = 0;
 
 	for (size_t i = 0; rows[i]; i++) {
-		const enum row_fate fate = judge(policy, caller, rows[i], name);
+		const enum variable_fate fate = judge(policy, caller, rows[i], name);
 
-		if (fate == ROW_INVALID) {
+		if (fate == VARIABLE_INVALID) {
 			tell_invalid(rows[i], i + 1, err);
 			return 1;
 		}
-		if (fate == ROW_REFUSED && refused++ < LISTED)
+		if (fate == VARIABLE_REFUSED && refused++ < LISTED)
 			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%.60s",
 						 used ? ", " : "", name);
 	}
@@ -108,7 +108,7 @@ int policy_provide(struct policy *policy, char *const *caller, char *const *rows
 	while (count-- > 0) {
 		struct warder_error full;
 
-		if (judge(policy, caller, rows[count], name) != ROW_MISSING)
+		if (judge(policy, caller, rows[count], name) != VARIABLE_MISSING)
 			continue;
 		if (policy_variable_set(policy, name, strchr(rows[count], '=') + 1, &full) != 0) {
 			*err = full;

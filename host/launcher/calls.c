@@ -853,23 +853,23 @@ static void launch_finish(struct job *job, void *of)
 static int find_answered(const struct context *context, struct call *call, const char *key,
 			 const char *digest, struct warder_error *err)
 {
-	const struct repeat *row = repeats_find(&context->launcher->repeats, context->tenant->digest, key);
+	const struct repeat *repeat = repeats_find(&context->launcher->repeats, context->tenant->digest, key);
 
-	if (!row)
+	if (!repeat)
 		return 0;
-	if (strcmp(row->request, digest) != 0)
+	if (strcmp(repeat->request, digest) != 0)
 		return error_set(err, WARDER_ERROR_CONFLICT, "idempotencyKey",
 				 "another request had this key in the last 10 minutes; use a new key");
-	if (!row->ended_us) {
+	if (!repeat->ended_us) {
 		call->answer.retry_s = 1;
 		return error_set(err, WARDER_ERROR_CONFLICT, "idempotencyKey",
 				 "the program of a request with this key still runs; try again");
 	}
-	if (!row->answer)
+	if (!repeat->answer)
 		return error_set(err, WARDER_ERROR_CONFLICT, "idempotencyKey",
 				 "the program of a request with this key has run, and its result was lost; "
 				 "use a new key to run it again");
-	call->text = strdup(row->answer);
+	call->text = strdup(repeat->answer);
 	if (!call->text)
 		return error_no_memory(err, NULL);
 	call_answer(context->launcher, call, 200, NULL);

@@ -62,7 +62,7 @@ static const struct json_limits answer_limits = { .max_bytes = FUNCTIONS_ANSWER 
 						  .max_depth = MAX_DEPTH,
 						  .max_values = 100000 };
 
-struct row {
+struct offered {
 	const char *name; /* the count's */
 	char *program;    /* heap; NULL: on_call answers */
 };
@@ -99,7 +99,7 @@ struct functions {
 	bool too_long; /* the line that is read now: the rest up to its newline is dropped */
 	char *out;     /* answers that the socket has not taken; heap */
 	size_t out_len, out_at;
-	struct row rows[POLICY_MAX_FUNCTIONS];
+	struct offered offered[POLICY_MAX_FUNCTIONS];
 	void (*on_call)(void *context, uint64_t call, const char *name, const char *arguments);
 	void *context;
 	uint64_t time_us;
@@ -170,9 +170,9 @@ static int take_rows(struct functions *f, const struct library_functions *asked,
 			    "them",
 			    row->name);
 		snprintf(f->count.rows[i].name, sizeof(f->count.rows[i].name), "%s", row->name);
-		f->rows[i].name = f->count.rows[i].name;
+		f->offered[i].name = f->count.rows[i].name;
 		f->count.row_count = i + 1;
-		if (row->program && !(f->rows[i].program = find_program(row, err)))
+		if (row->program && !(f->offered[i].program = find_program(row, err)))
 			return -1;
 	}
 	return 0;
@@ -614,11 +614,11 @@ static void look_at_child(struct functions *f, struct open_call *call)
 
 /* ---- calls ---- */
 
-static struct row *find_row(struct functions *f, const char *name)
+static struct offered *find_offered(struct functions *f, const char *name)
 {
 	for (size_t i = 0; i < f->count.row_count; i++)
-		if (strcmp(f->rows[i].name, name) == 0)
-			return &f->rows[i];
+		if (strcmp(f->offered[i].name, name) == 0)
+			return &f->offered[i];
 	return NULL;
 }
 
@@ -640,23 +640,24 @@ static char *text_of(const struct json_value *value)
 	return json_take(&w);
 }
 
-static void begin_call(struct functions *f, const char *id, const struct row *row, const char *arguments)
+static void begin_call(struct functions *f, const char *id, const struct offered *offered,
+		       const char *arguments)
 {
 	struct open_call *call = find_place(f);
 
 	call->number = ++f->last_number;
 	snprintf(call->id, sizeof(call->id), "%s", id);
 	call->deadline_us = clock_us() + f->time_us;
-	f->count.rows[row - f->rows].calls++;
-	if (row->program) {
-		if (!start_program(f, call, row->program, arguments))
+	f->count.rows[offered - f->offered].calls++;
+	if (offered->program) {
+		if (!start_program(f, call, offered->program, arguments))
 			fail_call(f, call, "the program that answers cannot be started");
 		return;
 	}
 	pthread_mutex_lock(&f->mutex);
 	f->open[call - f->calls] = call->number;
 	pthread_mutex_unlock(&f->mutex);
-	f->on_call(f->context, call->number, row->name, arguments);
+	f->on_call(f->context, call->number, offered->name, arguments);
 }
 
 /* Its members, in any order. NULL: it has others, or one of the wrong type. */
@@ -685,7 +686,7 @@ static void take_line(struct functions *f, const char *bytes, size_t len)
 {
 	struct json_value *line = NULL;
 	const struct json_value *name;
-	const struct row *row;
+	const struct offered *offered;
 	struct warder_error ignored;
 	char id[ID_MOST + 1];
 	char *arguments;
@@ -695,17 +696,17 @@ static void take_line(struct functions *f, const char *bytes, size_t len)
 		return;
 	}
 	name = check_line(line, id);
-	row = name ? find_row(f, name->string) : NULL;
+	offered = name ? find_offered(f, name->string) : NULL;
 	if (!name) {
 		refuse(f, "null", "invalidCall",
 		       "a call has the members id (a number or a text of at most 60 bytes), name, and "
 		       "perhaps arguments");
-	} else if (!row) {
+	} else if (!offered) {
 		refuse(f, id, "notGranted", "the program may not call a function of this name");
 	} else {
 		arguments = text_of(json_member(line, "arguments"));
 		if (arguments)
-			begin_call(f, id, row, arguments);
+			begin_call(f, id, offered, arguments);
 		else
 			refuse(f, id, "failed", "no memory");
 		free(arguments);
@@ -968,7 +969,7 @@ void functions_free(struct functions *f)
 	fd_done(&f->timer_fd);
 	fd_done(&f->wake_fd);
 	for (size_t i = 0; i < POLICY_MAX_FUNCTIONS; i++)
-		free(f->rows[i].program);
+		free(f->offered[i].program);
 	pthread_mutex_destroy(&f->mutex);
 	free(f->line);
 	free(f->out);

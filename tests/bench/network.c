@@ -10,6 +10,8 @@
  *     lookup N                the same, and each time the name is looked up as well
  *     hold N                  make so many connections, and keep them open until its input ends
  *     up BYTES, down BYTES    one connection that carries so many bytes
+ *     post BYTES              the same as "up" in the body of an HTTP request that announces its length
+ *     chunks BYTES            the same in chunks
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -30,9 +32,11 @@
 #define PORT_BULK  5201
 #define BULK_BYTES (128 << 10)
 #define SLOW_NS    2000000
-#define BULK_MAGIC 1 /* neither TLS nor HTTP */
+#define BULK_MAGIC 0xff /* neither TLS nor HTTP, and no byte that may stand before them */
+#define POST_BYTES 256  /* the head of a request with a body */
+#define POST_CHUNK (64 << 10)
 
-/* What a client of PORT_BULK sends first. */
+/* What a client of PORT_BULK sends first; or a head of POST_BYTES, which says in its first line how many bytes follow it. */
 struct order {
 	uint8_t magic;
 	uint8_t up; /* the client sends the bytes, and gets one byte when all have come */
@@ -90,11 +94,26 @@ static int listen_at(const char *address, uint16_t port)
 	return fd;
 }
 
+/* The rest of a head. */
+static bool receive_post(int fd, struct order *order)
+{
+	char head[POST_BYTES + 1] = { 0 };
+	unsigned long long size;
+
+	memcpy(head, order, sizeof(*order));
+	if (!receive_all(fd, head + sizeof(*order), POST_BYTES - sizeof(*order)) ||
+	    sscanf(head, "POST /%llu", &size) != 1)
+		return false;
+	*order = (struct order){ .magic = BULK_MAGIC, .up = 1, .size = htobe64(size) };
+	return true;
+}
+
 static void serve_bulk(int fd)
 {
 	struct order order;
 
-	if (!receive_all(fd, &order, sizeof(order)) || order.magic != BULK_MAGIC)
+	if (!receive_all(fd, &order, sizeof(order)) || (order.magic == 'P' && !receive_post(fd, &order)) ||
+	    order.magic != BULK_MAGIC)
 		exit(1);
 	if (!move(fd, be64toh(order.size), !order.up) || (order.up && send(fd, "", 1, MSG_NOSIGNAL) != 1))
 		exit(1);
@@ -260,16 +279,72 @@ static uint64_t move_bulk(const struct target *target, bool up, uint64_t size)
 	return end - start;
 }
 
+static bool send_head(int fd, const char *host, bool chunked, uint64_t size)
+{
+	const uint64_t chunks = size / POST_CHUNK;
+	char head[POST_BYTES + 1];
+	char length[64];
+	int len;
+
+	snprintf(length, sizeof(length), chunked ? "Transfer-Encoding: chunked" : "Content-Length: %llu",
+		 (unsigned long long)size);
+	/* A chunk of 64 KiB has 9 more bytes, and the last, empty one has 5. */
+	len = snprintf(head, sizeof(head), "POST /%llu HTTP/1.1\r\nHost: %s:%d\r\n%s\r\nPad: ",
+		       (unsigned long long)(chunked ? size + chunks * 9 + 5 : size), host, PORT_BULK, length);
+	memset(head + len, 'x', sizeof(head) - (size_t)len);
+	memcpy(head + POST_BYTES - 4, "\r\n\r\n", 4);
+	return send(fd, head, POST_BYTES, MSG_NOSIGNAL) == POST_BYTES;
+}
+
+/* As clients do: each chunk in one piece. */
+static bool send_chunks(int fd, uint64_t size)
+{
+	static char chunk[POST_CHUNK + 9] = "10000\r\n";
+
+	memcpy(chunk + sizeof(chunk) - 2, "\r\n", 2);
+	for (uint64_t sent = 0; sent < size; sent += POST_CHUNK)
+		if (send(fd, chunk, sizeof(chunk), MSG_NOSIGNAL) != sizeof(chunk))
+			return false;
+	return send(fd, "0\r\n\r\n", 5, MSG_NOSIGNAL) == 5;
+}
+
+/* `size` is a multiple of a chunk's. */
+static uint64_t post_bulk(const struct target *target, bool chunked, uint64_t size)
+{
+	const int fd = connect_to(&target->server, PORT_BULK);
+	const uint64_t start = now_ns();
+	uint64_t end;
+	char byte;
+
+	if (!send_head(fd, target->host, chunked, size) ||
+	    !(chunked ? send_chunks(fd, size) : move(fd, size, true)) || recv(fd, &byte, 1, 0) != 1)
+		fail("request");
+	end = now_ns();
+	close(fd);
+	return end - start;
+}
+
+static uint64_t run_once(struct target *target, const char *word, unsigned long long count)
+{
+	if (strcmp(word, "up") == 0 || strcmp(word, "down") == 0)
+		return move_bulk(target, *word == 'u', count);
+	if (strcmp(word, "post") == 0 || strcmp(word, "chunks") == 0)
+		return post_bulk(target, *word == 'c', count);
+	return first_byte(target, *word == 'l', *word == 'h');
+}
+
 static void take_command(struct target *target, const char *word, unsigned long long count)
 {
-	const bool moves = strcmp(word, "up") == 0 || strcmp(word, "down") == 0;
+	static const char *const single[] = { "up", "down", "post", "chunks" };
+	bool moves = false;
+
+	for (size_t i = 0; i < sizeof(single) / sizeof(*single); i++)
+		moves |= strcmp(word, single[i]) == 0;
 
 	snprintf(target->request, sizeof(target->request), "GET /%s HTTP/1.1\r\nHost: %s\r\n\r\n",
 		 *word == 's' ? "slow" : "", target->host);
 	for (unsigned long long left = moves ? 1 : count; left; left--)
-		printf("%llu\n",
-		       (unsigned long long)(moves ? move_bulk(target, *word == 'u', count)
-						  : first_byte(target, *word == 'l', *word == 'h')));
+		printf("%llu\n", (unsigned long long)run_once(target, word, count));
 	fflush(stdout);
 }
 

@@ -18,6 +18,7 @@ ROUNDS, CONNECTIONS = (10, 20) if QUICK else (40, 25)
 STREAMS, STREAM_BYTES = (5, 64 << 20) if QUICK else (12, 64 << 20)
 LAUNCHES = 30 if QUICK else 100
 HELD = 200
+STREAM_KINDS = ("up", "down", "post", "chunks")
 PORTS = ":80,5201"
 
 
@@ -54,7 +55,8 @@ class Contestant:
 
     def __init__(self, name, words, connect="connect", log=None):
         self.name, self.connect, self.failure, self.log = name, connect, None, log
-        self.first_byte_ns, self.slow_ns, self.up_ns, self.down_ns = [], [], [], []
+        self.first_byte_ns, self.slow_ns = [], []
+        self.streams_ns = {stream: [] for stream in STREAM_KINDS}
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log and open(log, "w"), text=True, bufsize=1)
 
     def ask(self, command, answers=1):
@@ -172,8 +174,8 @@ def measure_ways(contestants):
     by_turns(able, ROUNDS // 4, lambda c: c.slow_ns.extend(c.ask(f"slow {CONNECTIONS}", CONNECTIONS)))
 
     def streams(c):
-        c.up_ns += c.ask(f"up {STREAM_BYTES}")
-        c.down_ns += c.ask(f"down {STREAM_BYTES}")
+        for stream in STREAM_KINDS:
+            c.streams_ns[stream] += c.ask(f"{stream} {STREAM_BYTES}")
 
     by_turns([c for c in able if c.name != "bare relay"], STREAMS, streams)
 
@@ -243,25 +245,25 @@ def percentile(values, percent):
 def figures(c, direct):
     """Microseconds and Gbit/s, at p50 and p99, and their ratio to direct; p99 of a stream is its slowest hundredth."""
     row = {"name": c.name}
-    for key, mine, base in (("firstByte", c.first_byte_ns, direct.first_byte_ns), ("slowServer", c.slow_ns, direct.slow_ns),
-                            ("up", c.up_ns, direct.up_ns), ("down", c.down_ns, direct.down_ns)):
+    streams = [(stream, c.streams_ns[stream], direct.streams_ns[stream]) for stream in STREAM_KINDS]
+    for key, mine, base in [("firstByte", c.first_byte_ns, direct.first_byte_ns), ("slowServer", c.slow_ns, direct.slow_ns), *streams]:
         for p in (50, 99) if mine and base else ():
             value, other = percentile(mine, p), percentile(base, p)
-            is_stream = key in ("up", "down")
+            is_stream = key in STREAM_KINDS
             row[f"{key}P{p}"] = round(STREAM_BYTES * 8 / value if is_stream else value / 1e3, 2)
             row[f"{key}P{p}ToDirect"] = round(other / value if is_stream else value / other, 3)
     return row
 
 
-COLUMNS = [(key, p) for key in ("firstByte", "slowServer", "up", "down") for p in (50, 99)]
+COLUMNS = [(key, p) for key in ("firstByte", "slowServer", *STREAM_KINDS) for p in (50, 99)]
 
 
 def print_ways(rows):
     print(f"\nthe network by name: {ROUNDS * CONNECTIONS} connections, and {STREAMS} streams of {STREAM_BYTES >> 20} MiB each way, by turns")
-    print("us from connect to the first byte of an answer, of one that comes at once and of one that takes the server 2 ms; Gbit/s of one stream;")
-    print("behind each figure its ratio to direct")
-    print(f"{'':22}" + "".join(f"{text:>14}{'':15}" for text in ("first byte", "slow server", "up", "down")))
-    print(f"{'':22}" + f"{'p50':>8}{'':6}{'p99':>8}{'':7}" * 4)
+    print("us from connect to the first byte of an answer, of one that comes at once and of one that takes the server 2 ms; Gbit/s of one stream, also")
+    print("of one up in the body of an HTTP request, with a length or in chunks of 64 KiB; behind each figure its ratio to direct")
+    print(f"{'':22}" + "".join(f"{text:>14}{'':15}" for text in ("first byte", "slow server", "up", "down", "HTTP, length", "HTTP, chunks")))
+    print(f"{'':22}" + f"{'p50':>8}{'':6}{'p99':>8}{'':7}" * 6)
     for row in rows:
         if "failure" in row:
             print(f"{row['name']:22} not measured, or in part: {row['failure']}")
@@ -270,7 +272,7 @@ def print_ways(rows):
         line = f"{row['name']:22}"
         for key, p in COLUMNS:
             value = row.get(f"{key}P{p}")
-            line += f"{'':14}" if value is None else f"{value:8.{1 if key in ('up', 'down') else 0}f}{row[f'{key}P{p}ToDirect']:6.2f}"
+            line += f"{'':14}" if value is None else f"{value:8.{1 if key in STREAM_KINDS else 0}f}{row[f'{key}P{p}ToDirect']:6.2f}"
             line += " " if p == 99 else ""
         print(line.rstrip())
 

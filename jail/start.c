@@ -56,7 +56,8 @@ static void give_layers(struct wire_block *block, const int *layers)
 	}
 }
 
-static long make_points(const struct wire_block *block, const char **ret_what)
+/* Mount points in overlays, and files of ours. */
+static long fill_overlays(const struct wire_block *block, const char **ret_what)
 {
 	const struct wire_entry *entries = WIRE_AT(block, block->entries, const struct wire_entry);
 	long root_fd = sys(openat, AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
@@ -67,8 +68,11 @@ static long make_points(const struct wire_block *block, const char **ret_what)
 		    strncmp(WIRE_AT(block, entries[i].target, const char), "/tmp/", 5) == 0)
 			continue; /* the container's /tmp is not there yet */
 		*ret_what = WIRE_AT(block, entries[i].target, const char);
-		ret = tree_make_point((int)root_fd, *ret_what, entries[i].flags & WIRE_ENTRY_IS_DIRECTORY,
-				      0755);
+		ret = entries[i].kind == WIRE_FILE
+			  ? tree_put_file((int)root_fd, *ret_what,
+					  WIRE_AT(block, entries[i].text, const char), entries[i].text_len)
+			  : tree_make_point((int)root_fd, *ret_what,
+					    entries[i].flags & WIRE_ENTRY_IS_DIRECTORY, 0755);
 	}
 	if (root_fd >= 0)
 		sys(close, root_fd);
@@ -84,7 +88,7 @@ long jail_start_overlays(const struct jail_start *start, const int *layers, cons
 	give_layers(block, layers);
 	block->flags |= WIRE_PRIVILEGED; /* owners can be given */
 	ret = overlays_mount(block, -1, start->fds[WIRE_FD_CONTROL], ret_what);
-	return ret < 0 ? ret : make_points(block, ret_what);
+	return ret < 0 ? ret : fill_overlays(block, ret_what);
 }
 
 /* A runtime covers with nothing, not with files; and its own init finds the processors of the host. */

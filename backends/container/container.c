@@ -240,10 +240,6 @@ void container_capabilities(const struct backend *backend, const struct jail_hos
 	}
 	backend_refused(ret, POLICY_CONTROL_NETWORK_LEARN,
 			"only the backend local learns; leave out --backend, or --net learn");
-	if (policy->filesystem.view == POLICY_VIEW_IMAGE)
-		backend_refused(ret, POLICY_CONTROL_NETWORK_ALLOW,
-				"only the backend local finds names in the view of an image; use it, or "
-				"filesystem.view host");
 	for (int i = 0; why_not(backend, host, text, sizeof(text)) && i < POLICY_CONTROL_COUNT; i++)
 		backend_refused(ret, (enum policy_control)i, "%s", text);
 }

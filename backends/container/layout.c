@@ -159,7 +159,9 @@ static int lay_entry(struct layout *layout, size_t index)
 	case ROOTFS_SYMLINK:
 		return symlink(entry->text, path) == 0 ? 0 : layout_fail(layout, path);
 	case ROOTFS_FILE:
-		return write_file(layout, path, entry->text, strlen(entry->text), 0644);
+		return is_covered(rootfs, entry)
+			   ? 0
+			   : write_file(layout, path, entry->text, strlen(entry->text), 0644);
 	case ROOTFS_OVERLAY:
 		return make_point(layout, path, entry->is_directory);
 	case ROOTFS_BIND:

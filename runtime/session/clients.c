@@ -291,6 +291,7 @@ static int begin_piece(struct client *client, struct execution *execution, int c
 		return -1;
 	use(&client->asks, execution);
 	client->piece_begun = false;
+	keeper_contexts_step(execution->all); /* before the answer, so that the context works meanwhile */
 	return 0;
 }
 

@@ -81,6 +81,8 @@ struct keeper {
 	int stopper_fd;      /* who is to be told when everything is gone; or -1 */
 	uint64_t started_us, idle_since_us;
 	bool in_use;        /* when it was last looked */
+	size_t executing;   /* then: executions, with idle contexts */
+	bool unswept;       /* one has ended since the last sweep */
 	uint64_t paused_us; /* since when; 0: it is not paused */
 	bool copy_paused;   /* by a copy: it goes on when nothing copies it any more */
 	uint64_t extended_us;
@@ -610,13 +612,19 @@ static void finish_rules(struct keeper *keeper)
 static bool look_in_use(struct keeper *keeper)
 {
 	const bool before = keeper->in_use;
+	size_t executing;
 
 	keeper->clients.joined = joined(keeper);
+	executing = keeper->clients.joined + executions_running(&keeper->executions);
+	keeper->unswept |= executing < keeper->executing;
+	keeper->executing = executing;
 	keeper->in_use =
 	    keeper->clients.joined || keeper->executions.copies || executions_busy(&keeper->executions);
 	if (before && !keeper->in_use) {
 		keeper->idle_since_us = clock_us();
-		keeper->sessions->sweep(keeper->session);
+		if (keeper->unswept) /* the end of a piece of code leaves no cgroup */
+			keeper->sessions->sweep(keeper->session);
+		keeper->unswept = false;
 	}
 	return keeper->in_use;
 }

@@ -1,19 +1,19 @@
 /*
  * contexts: what a context of Python costs, for contexts.py. Private to tests/bench/.
  *
- *   contexts WARDER ROUNDS    starts a session, and prints a line of JSON for each round: microseconds of a piece, a fork and a start
+ *   contexts WARDER SESSION    starts the session with a context "py", and prints an empty line. Then, for each line of standard input, it
+ *                              prints a line of JSON: microseconds of PIECES pieces, one after the other, of a fork and of a start
  *
  * A piece goes through the library to the keeper, into the context and back, over connections that are open. A start ends when the interpreter
  * takes pieces.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 #include <warder.h>
 
 #define SOURCE "n = 1\nn"
+#define PIECES 20
 
 static struct warder_error err;
 
@@ -47,12 +47,15 @@ static int run(struct warder_context *context, const char *code)
 static int measure(struct warder_session *session, struct warder_context *context, int round)
 {
 	struct warder_context *branch = NULL, *started = NULL;
+	double pieces[PIECES], begin, fork, start;
 	char name[32];
-	double begin = now_us(), piece, fork, start;
 
-	if (run(context, SOURCE) != 0)
-		return fail("a piece");
-	piece = now_us() - begin;
+	for (int i = 0; i < PIECES; i++) {
+		begin = now_us();
+		if (run(context, SOURCE) != 0)
+			return fail("a piece");
+		pieces[i] = now_us() - begin;
+	}
 	snprintf(name, sizeof(name), "branch%d", round);
 	begin = now_us();
 	if (warder_context_fork(context, name, 0, &branch, &err) != 0)
@@ -67,7 +70,10 @@ static int measure(struct warder_session *session, struct warder_context *contex
 		return fail("the end of a context");
 	warder_context_free(branch);
 	warder_context_free(started);
-	printf("{\"piece\": %.1f, \"fork\": %.1f, \"start\": %.1f}\n", piece, fork, start);
+	printf("{\"pieces\": [");
+	for (int i = 0; i < PIECES; i++)
+		printf("%s%.1f", i ? ", " : "", pieces[i]);
+	printf("], \"fork\": %.1f, \"start\": %.1f}\n", fork, start);
 	fflush(stdout);
 	return 0;
 }
@@ -78,26 +84,27 @@ int main(int argc, char **argv)
 	struct warder_session *session = NULL;
 	struct warder_context *context = NULL;
 	struct warder_session_options options = { .size = sizeof(options) };
-	char name[40];
+	char line[8];
 	int status;
 
 	if (argc != 3)
 		return 2;
-	snprintf(name, sizeof(name), "bench-%d", (int)getpid());
 	options.program = argv[1];
 	if (warder_policy_preset("strict", &policy, &err) != 0)
 		return fail("the policy");
 	options.policy = policy;
-	if (warder_session_start(name, &options, &session, &err) != 0)
+	if (warder_session_start(argv[2], &options, &session, &err) != 0)
 		return fail("the session");
 	status = warder_context_create(session, "py", NULL, &context, &err) != 0 ? fail("a context") : 0;
 	for (int i = 0; i < 50 && status == 0; i++)
 		status = run(context, SOURCE) != 0 ? fail("a piece") : 0;
-	for (int i = 0; i < atoi(argv[2]) && status == 0; i++)
+	puts("");
+	fflush(stdout);
+	for (int i = 0; status == 0 && fgets(line, sizeof(line), stdin); i++)
 		status = measure(session, context, i);
 	warder_context_free(context);
 	warder_session_free(session);
-	if (warder_session_stop(name, &err) != 0)
+	if (warder_session_stop(argv[2], &err) != 0)
 		status = fail("the end of the session");
 	warder_policy_free(policy);
 	return status;

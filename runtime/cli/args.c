@@ -22,6 +22,7 @@
 
 #define DEFAULT_PRESET "strict"
 #define GRACE_US       2000000
+#define CONTEXTS       (FLAG_CONTEXT_CREATE | FLAG_CONTEXT_RUN | FLAG_CODE_CONTEXT)
 
 /* ---- walking ---- */
 
@@ -39,6 +40,11 @@ static int refuse_unknown(enum flag_command command, const char *text, size_t le
 	}
 	words[count] = NULL;
 	snprintf(name, sizeof(name), "%.*s", (int)length, text);
+	if (strcmp(name, "--function-command") == 0 && (command & CONTEXTS))
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, name,
+		    "--function-command does not go with a context, which outlives the command "
+		    "that would answer; use \"warder code --session SESSION\" without --context");
 	if (!policy_meant(words, name))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, name,
 				 "unknown flag %s; --help lists all flags", name);
@@ -289,7 +295,6 @@ static int check_detach(const struct args *args, struct warder_error *err)
 		{ "--artifacts", args->code.artifacts },
 		{ "--json", args->json },
 		{ "--progress", args->progress },
-		{ "--function-command", args->functions.count > 0 },
 	}, with[] = {
 		{ "--interactive", args->execution.input },
 		{ "--keep", args->execution.keep_us },
@@ -302,6 +307,10 @@ static int check_detach(const struct args *args, struct warder_error *err)
 					 "%s does not go with --detach; \"warder wait --json ID\" prints the "
 					 "result with its receipt",
 					 alone[i].flag);
+	if (args->execution.detach && args->functions.count)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--function-command",
+				 "--function-command does not go with --detach: this command would answer, "
+				 "and it ends before the program; leave one of them out");
 	for (size_t i = 0; !args->execution.detach && i < ARRAY_LENGTH(with); i++)
 		if (with[i].given)
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, with[i].flag, "%s needs --detach",

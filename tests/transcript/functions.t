@@ -77,8 +77,20 @@ $ for f in group stopped; do rm -f pid; warder run --prefer limits --set functio
 needs limits
 $ warder run --detach --set functions=f --function-command f=true -- true; warder run --backend wasm --set functions=f --function-command f=true -- x.wasm; echo $?
 | 125
-! warder: --function-command does not go with --detach; "warder wait --json ID" prints the result with its receipt
+! warder: --function-command does not go with --detach: this command would answer, and it ends before the program; leave one of them out
 !~ ^warder: .*functions.*descriptor 5
+
+= an execution and a context that outlive the command refuse the flag, and the code runs in the session without them
+needs limits python3
++ printf 'import json, os\nos.write(5, b"""{"id": 1, "name": "f"}\\n""")\nprint(json.loads(os.read(5, 9999))["result"])\n' > a.py; printf '#!/bin/sh\necho 7\n' > f; chmod +x f
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start --set functions=f; sh s exec --detach --function-command f=./f -- true; warder context create $name py --function-command f=./f; warder context create $name py; warder context run $name py --function-command f=./f -c 1; warder code --session $name --context py --function-command=f=./f a.py; echo $?; warder context run $name py -c 'import os; os.environ.get("WARDER_FUNCTIONS", "none")'; warder code --session $name --function-command f=./f a.py; sh s stop
+| 125
+| py: 'none'
+| 7
+! warder: --function-command does not go with --detach: this command would answer, and it ends before the program; leave one of them out
+! warder: --function-command does not go with a context, which outlives the command that would answer; use "warder code --session SESSION" without --context
+! warder: --function-command does not go with a context, which outlives the command that would answer; use "warder code --session SESSION" without --context
+! warder: --function-command does not go with a context, which outlives the command that would answer; use "warder code --session SESSION" without --context
 
 = an embedding program answers from its event loop, from the function that is told of the call or from another thread
 needs limits library

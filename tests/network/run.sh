@@ -845,6 +845,7 @@ try_all
 try_v6
 [ ! -e /proc/net/if_inet6 ] || check "the receipt has blocks of IPv6" receipt_has_v6
 check "ways around the checks of first bytes" python3 tests/network/first_bytes.py "$warder"
+check "bodies of requests, and what follows them" python3 tests/network/bodies.py "$warder"
 check "a hostile program: nothing but what the rules allow leaves the host" python3 tests/network/stranger.py "$warder"
 check "the host's network is as before, and no variable names a proxy" host_is_as_before
 check "a name of the host's /etc/hosts, which the program does not see" hosts_file

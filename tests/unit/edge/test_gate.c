@@ -221,6 +221,16 @@ Test(gate, http, .timeout = 60)
 		  "Transfer-Encoding: chunked\r\n\r\n5;x=y\r\nhello\r\n0\r\nA: b\r\n\r\nGET /2 "
 		  "HTTP/1.1\r\n" HOST "\r\n",
 		  PASSES },
+		{ "POST / HTTP/1.1\r\n" HOST "Content-Length: 0\r\n\r\nGET /2 HTTP/1.1\r\n" HOST "\r\n",
+		  PASSES },
+		/* one byte of the body more or less, and this would not be a request */
+		{ "POST / HTTP/1.1\r\n" HOST "Content-Length: 2\r\n\r\n\r\nG / HTTP/1.1\r\n" HOST "\r\n",
+		  PASSES },
+		{ "POST / HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\nshort", PASSES },
+		{ "POST / HTTP/1.1\r\n" HOST "Content-Length: 999999999999999999\r\n\r\n" HOST, PASSES },
+		{ "POST / HTTP/1.1\r\n" HOST
+		  "Transfer-Encoding: chunked\r\n\r\nfffffffffffffff\r\nGET / HTTP/1.1\r\n",
+		  PASSES },
 		{ "GET / HTTP/1.1\r\n" HOST, WAITS },
 		{ "GET /", WAITS },
 		/* another host, in any of the places */
@@ -237,6 +247,9 @@ Test(gate, http, .timeout = 60)
 		{ "POST / HTTP/1.1\r\n" HOST
 		  "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: evil.org\r\n\r\n",
 		  EDGE_REASON_OTHER_NAME },
+		{ "POST / HTTP/1.1\r\n" HOST
+		  "Content-Length: 0\r\n\r\nGET / HTTP/1.1\r\nHost: evil.org\r\n\r\n",
+		  EDGE_REASON_OTHER_NAME },
 		{ "GET / HTTP/1.1\r\n\r\n", EDGE_REASON_HTTP },
 		{ "GET / HTTP/1.0\r\n\r\n", EDGE_REASON_HTTP },
 		{ "GET / HTTP/1.1\r\n" HOST HOST "\r\n", EDGE_REASON_HTTP },
@@ -246,6 +259,13 @@ Test(gate, http, .timeout = 60)
 		{ "GET / HTTP/1.1\r\n" HOST "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
 		  EDGE_REASON_HTTP },
 		{ "GET / HTTP/1.1\r\n" HOST "Content-Length: +1\r\n\r\n", EDGE_REASON_HTTP },
+		/* lengths near 2^63 and 2^64 */
+		{ "POST / HTTP/1.1\r\n" HOST "Content-Length: 9223372036854775807\r\n\r\n",
+		  EDGE_REASON_HTTP },
+		{ "POST / HTTP/1.1\r\n" HOST "Content-Length: 18446744073709551616\r\n\r\n",
+		  EDGE_REASON_HTTP },
+		{ "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n7fffffffffffffff\r\n",
+		  EDGE_REASON_HTTP },
 		{ "GET / HTTP/1.1\r\n" HOST "Transfer-Encoding: gzip, chunked\r\n\r\n", EDGE_REASON_HTTP },
 		{ "GET / HTTP/1.1\r\n" HOST "Transfer-Encoding : chunked\r\n\r\n", EDGE_REASON_HTTP },
 		{ "GET / HTTP/1.1\r\nX: y\r\n Host: evil.org\r\n" HOST "\r\n", EDGE_REASON_HTTP },

@@ -239,12 +239,6 @@ static void write_stat(struct proc_text *text, const struct proc_facts *facts,
 
 /* ---- the rest ---- */
 
-static void write_loadavg(struct proc_text *text, const struct proc_facts *facts,
-			  const struct proc_moment *moment)
-{
-	put_text(text, "0.00 0.00 0.00 1/1 1\n");
-}
-
 /* A random version 4 UUID, as the kernel's. */
 static void write_boot_id(struct proc_text *text, const struct proc_facts *facts,
 			  const struct proc_moment *moment)
@@ -265,61 +259,6 @@ static void write_boot_id(struct proc_text *text, const struct proc_facts *facts
 	put_text(text, "\n");
 }
 
-static void write_cgroups(struct proc_text *text, const struct proc_facts *facts,
-			  const struct proc_moment *moment)
-{
-	put_text(text, "#subsys_name\thierarchy\tnum_cgroups\tenabled\n");
-}
-
-static void write_file_nr(struct proc_text *text, const struct proc_facts *facts,
-			  const struct proc_moment *moment)
-{
-	put_text(text, "0\t0\t9223372036854775807\n");
-}
-
-static void write_file_max(struct proc_text *text, const struct proc_facts *facts,
-			   const struct proc_moment *moment)
-{
-	put_text(text, "9223372036854775807\n");
-}
-
-/* The kernel's defaults; the jail's own limits are below them. */
-static void write_nr_open(struct proc_text *text, const struct proc_facts *facts,
-			  const struct proc_moment *moment)
-{
-	put_text(text, "1048576\n");
-}
-
-static void write_pipe_max_size(struct proc_text *text, const struct proc_facts *facts,
-				const struct proc_moment *moment)
-{
-	put_text(text, "1048576\n");
-}
-
-static void write_inode_nr(struct proc_text *text, const struct proc_facts *facts,
-			   const struct proc_moment *moment)
-{
-	put_text(text, "0\t0\n");
-}
-
-static void write_inode_state(struct proc_text *text, const struct proc_facts *facts,
-			      const struct proc_moment *moment)
-{
-	put_text(text, "0\t0\t0\t0\t0\t0\t0\n");
-}
-
-static void write_dentry_state(struct proc_text *text, const struct proc_facts *facts,
-			       const struct proc_moment *moment)
-{
-	put_text(text, "0\t0\t45\t0\t0\t0\n");
-}
-
-static void write_zero(struct proc_text *text, const struct proc_facts *facts,
-		       const struct proc_moment *moment)
-{
-	put_text(text, "0\n");
-}
-
 static const struct proc_row rows[] = {
 	/* The jail's memory and processors. */
 	{ "/proc/meminfo", PROC_FILE, true, write_meminfo },
@@ -330,19 +269,21 @@ static const struct proc_row rows[] = {
 	/* By which jails would know that they are on one host. */
 	{ "/proc/sys/kernel/random/boot_id", PROC_LAUNCH, true, write_boot_id },
 	/* Counters of what the host does that programs read. */
-	{ "/proc/loadavg", PROC_FILE, true, write_loadavg },
+	{ "/proc/loadavg", PROC_FILE, true, NULL, "0.00 0.00 0.00 1/1 1\n" },
 	{ "/proc/vmstat", PROC_FILE, true, write_vmstat },
-	{ "/proc/cgroups", PROC_FILE, false, write_cgroups }, /* one for each jail and service */
+	{ "/proc/cgroups", PROC_FILE, false, NULL,
+	  "#subsys_name\thierarchy\tnum_cgroups\tenabled\n" }, /* one for each jail and service */
 	/* Numbers of open files and of inodes; what stays is what programs ask for. */
 	{ "/proc/sys/fs", PROC_FILES, true, NULL },
-	{ "/proc/sys/fs/file-nr", PROC_PART, false, write_file_nr },
-	{ "/proc/sys/fs/file-max", PROC_PART, false, write_file_max },
-	{ "/proc/sys/fs/inode-nr", PROC_PART, false, write_inode_nr },
-	{ "/proc/sys/fs/inode-state", PROC_PART, false, write_inode_state },
-	{ "/proc/sys/fs/dentry-state", PROC_PART, false, write_dentry_state },
-	{ "/proc/sys/fs/nr_open", PROC_PART, false, write_nr_open },
-	{ "/proc/sys/fs/pipe-max-size", PROC_PART, false, write_pipe_max_size },
-	{ "/proc/sys/kernel/pty/nr", PROC_FILE, false, write_zero }, /* terminals of all jails and users */
+	{ "/proc/sys/fs/file-nr", PROC_PART, false, NULL, "0\t0\t9223372036854775807\n" },
+	{ "/proc/sys/fs/file-max", PROC_PART, false, NULL, "9223372036854775807\n" },
+	{ "/proc/sys/fs/inode-nr", PROC_PART, false, NULL, "0\t0\n" },
+	{ "/proc/sys/fs/inode-state", PROC_PART, false, NULL, "0\t0\t0\t0\t0\t0\t0\n" },
+	{ "/proc/sys/fs/dentry-state", PROC_PART, false, NULL, "0\t0\t45\t0\t0\t0\n" },
+	/* The kernel's defaults; the jail's own limits are below them. */
+	{ "/proc/sys/fs/nr_open", PROC_PART, false, NULL, "1048576\n" },
+	{ "/proc/sys/fs/pipe-max-size", PROC_PART, false, NULL, "1048576\n" },
+	{ "/proc/sys/kernel/pty/nr", PROC_FILE, false, NULL, "0\n" }, /* terminals of all jails and users */
 	/* Counters that only tools for the whole host read: as a kernel that has nothing to tell. */
 	{ "/proc/pressure", PROC_EMPTY, false, NULL }, /* a write would also set a trigger */
 	{ "/proc/softirqs", PROC_NULL, false, NULL },
@@ -406,7 +347,9 @@ size_t proc_write(const struct proc_row *row, const struct proc_facts *facts,
 {
 	struct proc_text text = { .at = buf, .size = size };
 
-	if (row->write && size)
+	if (row->text && size)
+		put_text(&text, row->text);
+	else if (row->write && size)
 		row->write(&text, facts, moment);
 	return text.len;
 }

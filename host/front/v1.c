@@ -36,11 +36,6 @@ static void health(struct exchange *x)
 	exchange_ask(x, LINK_HEALTH, 0, NULL, health_answer);
 }
 
-static void show_host(struct exchange *x)
-{
-	exchange_ask(x, LINK_HOST, 0, NULL, pass_on);
-}
-
 static void show_capabilities(struct exchange *x)
 {
 	const char *nonce = exchange_query(x, "nonce");
@@ -63,75 +58,21 @@ static void show_metrics(struct exchange *x)
 	exchange_ask(x, LINK_METRICS, 0, NULL, metrics_answer);
 }
 
-static void list_sandboxes(struct exchange *x)
+/* The call of the route's row, without a body. */
+static void ask_launcher(struct exchange *x)
 {
-	exchange_ask(x, LINK_LIST, 0, NULL, pass_on);
+	exchange_ask(x, x->route->call, x->route->value, NULL, pass_on);
 }
 
-/* The body is checked here, and handed on as it is: the launcher parses it again. */
-static void hand_on(struct exchange *x, enum link_call call, uint64_t value)
+/* The same with the body, which is checked here, and handed on as it is: the launcher parses it again. */
+static void hand_on(struct exchange *x)
 {
 	struct json_value *document;
 
 	if (exchange_object(x, &document) < 0)
 		return;
 	json_free(document);
-	exchange_ask(x, call, value, exchange_take_body(x), pass_on);
-}
-
-static void create_sandbox(struct exchange *x)
-{
-	hand_on(x, LINK_CREATE, 0);
-}
-
-static void store_snapshot(struct exchange *x)
-{
-	hand_on(x, LINK_STORE, 0);
-}
-
-static void list_snapshots(struct exchange *x)
-{
-	exchange_ask(x, LINK_SNAPSHOTS, 0, NULL, pass_on);
-}
-
-static void run_program(struct exchange *x)
-{
-	hand_on(x, LINK_RUN, 0);
-}
-
-static void run_code(struct exchange *x)
-{
-	hand_on(x, LINK_CODE, 0);
-}
-
-static void list_policies(struct exchange *x)
-{
-	exchange_ask(x, LINK_POLICIES, 0, NULL, pass_on);
-}
-
-static void show_policy(struct exchange *x)
-{
-	hand_on(x, LINK_POLICY, LINK_POLICY_SHOW);
-}
-
-static void check_policy(struct exchange *x)
-{
-	hand_on(x, LINK_POLICY, LINK_POLICY_CHECK);
-}
-
-static void explain_policy(struct exchange *x)
-{
-	hand_on(x, LINK_POLICY, LINK_POLICY_EXPLAIN);
-}
-
-static void show_sandbox(struct exchange *x)
-{
-	exchange_ask(x, LINK_SHOW, 0, NULL, pass_on);
-}
-
-static void remove_sandbox(struct exchange *x)
-{
-	exchange_ask(x, LINK_REMOVE, 0, NULL, pass_on);
+	exchange_ask(x, x->route->call, x->route->value, exchange_take_body(x), pass_on);
 }
 
 /* Rounded up. */
@@ -150,11 +91,6 @@ static void set_timeout(struct exchange *x)
 	value = json_member(document, "timeoutMs");
 	exchange_ask(x, LINK_TIMEOUT, seconds_of(value->uint), NULL, pass_on);
 	json_free(document);
-}
-
-static void pause_sandbox(struct exchange *x)
-{
-	exchange_ask(x, LINK_PAUSE, 0, NULL, pass_on);
 }
 
 static void resume_sandbox(struct exchange *x)
@@ -347,34 +283,39 @@ const struct route routes_v1[] = {
 	{ "GET", "/v1/openapi.json", NULL, OWN | ROUTE_OPEN, describe_api, "this description", NULL, NULL },
 	{ "GET", "/health", NULL, ROUTE_OPEN | ROUTE_SANDBOX, health, "whether this host can launch programs",
 	  NULL, NULL },
-	{ "GET", "/v1/host", "read", OWN, show_host, "this host, and what the tenant may use of it", NULL,
-	  NULL },
+	{ "GET", "/v1/host", "read", OWN, ask_launcher, "this host, and what the tenant may use of it", NULL,
+	  NULL, LINK_HOST },
 	{ "GET", "/v1/capabilities", "read", OWN, show_capabilities,
 	  "what a jail of this host can enforce, control by control", "nonce", NULL },
-	{ "GET", "/v1/policies", "read", OWN, list_policies, "the templates, and the ceiling", NULL, NULL },
-	{ "POST", "/v1/policies/show", "read", OWN, show_policy, "a policy with all of its fields", NULL,
-	  of_policy },
-	{ "POST", "/v1/policies/check", "read", OWN, check_policy, "whether a policy may be used here", NULL,
-	  of_policy },
-	{ "POST", "/v1/policies/explain", "read", OWN, explain_policy,
-	  "field by field, how this host would enforce a policy", NULL, of_policy },
+	{ "GET", "/v1/policies", "read", OWN, ask_launcher, "the templates, and the ceiling", NULL, NULL,
+	  LINK_POLICIES },
+	{ "POST", "/v1/policies/show", "read", OWN, hand_on, "a policy with all of its fields", NULL,
+	  of_policy, LINK_POLICY, LINK_POLICY_SHOW },
+	{ "POST", "/v1/policies/check", "read", OWN, hand_on, "whether a policy may be used here", NULL,
+	  of_policy, LINK_POLICY, LINK_POLICY_CHECK },
+	{ "POST", "/v1/policies/explain", "read", OWN, hand_on,
+	  "field by field, how this host would enforce a policy", NULL, of_policy, LINK_POLICY,
+	  LINK_POLICY_EXPLAIN },
 	{ "GET", "/v1/metrics", "metrics", OWN, show_metrics, "numbers of this host for Prometheus", NULL,
 	  NULL },
-	{ "GET", "/v1/sandboxes", "read", OWN, list_sandboxes, "the tenant's sandboxes", NULL, NULL },
-	{ "POST", "/v1/sandboxes", "sandboxes", OWN, create_sandbox, "create a sandbox", NULL, of_create },
-	{ "GET", SANDBOX, "sandboxes", OWN, show_sandbox, "a sandbox, with its tokens and its policy", NULL,
-	  NULL },
-	{ "DELETE", SANDBOX, "sandboxes", OWN, remove_sandbox, "end a sandbox", NULL, NULL },
+	{ "GET", "/v1/sandboxes", "read", OWN, ask_launcher, "the tenant's sandboxes", NULL, NULL,
+	  LINK_LIST },
+	{ "POST", "/v1/sandboxes", "sandboxes", OWN, hand_on, "create a sandbox", NULL, of_create,
+	  LINK_CREATE },
+	{ "GET", SANDBOX, "sandboxes", OWN, ask_launcher, "a sandbox, with its tokens and its policy", NULL,
+	  NULL, LINK_SHOW },
+	{ "DELETE", SANDBOX, "sandboxes", OWN, ask_launcher, "end a sandbox", NULL, NULL, LINK_REMOVE },
 	{ "POST", SANDBOX "/timeout", "sandboxes", OWN, set_timeout, "set when a sandbox ends", NULL,
 	  of_timeout },
-	{ "POST", SANDBOX "/pause", "sandboxes", OWN, pause_sandbox, "stop all programs of a sandbox", NULL,
-	  NULL },
+	{ "POST", SANDBOX "/pause", "sandboxes", OWN, ask_launcher, "stop all programs of a sandbox", NULL,
+	  NULL, LINK_PAUSE },
 	{ "POST", SANDBOX "/resume", "sandboxes", OWN, resume_sandbox, "let the programs of a sandbox go on",
 	  NULL, of_resume },
-	{ "POST", SANDBOX "/snapshots", "sandboxes", OWN, store_snapshot,
-	  "store the files of a sandbox, for new sandboxes that begin with them", NULL, of_store },
-	{ "GET", "/v1/snapshots", "read", OWN, list_snapshots, "the tenant's snapshots, the newest first",
-	  NULL, NULL },
+	{ "POST", SANDBOX "/snapshots", "sandboxes", OWN, hand_on,
+	  "store the files of a sandbox, for new sandboxes that begin with them", NULL, of_store,
+	  LINK_STORE },
+	{ "GET", "/v1/snapshots", "read", OWN, ask_launcher, "the tenant's snapshots, the newest first", NULL,
+	  NULL, LINK_SNAPSHOTS },
 	{ "DELETE", "/v1/snapshots/{snapshot}", "sandboxes", OWN, e2b_forget_snapshot, "remove a snapshot",
 	  NULL, NULL },
 	{ "GET", SANDBOX "/executions", "sandboxes", OWN, v1_list_executions, "the executions of a sandbox",
@@ -414,8 +355,9 @@ const struct route routes_v1[] = {
 	  "path! depth", NULL },
 	{ "POST", SANDBOX "/directories", "sandboxes", OWN, envd_make_directory, "make a directory", "path!",
 	  NULL },
-	{ "POST", "/v1/run", "run", OWN, run_program, "run a program in a jail of its own", NULL, of_run },
-	{ "POST", "/v1/code", "run", OWN, run_code, "run a piece of code in a jail of its own", NULL,
-	  of_code },
+	{ "POST", "/v1/run", "run", OWN, hand_on, "run a program in a jail of its own", NULL, of_run,
+	  LINK_RUN },
+	{ "POST", "/v1/code", "run", OWN, hand_on, "run a piece of code in a jail of its own", NULL, of_code,
+	  LINK_CODE },
 	{ 0 },
 };

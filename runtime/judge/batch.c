@@ -1,5 +1,6 @@
 #include "runtime/judge/batch.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,67 +8,41 @@
 /* ---- limits ---- */
 
 /* Whether it can be one is seen when it is set in a policy. */
-static int read_amount(struct decoder *d, const struct json_value *value, const char **ret)
+static int read_amount(struct decoder *d, const struct json_value *value, void *into)
 {
 	if (value->type != JSON_STRING && value->type != JSON_NUMBER)
 		return decode_refuse(d, value, "%s where a number or a string is expected",
 				     json_type_name(value->type));
-	*ret = value->string;
+	*(const char **)into = value->string;
 	return 0;
-}
-
-static int read_limit_timeout(struct decoder *d, const struct json_value *value, void *into)
-{
-	return read_amount(d, value, &((struct batch_limits *)into)->timeout);
-}
-
-static int read_limit_cpu_time(struct decoder *d, const struct json_value *value, void *into)
-{
-	return read_amount(d, value, &((struct batch_limits *)into)->cpu_time);
-}
-
-static int read_limit_memory(struct decoder *d, const struct json_value *value, void *into)
-{
-	return read_amount(d, value, &((struct batch_limits *)into)->memory);
 }
 
 static int read_limits(struct decoder *d, const struct json_value *value, void *into)
 {
 	static const struct decode_row rows[] = {
-		{ "timeout", read_limit_timeout, false },
-		{ "cpuTime", read_limit_cpu_time, false },
-		{ "memory", read_limit_memory, false },
+		{ "timeout", read_amount, false, offsetof(struct batch_limits, timeout) },
+		{ "cpuTime", read_amount, false, offsetof(struct batch_limits, cpu_time) },
+		{ "memory", read_amount, false, offsetof(struct batch_limits, memory) },
 		{ NULL, NULL, false },
 	};
-	struct batch *batch = into;
 
-	return decode_object(d, value, rows, &batch->limits);
+	return decode_object(d, value, rows, into);
 }
 
-static int read_how(struct decoder *d, const struct json_value *value, struct compare_how *ret)
+static int read_how(struct decoder *d, const struct json_value *value, void *into)
 {
 	const char *text = NULL;
 
 	if (decode_text(d, value, &text) != 0)
 		return -1;
-	return compare_parse(text, ret, d->err) == 0 ? 0 : decode_locate(d, value);
+	return compare_parse(text, into, d->err) == 0 ? 0 : decode_locate(d, value);
 }
 
 /* ---- a case ---- */
 
-static int read_case_name(struct decoder *d, const struct json_value *value, void *into)
+static int read_args(struct decoder *d, const struct json_value *value, void *into)
 {
-	return decode_text(d, value, &((struct batch_case *)into)->name);
-}
-
-static int read_case_stdin(struct decoder *d, const struct json_value *value, void *into)
-{
-	return decode_text(d, value, &((struct batch_case *)into)->input);
-}
-
-static int read_case_expected(struct decoder *d, const struct json_value *value, void *into)
-{
-	return decode_text(d, value, &((struct batch_case *)into)->expected);
+	return decode_texts(d, value, BATCH_MAX_ARGS, into);
 }
 
 static int read_case_compare(struct decoder *d, const struct json_value *value, void *into)
@@ -78,37 +53,17 @@ static int read_case_compare(struct decoder *d, const struct json_value *value, 
 	return read_how(d, value, &one->how);
 }
 
-static int read_case_args(struct decoder *d, const struct json_value *value, void *into)
-{
-	return decode_texts(d, value, BATCH_MAX_ARGS, &((struct batch_case *)into)->args);
-}
-
-static int read_case_timeout(struct decoder *d, const struct json_value *value, void *into)
-{
-	return read_amount(d, value, &((struct batch_case *)into)->limits.timeout);
-}
-
-static int read_case_cpu_time(struct decoder *d, const struct json_value *value, void *into)
-{
-	return read_amount(d, value, &((struct batch_case *)into)->limits.cpu_time);
-}
-
-static int read_case_memory(struct decoder *d, const struct json_value *value, void *into)
-{
-	return read_amount(d, value, &((struct batch_case *)into)->limits.memory);
-}
-
 static int read_case(struct decoder *d, const struct json_value *value, void *into)
 {
 	static const struct decode_row rows[] = {
-		{ "name", read_case_name, false },
-		{ "stdin", read_case_stdin, false },
-		{ "args", read_case_args, false },
-		{ "expected", read_case_expected, false },
+		{ "name", decode_row_text, false, offsetof(struct batch_case, name) },
+		{ "stdin", decode_row_text, false, offsetof(struct batch_case, input) },
+		{ "args", read_args, false, offsetof(struct batch_case, args) },
+		{ "expected", decode_row_text, false, offsetof(struct batch_case, expected) },
 		{ "compare", read_case_compare, false },
-		{ "timeout", read_case_timeout, false },
-		{ "cpuTime", read_case_cpu_time, false },
-		{ "memory", read_case_memory, false },
+		{ "timeout", read_amount, false, offsetof(struct batch_case, limits.timeout) },
+		{ "cpuTime", read_amount, false, offsetof(struct batch_case, limits.cpu_time) },
+		{ "memory", read_amount, false, offsetof(struct batch_case, limits.memory) },
 		{ NULL, NULL, false },
 	};
 	struct batch *batch = into;
@@ -138,16 +93,6 @@ static int read_cases(struct decoder *d, const struct json_value *value, void *i
 
 /* ---- the document ---- */
 
-static int read_compare(struct decoder *d, const struct json_value *value, void *into)
-{
-	return read_how(d, value, &((struct batch *)into)->how);
-}
-
-static int read_stop(struct decoder *d, const struct json_value *value, void *into)
-{
-	return decode_bool(d, value, &((struct batch *)into)->stop);
-}
-
 static int read_parallel(struct decoder *d, const struct json_value *value, void *into)
 {
 	struct batch *batch = into;
@@ -161,10 +106,10 @@ static int read_parallel(struct decoder *d, const struct json_value *value, void
 
 static const struct decode_row rows[] = {
 	SNIPPET_ROWS,
-	{ "limits", read_limits, false },
-	{ "compare", read_compare, false },
+	{ "limits", read_limits, false, offsetof(struct batch, limits) },
+	{ "compare", read_how, false, offsetof(struct batch, how) },
 	{ "cases", read_cases, true },
-	{ "stopOnFirstFailure", read_stop, false },
+	{ "stopOnFirstFailure", decode_row_bool, false, offsetof(struct batch, stop) },
 	{ "parallel", read_parallel, false },
 	{ NULL, NULL, false },
 };

@@ -14,21 +14,6 @@ struct part {
 	bool has_encoding, is_base64;
 };
 
-static int read_type(struct decoder *d, const struct json_value *value, void *into)
-{
-	return decode_text(d, value, &((struct part *)into)->type);
-}
-
-static int read_text(struct decoder *d, const struct json_value *value, void *into)
-{
-	return decode_text(d, value, &((struct part *)into)->text);
-}
-
-static int read_content(struct decoder *d, const struct json_value *value, void *into)
-{
-	return decode_text(d, value, &((struct part *)into)->content);
-}
-
 static int read_encoding(struct decoder *d, const struct json_value *value, void *into)
 {
 	struct part *part = into;
@@ -69,9 +54,9 @@ static int copy_bytes(struct decoder *d, const struct json_value *value, const s
 static int read_part(struct decoder *d, const struct json_value *value, void *into)
 {
 	static const struct decode_row rows[] = {
-		{ "mimeType", read_type, false },
-		{ "text", read_text, false },
-		{ "content", read_content, false },
+		{ "mimeType", decode_row_text, false, offsetof(struct part, type) },
+		{ "text", decode_row_text, false, offsetof(struct part, text) },
+		{ "content", decode_row_text, false, offsetof(struct part, content) },
 		{ "encoding", read_encoding, false },
 		{ NULL, NULL, false },
 	};

@@ -89,7 +89,7 @@ static int read_member(struct decoder *d, const struct json_value *member, const
 		rows++;
 	if (!rows->key)
 		return -1;
-	status = rows->read(d, member, into);
+	status = rows->read(d, member, (char *)into + rows->at);
 	if (status == 0)
 		decode_leave(d, mark);
 	return status;
@@ -202,6 +202,16 @@ int decode_number(struct decoder *d, const struct json_value *value, double *ret
 		return refuse_type(d, value, "a number");
 	*ret = value->number;
 	return 0;
+}
+
+int decode_row_text(struct decoder *d, const struct json_value *value, void *into)
+{
+	return decode_text(d, value, into);
+}
+
+int decode_row_bool(struct decoder *d, const struct json_value *value, void *into)
+{
+	return decode_bool(d, value, into);
 }
 
 int decode_word(struct decoder *d, const struct json_value *value, const char *const *words, size_t *ret)

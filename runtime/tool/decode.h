@@ -1,8 +1,8 @@
 /*
- * decode: strict reading of a document by tables, and errors that name the place. Private to agent/.
+ * decode: strict reading of a document by tables, and errors that name the place. Private to runtime/tool/ and runtime/judge/.
  *
  * An object is read by rows, one for each key that it may have; what has no row is refused, as is a row's key that is required
- * and missing. Readers are given the value and the struct that they fill. The path of the value that is being read is kept on
+ * and missing. A reader gets the value and the address that it fills: the struct, or the member of it that the row names. The path of the value that is being read is kept on
  * the way ("files[2].encoding"); it is the error's field, and stands in its text with the line.
  *
  * Life: a struct decoder on the stack, with `origin` and `err` -> decode_object() or decode_array() for the outermost value,
@@ -27,6 +27,7 @@ struct decode_row {
 	const char *key; /* NULL: the end of the table */
 	int (*read)(struct decoder *d, const struct json_value *value, void *into);
 	bool required;
+	size_t at; /* of the member that `read` fills, in the struct; 0: the struct itself */
 };
 
 /* Read every member by its row. -1 with *err. */
@@ -54,6 +55,9 @@ int decode_text(struct decoder *d, const struct json_value *value, const char **
 int decode_texts(struct decoder *d, const struct json_value *value, size_t most, char ***ret_list);
 int decode_bool(struct decoder *d, const struct json_value *value, bool *ret);
 int decode_number(struct decoder *d, const struct json_value *value, double *ret);
+/* The same as readers of rows: into a const char *, and a bool. */
+int decode_row_text(struct decoder *d, const struct json_value *value, void *into);
+int decode_row_bool(struct decoder *d, const struct json_value *value, void *into);
 /* One of the words (NULL at the end); *ret is its index. */
 int decode_word(struct decoder *d, const struct json_value *value, const char *const *words, size_t *ret);
 

@@ -41,13 +41,6 @@ static int read_id(struct decoder *d, const struct json_value *value, void *into
 	return 0;
 }
 
-static int read_stdin(struct decoder *d, const struct json_value *value, void *into)
-{
-	struct agent_request *request = into;
-
-	return decode_text(d, value, &request->standard_input);
-}
-
 static int read_input(struct decoder *d, const struct json_value *value, void *into)
 {
 	struct agent_request *request = into;
@@ -171,27 +164,6 @@ static int read_retries(struct decoder *d, const struct json_value *value, void 
 	return decode_object(d, value, members, into);
 }
 
-static int read_last_line(struct decoder *d, const struct json_value *value, void *into)
-{
-	struct agent_request *request = into;
-
-	return decode_bool(d, value, &request->last_line);
-}
-
-static int read_check(struct decoder *d, const struct json_value *value, void *into)
-{
-	struct agent_request *request = into;
-
-	return decode_bool(d, value, &request->check);
-}
-
-static int read_function(struct decoder *d, const struct json_value *value, void *into)
-{
-	struct agent_request *request = into;
-
-	return decode_bool(d, value, &request->function);
-}
-
 /* ---- what the session remembers ---- */
 
 static int read_context(struct decoder *d, const struct json_value *value, void *into)
@@ -213,13 +185,6 @@ static int read_invocation(struct decoder *d, const struct json_value *value, vo
 	return 0;
 }
 
-static int read_backend(struct decoder *d, const struct json_value *value, void *into)
-{
-	struct agent_request *request = into;
-
-	return decode_text(d, value, &request->backend);
-}
-
 static int read_identity(struct decoder *d, const struct json_value *value, void *into)
 {
 	struct agent_request *request = into;
@@ -229,13 +194,6 @@ static int read_identity(struct decoder *d, const struct json_value *value, void
 	if (strlen(request->identity) > REQUEST_MAX_IDENTITY)
 		return decode_refuse(d, value, "longer than %d bytes", REQUEST_MAX_IDENTITY);
 	return 0;
-}
-
-static int read_once(struct decoder *d, const struct json_value *value, void *into)
-{
-	struct agent_request *request = into;
-
-	return decode_bool(d, value, &request->once);
 }
 
 static int read_max_attempts(struct decoder *d, const struct json_value *value, void *into)
@@ -251,7 +209,7 @@ static int read_max_attempts(struct decoder *d, const struct json_value *value, 
 static const struct decode_row rows[] = {
 	{ "id", read_id, false },
 	SNIPPET_ROWS,
-	{ "stdin", read_stdin, false },
+	{ "stdin", decode_row_text, false, offsetof(struct agent_request, standard_input) },
 	{ "input", read_input, false },
 	{ "args", read_args, false },
 	{ "timeoutSecs", read_timeout, false },
@@ -260,15 +218,15 @@ static const struct decode_row rows[] = {
 	{ "policy", read_policy, false },
 	{ "scopes", read_scopes, false },
 	{ "retries", read_retries, false },
-	{ "lastLine", read_last_line, false },
-	{ "check", read_check, false },
-	{ "function", read_function, false },
+	{ "lastLine", decode_row_bool, false, offsetof(struct agent_request, last_line) },
+	{ "check", decode_row_bool, false, offsetof(struct agent_request, check) },
+	{ "function", decode_row_bool, false, offsetof(struct agent_request, function) },
 	{ "context", read_context, false },
 	{ "invocation", read_invocation, false },
 	{ "maxAttempts", read_max_attempts, false },
-	{ "backend", read_backend, false },
+	{ "backend", decode_row_text, false, offsetof(struct agent_request, backend) },
 	{ "identity", read_identity, false },
-	{ "executeOnce", read_once, false },
+	{ "executeOnce", decode_row_bool, false, offsetof(struct agent_request, once) },
 	{ NULL, NULL, false },
 };
 

@@ -9,13 +9,13 @@
 
 static const char *const encodings[] = { "utf-8", "base64", NULL };
 
-int snippet_decode_encoding(struct decoder *d, const struct json_value *value, bool *ret_is_base64)
+int snippet_decode_encoding(struct decoder *d, const struct json_value *value, void *into)
 {
 	size_t index = 0;
 
 	if (decode_word(d, value, encodings, &index) != 0)
 		return -1;
-	*ret_is_base64 = index == 1;
+	*(bool *)into = index == 1;
 	return 0;
 }
 
@@ -57,13 +57,6 @@ int snippet_read_code(struct decoder *d, const struct json_value *value, void *i
 	return 0;
 }
 
-int snippet_read_encoding(struct decoder *d, const struct json_value *value, void *into)
-{
-	struct snippet *snippet = into;
-
-	return snippet_decode_encoding(d, value, &snippet->is_base64);
-}
-
 int snippet_finish(struct decoder *d, const struct json_value *document, struct snippet *snippet)
 {
 	if (!snippet->is_base64)
@@ -81,33 +74,12 @@ struct file {
 	bool is_base64;
 };
 
-static int read_file_name(struct decoder *d, const struct json_value *value, void *into)
-{
-	struct file *file = into;
-
-	return decode_text(d, value, &file->name);
-}
-
-static int read_file_content(struct decoder *d, const struct json_value *value, void *into)
-{
-	struct file *file = into;
-
-	return decode_text(d, value, &file->content);
-}
-
-static int read_file_encoding(struct decoder *d, const struct json_value *value, void *into)
-{
-	struct file *file = into;
-
-	return snippet_decode_encoding(d, value, &file->is_base64);
-}
-
 static int read_file(struct decoder *d, const struct json_value *value, void *into)
 {
 	static const struct decode_row rows[] = {
-		{ "name", read_file_name, true },
-		{ "content", read_file_content, true },
-		{ "encoding", read_file_encoding, false },
+		{ "name", decode_row_text, true, offsetof(struct file, name) },
+		{ "content", decode_row_text, true, offsetof(struct file, content) },
+		{ "encoding", snippet_decode_encoding, false, offsetof(struct file, is_base64) },
 		{ NULL, NULL, false },
 	};
 	struct snippet *snippet = into;
@@ -186,13 +158,6 @@ int snippet_read_environment(struct decoder *d, const struct json_value *value, 
 		decode_leave(d, mark);
 	}
 	return 0;
-}
-
-int snippet_read_directory(struct decoder *d, const struct json_value *value, void *into)
-{
-	struct snippet *snippet = into;
-
-	return decode_text(d, value, &snippet->working_directory);
 }
 
 int snippet_check_environment(const struct snippet *snippet, const char *const *granted, size_t count,

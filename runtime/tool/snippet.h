@@ -36,23 +36,21 @@ struct snippet {
 
 int snippet_read_language(struct decoder *d, const struct json_value *value, void *into);
 int snippet_read_code(struct decoder *d, const struct json_value *value, void *into);
-int snippet_read_encoding(struct decoder *d, const struct json_value *value, void *into);
 int snippet_read_environment(struct decoder *d, const struct json_value *value, void *into);
-int snippet_read_directory(struct decoder *d, const struct json_value *value, void *into);
 int snippet_read_files(struct decoder *d, const struct json_value *value, void *into);
 
 #define SNIPPET_ROWS                                                                                         \
 	{ "language", snippet_read_language, false }, { "code", snippet_read_code, true },                   \
-	    { "encoding", snippet_read_encoding, false },                                                    \
+	    { "encoding", snippet_decode_encoding, false, offsetof(struct snippet, is_base64) },             \
 	    { "environment", snippet_read_environment, false },                                              \
-	    { "workingDirectory", snippet_read_directory, false },                                           \
+	    { "workingDirectory", decode_row_text, false, offsetof(struct snippet, working_directory) },     \
 	{                                                                                                    \
 		"files", snippet_read_files, false                                                           \
 	}
 
-/* For other documents with bytes: the word "utf-8" or "base64", and the bytes of the member `key`, which is a text, if it is
+/* For other documents with bytes: the word "utf-8" or "base64" into a bool, which is true for the latter, and the bytes of the member `key`, which is a text, if it is
  * base64; on the heap, with a NUL behind them. */
-int snippet_decode_encoding(struct decoder *d, const struct json_value *value, bool *ret_is_base64);
+int snippet_decode_encoding(struct decoder *d, const struct json_value *value, void *into);
 int snippet_decode_base64(struct decoder *d, const struct json_value *object, const char *key, char **ret,
 			  size_t *ret_len);
 

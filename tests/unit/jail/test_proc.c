@@ -161,7 +161,7 @@ Test(proc, names, .timeout = 20)
 
 	for (size_t i = 0; (row = proc_row(i)); i++) {
 		cr_expect_eq(strncmp(row->path, "/proc/", 6), 0, "%s", row->path);
-		cr_expect_eq(row->write != NULL,
+		cr_expect_eq((row->write != NULL) + (row->text != NULL),
 			     row->cover == PROC_FILE || row->cover == PROC_LAUNCH || row->cover == PROC_PART,
 			     "%s", row->path);
 		/* Those of root are left out by their number. */
@@ -174,7 +174,7 @@ Test(proc, names, .timeout = 20)
 			  "%s", row->path);
 		for (size_t k = 0; k < i && (other = proc_row(k)); k++) {
 			cr_expect_str_neq(row->path, other->path);
-			cr_expect(!row->write || !other->write ||
+			cr_expect((!row->write && !row->text) || (!other->write && !other->text) ||
 				      strcmp(proc_name(row), proc_name(other)) != 0,
 				  "%s, %s", row->path, other->path);
 		}

@@ -382,19 +382,31 @@ static void resume_sandbox(struct exchange *x)
 
 /* ---- look ---- */
 
-static void shown(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+static void write_shown(const struct json_value *sandbox, struct json_writer *w)
 {
-	struct json_value *sandbox = read_answer(x, text);
+	json_begin_object(w);
+	write_row(sandbox, w);
+	write_tokens(sandbox, w);
+	json_end_object(w);
+}
+
+/* The launcher's object, as E2B's clients expect it. */
+static void send_object(struct exchange *x, unsigned int status, const char *text,
+			void (*write)(const struct json_value *object, struct json_writer *w))
+{
+	struct json_value *object = read_answer(x, text);
 	struct json_writer w = { 0 };
 
-	if (!sandbox)
+	if (!object)
 		return;
-	json_begin_object(&w);
-	write_row(sandbox, &w);
-	write_tokens(sandbox, &w);
-	json_end_object(&w);
-	json_free(sandbox);
-	exchange_json(x, 200, json_take(&w));
+	write(object, &w);
+	json_free(object);
+	exchange_json(x, status, json_take(&w));
+}
+
+static void shown(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	send_object(x, 200, text, write_shown);
 }
 
 static void show(struct exchange *x)
@@ -491,14 +503,7 @@ static void write_snapshot(const struct json_value *snapshot, struct json_writer
 
 static void stored(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
 {
-	struct json_value *snapshot = read_answer(x, text);
-	struct json_writer w = { 0 };
-
-	if (!snapshot)
-		return;
-	write_snapshot(snapshot, &w);
-	json_free(snapshot);
-	exchange_json(x, 201, json_take(&w));
+	send_object(x, 201, text, write_snapshot);
 }
 
 static void store(struct exchange *x)

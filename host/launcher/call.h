@@ -66,6 +66,8 @@ struct context {
 /* Answer and forget. status 0: the one of the error. */
 void call_answer(struct launcher *launcher, struct call *call, unsigned int status,
 		 const struct warder_error *err);
+/* Answer 200 with a text, which is taken (heap). -1 with *err: it is NULL, for want of memory. */
+int call_say(const struct context *context, struct call *call, char *text, struct warder_error *err);
 /* For struct job.finish: answer with what the job has put into the call. */
 void call_finish(struct job *job, void *launcher);
 /* The body as an object with no other members than the known ones (NULL-terminated), into call->document. -1 with *err. */

@@ -94,6 +94,15 @@ void call_answer(struct launcher *launcher, struct call *call, unsigned int stat
 	call_free(call);
 }
 
+int call_say(const struct context *context, struct call *call, char *text, struct warder_error *err)
+{
+	call->text = text;
+	if (!text)
+		return error_no_memory(err, NULL);
+	call_answer(context->launcher, call, 200, NULL);
+	return 0;
+}
+
 static struct call *call_new(const struct context *context)
 {
 	struct call *call = calloc(1, sizeof(*call));
@@ -557,9 +566,7 @@ static int find_created(const struct context *context, struct call *call, const 
 				 sandbox->id,
 				 sandbox->state == SANDBOX_STARTING ? "still being started" : "ending");
 	}
-	call->text = sandbox_text(sandbox, true);
-	call_answer(context->launcher, call, 200, NULL);
-	return 1;
+	return call_say(context, call, sandbox_text(sandbox, true), err) < 0 ? -1 : 1;
 }
 
 /* A sandbox may begin with a snapshot. A template of that name comes first. */
@@ -869,11 +876,7 @@ static int find_answered(const struct context *context, struct call *call, const
 		return error_set(err, WARDER_ERROR_CONFLICT, "idempotencyKey",
 				 "the program of a request with this key has run, and its result was lost; "
 				 "use a new key to run it again");
-	call->text = strdup(repeat->answer);
-	if (!call->text)
-		return error_no_memory(err, NULL);
-	call_answer(context->launcher, call, 200, NULL);
-	return 1;
+	return call_say(context, call, strdup(repeat->answer), err) < 0 ? -1 : 1;
 }
 
 /* The same text to another call, or about another sandbox, is another request. */
@@ -1070,9 +1073,7 @@ static int who(struct context *context, struct call *call, struct warder_error *
 	json_key(&w, "scopes");
 	tenant_write_scopes(context->tenant->scopes, &w);
 	json_end_object(&w);
-	call->text = json_take(&w);
-	call_answer(context->launcher, call, 200, NULL);
-	return 0;
+	return call_say(context, call, json_take(&w), err);
 }
 
 static int host(struct context *context, struct call *call, struct warder_error *err)
@@ -1116,9 +1117,7 @@ static int host(struct context *context, struct call *call, struct warder_error 
 	json_end_object(&w);
 	json_end_object(&w);
 	json_end_object(&w);
-	call->text = json_take(&w);
-	call_answer(context->launcher, call, 200, NULL);
-	return 0;
+	return call_say(context, call, json_take(&w), err);
 }
 
 /* The capabilities, and how busy this host is, for clients that choose among hosts. Heap; NULL without memory. */
@@ -1160,11 +1159,7 @@ static int capabilities(struct context *context, struct call *call, struct warde
 
 static int show_metrics(struct context *context, struct call *call, struct warder_error *err)
 {
-	call->text = metrics_text(context->launcher);
-	if (!call->text)
-		return error_no_memory(err, NULL);
-	call_answer(context->launcher, call, 200, NULL);
-	return 0;
+	return call_say(context, call, metrics_text(context->launcher), err);
 }
 
 static int list(struct context *context, struct call *call, struct warder_error *err)
@@ -1177,16 +1172,12 @@ static int list(struct context *context, struct call *call, struct warder_error 
 		if (sandbox_is_of(sandboxes->items[i], context->tenant))
 			sandbox_write(sandboxes->items[i], false, &w);
 	json_end_array(&w);
-	call->text = json_take(&w);
-	call_answer(context->launcher, call, 200, NULL);
-	return 0;
+	return call_say(context, call, json_take(&w), err);
 }
 
 static int show(struct context *context, struct call *call, struct warder_error *err)
 {
-	call->text = sandbox_text(context->sandbox, true);
-	call_answer(context->launcher, call, 200, NULL);
-	return 0;
+	return call_say(context, call, sandbox_text(context->sandbox, true), err);
 }
 
 /* The record with the new end is written by a job; until then the old one holds, should the launcher die. */

@@ -35,11 +35,7 @@ int calls_policies(struct context *context, struct call *call, struct warder_err
 	/* Without a ceiling, a policy may ask for no more than the template that the request names. */
 	write_policy("ceiling", context->tenant->ceiling ? context->tenant->ceiling : settings->ceiling, &w);
 	json_end_object(&w);
-	call->text = json_take(&w);
-	if (!call->text)
-		return error_no_memory(err, NULL);
-	call_answer(context->launcher, call, 200, NULL);
-	return 0;
+	return call_say(context, call, json_take(&w), err);
 }
 
 /* ---- one policy ---- */
@@ -67,20 +63,12 @@ static int say_checked(struct context *context, struct call *call, const struct 
 	json_key_bool(&w, "allowed", !refused);
 	write_refusal(refused, &w);
 	json_end_object(&w);
-	call->text = json_take(&w);
-	if (!call->text)
-		return error_no_memory(err, NULL);
-	call_answer(context->launcher, call, 200, NULL);
-	return 0;
+	return call_say(context, call, json_take(&w), err);
 }
 
 static int show(struct context *context, struct call *call, struct warder_error *err)
 {
-	call->text = warder_policy_json(call->policy);
-	if (!call->text)
-		return error_no_memory(err, NULL);
-	call_answer(context->launcher, call, 200, NULL);
-	return 0;
+	return call_say(context, call, warder_policy_json(call->policy), err);
 }
 
 /* A thorough probe tries what a launch would try: it may take some time. */

@@ -420,9 +420,7 @@ int calls_snapshots(struct context *context, struct call *call, struct warder_er
 			snapshot_write(one, &w);
 	}
 	json_end_array(&w);
-	call->text = json_take(&w);
-	call_answer(context->launcher, call, 200, NULL);
-	return 0;
+	return call_say(context, call, json_take(&w), err);
 }
 
 /* If its files cannot be removed, it stays, and counts. If this process dies on the way, the sweep of the next start removes them. */

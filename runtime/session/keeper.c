@@ -140,31 +140,58 @@ static bool has_ended(const struct keeper *keeper)
 
 /* ---- set-up ---- */
 
+/* The last lines, quoted; or "". */
+static const char *last_lines(const struct jail_outcome *outcome, char *buf, size_t size)
+{
+	size_t len = outcome->output[JAIL_STDERR].len;
+	const char *words = outcome->output[JAIL_STDERR].bytes;
+	char tail[150 + 1];
+	const char *line = NULL;
+	size_t most;
+
+	while (len && (words[len - 1] == '\n' || words[len - 1] == ' '))
+		len--;
+	most = len < sizeof(tail) - 1 ? len : sizeof(tail) - 1;
+	if (!most)
+		return "";
+	memcpy(tail, words + len - most, most);
+	tail[most] = '\0';
+	if (most < len)
+		line = strchr(tail, '\n');
+	buf[0] = ':';
+	buf[1] = ' ';
+	json_quote(line ? line + 1 : tail, buf + 2, size - 2);
+	return buf;
+}
+
+/* The first destination that the network refused; or "". */
+static const char *refused_destination(const struct jail_outcome *outcome, char *buf, size_t size)
+{
+	const struct edge_report *report = outcome->network;
+	char place[80];
+
+	if (!report || !report->row_count)
+		return "";
+	snprintf(buf, size, "; refused: %s: %s",
+		 jail_refusal_destination(&report->rows[0], place, sizeof(place)),
+		 jail_refusal_text(report->rows[0].reason, false));
+	return buf;
+}
+
 static int setup_failed(size_t number, const char *command, const struct warder_result *result,
 			struct warder_error *err)
 {
 	const struct jail_outcome *outcome = &result->outcome;
-	size_t len = outcome->output[JAIL_STDERR].len;
-	const char *words = outcome->output[JAIL_STDERR].bytes;
-	char shown[80];
-	char said[160] = "";
+	char shown[80], said[160], refused[160];
 
 	if (outcome->left_behind)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, "setup", "host: set-up command %zu: %.360s",
 				 number + 1, outcome->detail);
-	while (len && (words[len - 1] == '\n' || words[len - 1] == ' '))
-		len--;
-	if (len) {
-		const size_t most = len < 100 ? len : 100;
-		char tail[101];
-
-		memcpy(tail, words + len - most, most);
-		tail[most] = '\0';
-		json_quote(tail, said, sizeof(said));
-	}
 	return error_set(err, WARDER_ERROR_EXECUTION_FAILED, "setup",
 			 "set-up command %zu (%s) failed: %.100s%s%s; the session was removed", number + 1,
-			 json_quote(command, shown, sizeof(shown)), outcome->detail, *said ? ": " : "", said);
+			 json_quote(command, shown, sizeof(shown)), outcome->detail,
+			 last_lines(outcome, said, sizeof(said)),
+			 refused_destination(outcome, refused, sizeof(refused)));
 }
 
 static int run_setup(struct keeper *keeper, struct warder_template *tmpl, size_t number, const char *command,

@@ -137,16 +137,21 @@ static int read_setup(const struct json_value *list, struct manifest *ret, struc
 	return 0;
 }
 
-/* What installs the packages, in /workspace. The names follow, each in single quotes, which none of them holds. */
+/* What installs the packages, in /workspace. The names stand between `command` and `after`, each in single quotes, which none of them
+ * holds. npm writes the reason of a failure first, and then much else; the message of a set-up command that failed has its end alone. */
 static const struct installer {
-	const char *name, *command;
+	const char *name, *command, *after;
 	bool python;
 } installers[] = {
 	{ "pip",
 	  "python3 -m pip --quiet --disable-pip-version-check --no-cache-dir install --no-input "
 	  "--root-user-action=ignore --target " MANIFEST_PYTHON,
-	  true },
-	{ "npm", "npm install --silent --no-fund --no-audit --no-update-notifier --cache /tmp/.npm", false },
+	  "", true },
+	{ "npm",
+	  "said=$(npm install --loglevel=error --no-fund --no-audit --no-update-notifier --cache /tmp/.npm",
+	  " 2>&1) || { echo \"$said\" | grep -Ev '^npm [A-Za-z!]+ (code|errno|syscall) ' | cut -d' ' -f3- | "
+	  "head -n 2 >&2; exit 1; }",
+	  false },
 };
 
 static bool is_local(const char *name)
@@ -207,6 +212,7 @@ static int add_packages(const struct installer *installer, const struct json_val
 	fprintf(text, "cd /workspace && %s --", installer->command);
 	for (const struct json_value *item = list->child; item; item = item->next)
 		fprintf(text, " '%s'", item->string);
+	fputs(installer->after, text);
 	if (fclose(text) != 0 || !command) {
 		free(command);
 		return error_no_memory(err, NULL);

@@ -132,4 +132,58 @@ if [ -x /usr/bin/javac ] && javac -d "$scratch/share" "$scratch/share/Get.java" 
 else
 	skip 'java with HttpClient' 'there is no JDK'
 fi
+# manifest ALLOWED PIP NPM: of a workspace with these packages, whose session reaches these hosts alone.
+manifest() {
+	local names rows
+	read -ra names <<<"$1"
+	rows=$(printf '{"host": "%s", "ports": [443]},' "${names[@]}")
+	cat <<END
+{"packages": {"pip": [$2], "npm": [$3]}, "timeout": "100s",
+ "policy": {"version": 1, "limits": {"wallTime": "100s", "memory": "1GiB", "pids": 256, "disk": "unlimited"},
+	"network": {"mode": "allow", "allow": [${rows%,}]}, "syscalls": {"profile": "default", "allow": ["flock"]},
+	"filesystem": {"workspace": "readWrite", "tmp": "512MiB", "paths": {"readOnly": ["$scratch/share:/share"]}},
+	"environment": {"set": {"PIP_INDEX_URL": "https://pypi.test/simple", "PIP_CERT": "/share/ca.pem", "PIP_RETRIES": "0",
+		"npm_config_registry": "https://npm.test/", "npm_config_cafile": "/share/ca.pem", "npm_config_fetch_retries": "0"}}}}
+END
+}
+
+drive() {
+	manifest "$@" >"$scratch/manifest"
+	WARDER_STORE=$scratch/store timeout 120 "$warder" workspace drive "$scratch/manifest" -- \
+		sh -c 'python3 -m tiny && node -e "require(\"tiny\")"' >"$scratch/out" 2>"$scratch/err" </dev/null
+}
+
+# not_driven TITLE PATTERN: the drive has failed before the program, says this, and has left no workspace.
+not_driven() {
+	if [ "$status" -eq 125 ] && [ ! -s "$scratch/out" ] && grep -q '^warder: start: ' "$scratch/err" && grep -q "$2" "$scratch/err" &&
+		[ -z "$(WARDER_STORE=$scratch/store "$warder" workspace list)" ]; then
+		tap_ok "$1"
+	else
+		tap_not_ok "$1"
+		show "$status"
+	fi
+}
+
+index='pypi.test files.test npm.test tarballs.test'
+if PATH=/usr/bin:/bin python3 -m pip --version >/dev/null 2>&1 && [ -x /usr/bin/npm ]; then
+	drive "$index" '"tiny==1.0"' '"tiny@1.0.0"'
+	status=$?
+	if [ "$status" -eq 0 ] && [ "$(grep -c '^hello from tiny$' "$scratch/out")" -eq 2 ] && ! grep -q '^warder:' "$scratch/err"; then
+		tap_ok 'a manifest installs packages from indexes that its policy allows'
+	else
+		tap_not_ok 'a manifest installs packages from indexes that its policy allows'
+		show "$status"
+	fi
+	drive "$index" '"absent"' ''
+	status=$?
+	not_driven 'a package of pip that the index lacks' 'No matching distribution found for absent'
+	drive "$index" '"tiny"' '"absent"'
+	status=$?
+	not_driven 'a package of npm that the index lacks' '404 .* - GET https://npm.test/absent'
+	drive "${index/files.test/}" '"tiny"' ''
+	status=$?
+	not_driven 'a manifest whose policy lacks the host of the files' 'refused: files.test: network.allow does not list this name'
+else
+	skip 'packages of a manifest' 'there is no pip or npm'
+fi
 tap_end

@@ -109,6 +109,13 @@ static int read_entry(const struct json_value *value, size_t index, enum entry_k
 		if (take_member(member, (unsigned int)kind, place, ret, err) != 0)
 			return -1;
 	*ret_kind = (enum entry_kind)kind;
+	if (ret->url && strncmp(ret->url, "https://", 8) != 0 && strncmp(ret->url, "file:///", 8) != 0) {
+		snprintf(text, sizeof(text), "%s.url", place);
+		return wrong(text,
+			     "is neither https://HOST/PATH nor file:///PATH; clone another repository "
+			     "yourself, and give its directory as file:///PATH",
+			     err);
+	}
 	if (!missing(*ret_kind, ret))
 		return 0;
 	snprintf(text, sizeof(text), "%s.%s", place, missing(*ret_kind, ret));

@@ -60,6 +60,14 @@ check "the files of the branch are there" has src/hello
 check "a branch that is not there" says 'cannot be cloned: git says .*none' 125 workspace stage job git+https://git.test/tiny.git#none --to none
 check "a repository that is not there" says 'cannot be cloned: git says' 125 workspace stage job git+https://git.test/none.git
 check "a server that leads elsewhere" says 'cannot be cloned: git says' 125 workspace stage job git+https://plain.test/elsewhere.git
+manifest() {
+	echo "{\"workspace\": \"made\", \"entries\": [{\"type\": \"git_repo\", \"url\": \"$1\", \"branch\": \"$2\", \"path\": \"src\"}]}" >"$scratch/manifest"
+}
+manifest https://git.test/tiny.git none
+check "a manifest with a branch that is not there" says 'cannot be cloned: git says .*none' 125 workspace provision "$scratch/manifest"
+manifest https://git.test/tiny.git master
+check "a manifest clones a repository of a server" says '^made ' 0 workspace provision "$scratch/manifest"
+check "its file is in the workspace" says '^hello from tiny$' 0 workspace read made src/hello
 
 if [ -z "$(command -v docker-registry)" ] || [ -z "$(command -v skopeo)" ]; then
 	skip "image pull" "there is no docker-registry or no skopeo"

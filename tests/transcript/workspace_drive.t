@@ -135,3 +135,9 @@ $ w() { echo "$1" > m; warder workspace drive m -- true; }; w '[]'; w '{"entry":
 !~ ^warder: start: .*none.*
 ! warder: the manifest's setup is not a list of commands
 ! warder: the program is missing; write "warder workspace drive [FLAG...] MANIFEST -- PROGRAM [ARGUMENT...]"
+
+= the URL of a repository begins with https:// or file:///, and nothing in it is a flag of git
+$ for u in -x --upload-pack=id ssh://a/b file://relative; do echo "{\"entries\": [{\"type\": \"git_repo\", \"url\": \"$u\", \"path\": \"src\"}]}"; done > all; echo '{"entries": [{"type": "git_repo", "url": "https://-x/y", "path": "src"}]}' >> all; while read -r m; do echo "$m" > m; warder workspace provision m 2>&1; done < all | uniq -c | sed 's/^ *//'; warder workspace list | wc -l
+| 4 warder: the manifest's entries[0].url is neither https://HOST/PATH nor file:///PATH; clone another repository yourself, and give its directory as file:///PATH
+| 1 warder: entries[0]: "git+https://-x/y" has a host that begins with -
+| 0

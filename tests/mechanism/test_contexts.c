@@ -191,6 +191,40 @@ Test(contexts, pieces_that_do_not_end_by_themselves, .init = library_begin_sessi
 	talk_end(&talk);
 }
 
+/* MiB that the context has resident. */
+static unsigned long resident(struct conversation *talk)
+{
+	cr_expect_eq(run(talk, "print(int(open('/proc/self/statm').read().split()[1]) * 4096 >> 20)"),
+		     WARDER_PIECE_SUCCESS);
+	return strtoul(talk->out, NULL, 10);
+}
+
+/* The interpreter keeps the source text of 1,000 pieces, for tracebacks. */
+Test(contexts, ten_thousand_pieces, .init = library_begin_sessions, .fini = library_end_sessions,
+     .timeout = 600)
+{
+	const uint32_t pieces = 10000;
+	struct conversation talk;
+	struct warder_piece_end end = { .size = sizeof(end) };
+	unsigned long before = 0;
+	char code[2000];
+
+	talk_begin(&talk);
+	cr_expect_eq(run(&talk, "n = 0"), WARDER_PIECE_SUCCESS);
+	snprintf(code, sizeof(code), "n += 1 # %01900d", 0);
+	for (uint32_t i = 0; i < pieces; i++) {
+		cr_assert_eq(run(&talk, code), WARDER_PIECE_SUCCESS, "piece %u", i);
+		if (i == pieces / 5)
+			before = resident(&talk);
+	}
+	cr_expect_leq(resident(&talk), before + 4, "it had %lu MiB", before);
+	begin(&talk, "print(n)", 0);
+	end = end_of(&talk, NULL);
+	cr_expect_str_eq(talk.out, "10000\n");
+	cr_expect_eq(end.piece, pieces + 4);
+	talk_end(&talk);
+}
+
 Test(contexts, wrong_use_is_an_error, .init = library_begin_sessions, .fini = library_end_sessions,
      .timeout = 120)
 {

@@ -177,6 +177,41 @@ $ sh s start; sh c create py; sh c run py rich.py; sh c run py --json rich.py | 
 | {'image/png': 'iVBORw==', 'text/html': '<table></table>', 'text/plain': 'a table'}
 | {'text/plain': '7'}
 
+= each form of a value has its media type, and JSON is the value that the method returns
+needs python3
++ . "$TOP/tests/transcript/context.sh"
++ cat > forms.py <<'END'
++ class Forms:
++     def _repr_markdown_(self): return "*a*"
++     def _repr_latex_(self): return "$a^2$"
++     def _repr_svg_(self): return "<svg/>"
++     def _repr_jpeg_(self): return b"\xff\xd8"
++     def _repr_json_(self): return {"a": [1, None]}
++     def _repr_javascript_(self): return "a()", {"about": "it"}
++     def __repr__(self): return "forms"
++ class Whole:
++     def _repr_mimebundle_(self): return {"text/latex": "$b$", "application/vnd.test+json": 7}, {}
++     def _repr_latex_(self): return "never"
++     def __repr__(self): return "whole"
++ display(Whole()); Forms()
++ END
+$ sh s start; sh c create py; sh c run py forms.py; sh c run py --json forms.py | python3 -c '
+> import json, sys; says = json.load(sys.stdin)["contextSays"]
+> for bundle in (says["shown"][0], says["value"]):
+>     for mime, text in bundle.items(): print(mime, text)'; sh s stop
+| py: whole
+| py: forms
+| application/vnd.test+json 7
+| text/latex $b$
+| text/plain whole
+| application/javascript a()
+| application/json {"a": [1, null]}
+| image/jpeg /9g=
+| image/svg+xml <svg/>
+| text/latex $a^2$
+| text/markdown *a*
+| text/plain forms
+
 = a text with a NUL is shown, as is one beside names that are no media types, and source text that is not UTF-8 is an error
 + . "$TOP/tests/transcript/context.sh"
 $ sh s start; sh c create py; sh c run py -c 'class A:

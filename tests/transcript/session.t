@@ -20,6 +20,14 @@ $ sh s start; sh s exec -- sh -c 'echo out; echo err >&2; exit 3'; echo $?; sh s
 ! warder: killed after 300ms (limits.wallTime)
 ! warder: killed: more than 4B on standard output (--max-output)
 
+= a program that is killed at its time limit keeps the output that it has written, also in the result
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start; sh s exec --timeout 3s -- sh -c 'echo out; exec sleep 60' 2> /dev/null; echo $?; sh s exec --timeout 3s --json -- sh -c 'echo kept; exec sleep 60' | grep -o '"status":"timeout"\|"text":"kept[^"]*"'; sh s stop
+| out
+| 124
+| "status":"timeout"
+| "text":"kept\n"
+
 = processes that an execution leaves running end with it, except with --background
 + . "$TOP/tests/transcript/session.sh"
 $ sh s start; writer='while sleep 0.1; do echo x >> /tmp/log; done > /dev/null 2>&1 &'; sh s exec -- sh -c "$writer"; sh s exec -- sh -c 'rm -f /tmp/log; sleep 0.5; ls /tmp'; sh s exec --background -- sh -c "$writer"; sh s exec -- sh -c 'while [ ! -s /tmp/log ]; do sleep 0.1; done; echo it writes'; sh s exec -- sh -c 'cat /proc/[0-9]*/cmdline | tr "\0" " " | grep -c "tmp/[l]og"'; sh s stop

@@ -69,6 +69,11 @@ manifest https://git.test/tiny.git master
 check "a manifest clones a repository of a server" says '^made ' 0 workspace provision "$scratch/manifest"
 check "its file is in the workspace" says '^hello from tiny$' 0 workspace read made src/hello
 
+echo '{"entries": [{"type": "git_repo", "url": "https://git.test/tiny.git", "path": "work/repo"}]}' >"$scratch/manifest"
+check "a repository of a manifest" says '^hello from tiny$' 0 workspace drive "$scratch/manifest" -- cat work/repo/hello
+sed -i s/git.test/none.test/ "$scratch/manifest"
+check "a repository of a manifest, whose host nobody knows" says 'cannot be cloned: git says' 125 workspace drive "$scratch/manifest" -- cat work/repo/hello
+
 if [ -z "$(command -v docker-registry)" ] || [ -z "$(command -v skopeo)" ]; then
 	skip "image pull" "there is no docker-registry or no skopeo"
 	tap_end

@@ -543,6 +543,7 @@ import urllib.request
 for i in range(40):
     assert urllib.request.urlopen("https://api.test/up", b"x" * 1000000, timeout=10).status == 200
 print("up", flush=True); sys.stdin.readline()' '
+assert "libssl" in open(f"/proc/{edge}/maps").read()
 kib = sum(int(line.split()[1]) for line in open(f"/proc/{edge}/smaps_rollup") if line.startswith("Private_"))
 print(kib)
 assert goon()[0] == 0 and kib * 1024 <= 3000000'

@@ -135,7 +135,14 @@ for i in range(3):
     s.close()
     time.sleep(0.3)
 raise SystemExit(1)'
-	refused "UDP, as of QUIC" 'pypi.test:443: only TCP passes' --allow pypi.test:443 -- python3 -c 'import socket; s = socket.socket(2, 2); s.settimeout(2); s.connect((socket.gethostbyname("pypi.test"), 443)); s.send(b"x"); s.recv(1)'
+	refused "UDP, as of QUIC: refused at once, so that clients use TCP" 'pypi.test:443: only TCP passes' --allow pypi.test:443 -- python3 -c 'import socket, sys
+s = socket.socket(2, 2)
+s.settimeout(15)
+s.connect((socket.gethostbyname("pypi.test"), 443))
+s.send(b"x")
+try: s.recv(1)
+except ConnectionRefusedError: sys.exit(1)
+except TimeoutError: pass'
 	refused "the host's resolver" "$world:53: only TCP passes" --allow pypi.test:443 -- python3 -c 'import socket; s = socket.socket(2, 2); s.settimeout(2); s.connect(("'"$world"'", 53)); s.send(b"x"); s.recv(1)'
 }
 
@@ -205,6 +212,8 @@ edge_is_confined() {
 		$1 == "Seccomp:" && $2 != 2 { bad = 1 } $1 == "NoNewPrivs:" && $2 != 1 { bad = 1 } END { exit bad }' "/proc/$pid/status" || good=1
 	[ "$(awk '{ print $5 }' "/proc/$pid/mountinfo")" = / ] || good=1
 	[ -z "$(ls -A "/proc/$pid/root/")" ] || good=1
+	# TLS is for credentials.
+	grep -q libcares "/proc/$pid/maps" && ! grep -q libssl "/proc/$pid/maps" || good=1
 	grep -E 'Uid|Cap|Seccomp|NoNew' "/proc/$pid/status"
 	release
 	wait "$run"

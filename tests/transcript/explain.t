@@ -10,6 +10,10 @@ $ pool() { warder explain --prefer limits "$@" | grep '^  pool' | tr -s ' ' | cu
 | a pool keeps no jails that connect (network.allow, network.publish); use warder_launch()
 | a pool's jails take their streams by recvmsg, which the policy denies; use warder_launch()
 
+= explain names the ports of a host that is given without any
+$ warder explain --prefer limits --allow a.org --allow 10.0.0.0/8:22 --allow @npm | grep -o 'allow a.org.*@npm'
+| allow a.org:443,80 10.0.0.0/8:22 @npm
+
 = explain of a preset
 needs limits
 $ warder explain strict | sed -n '1p;$p'

@@ -291,6 +291,35 @@ Test(network, every_valid_policy_fits, .timeout = 60)
 	}
 }
 
+/* All rows together; a port of two rows counts once. */
+Test(network, at_most_64_different_ports, .timeout = 20)
+{
+	owned_policy struct policy policy = { 0 };
+	struct warder_error err;
+	char row[512] = "a.org:1";
+	struct decider decider;
+
+	for (size_t i = 2, n = strlen(row); i <= 64; i++)
+		n += (size_t)snprintf(row + n, sizeof(row) - n, ",%zu", i);
+	cr_assert(policy_preset("strict", &policy, &err) == 0);
+	cr_assert(policy_set(&policy, "network.mode", "allow", &err) == 0);
+	cr_assert(policy_set(&policy, "network.allow", row, &err) == 0, "%s", err.text);
+	cr_assert(policy_set(&policy, "network.allow", "10.0.0.0/8:64", &err) == 0);
+	cr_expect(policy_validate(&policy, &err) == 0, "%s", err.text);
+	decider_init(&decider, &policy);
+	cr_expect_eq(decider.config->listener_count, 64);
+	decider_done(&decider);
+	cr_assert(policy_set(&policy, "network.deny", "b.org:65", &err) == 0);
+	cr_expect(policy_validate(&policy, &err) == 0, "a row that denies has no listener: %s", err.text);
+	cr_assert(policy_set(&policy, "network.allow", "b.org:65", &err) == 0);
+	cr_expect(policy_validate(&policy, &err) == -1 && strcmp(err.field, "network.allow[2]") == 0 &&
+		      strstr(err.text, "more than 64 different ports up to this row"),
+		  "%s: %s", err.field, err.text);
+	cr_expect(policy_set(&policy, "network.allow", strcat(row, ",65"), &err) == -1 &&
+		      strstr(err.text, "at most 64 numbers"),
+		  "%s", err.text);
+}
+
 /* One socket for each port of blocks, which takes IPv6 if a block of it has the port; names do not need one then. */
 Test(network, listeners_for_blocks_of_ipv6, .timeout = 20)
 {

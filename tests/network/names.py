@@ -1,6 +1,11 @@
 """The resolver of a test: answers questions for addresses by UDP."""
+import ctypes
+import os
+import signal
 import socket
 import struct
+
+PR_SET_PDEATHSIG = 1
 
 
 def find(names, name, kind):
@@ -26,11 +31,26 @@ def answer(query, names, silent):
     return query[:2] + bytes([0x85, code, 0, 1, 0, len(addresses), 0, 0, 0, 0]) + query[12:end] + records
 
 
-def serve(address, names, silent=None):
-    """Names lead to their addresses, or to what a function returns at each question; a question for the name `silent` gets no answer. Does not return."""
+def serve(address, names, silent=None, ready=lambda: None):
+    """Names lead to their addresses, or to what a function returns at each question; a question for the name `silent` gets no answer. `ready` is called
+    when questions are taken. Does not return."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         s.bind((address, 53))
+        ready()
         while True:
             query, sender = s.recvfrom(512)
             if reply := answer(query, names, silent):
                 s.sendto(reply, sender)
+
+
+def serve_apart(*words):
+    """serve() in a process of its own, which ends with this one: its answers do not wait for the interpreter's lock behind hundreds of threads. Returns when
+    it takes questions. To be called before there are threads."""
+    read_end, write_end = os.pipe()
+    if os.fork() == 0:
+        os.close(read_end)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        serve(*words, ready=lambda: os.close(write_end))
+    os.close(write_end)
+    os.read(read_end, 1)
+    os.close(read_end)

@@ -124,6 +124,7 @@ def serve_witness(port):
             threading.Thread(target=witness, args=(s.accept()[0], port), daemon=True).start()
 
 
+names.serve_apart(ADDRESS, NAMES, SILENT)
 for port in (80, 443, 8080, 25):
     threading.Thread(target=serve_witness, args=(port,), daemon=True).start()
 for port in (80, 8080, 443, 444):
@@ -138,7 +139,6 @@ for port in (80, 8080, 443, 444):
 if socket.has_ipv6:
     threading.Thread(target=Server6(("2606:4700::10", 80), Handler).serve_forever, daemon=True).start()
 echoes = socket.create_server((ADDRESS, 7), backlog=512)
-threading.Thread(target=names.serve, args=(ADDRESS, NAMES, SILENT), daemon=True).start()
 print("ready", flush=True)
 while True:
     threading.Thread(target=echo, args=(echoes.accept()[0],), daemon=True).start()

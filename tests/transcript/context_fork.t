@@ -59,6 +59,14 @@ $ sh s start; sh c create py; sh c create sh --language bash; sh c create narrow
 ! warder: context py was not forked: The context has threads. A fork would copy only one of them.
 ! warder: context py cannot be forked now: a piece runs; wait for its end, or interrupt it
 
+= a context of Node is not forked, because Node has threads of its own
+needs node
++ . "$TOP/tests/transcript/context.sh"
+$ sh s start; sh c create js --language javascript; sh c fork js b; echo $?; sh c run js -c '"goes on"'; sh s stop
+| 125
+| js: 'goes on'
+! warder: context js runs javascript; only contexts of Python can be forked
+
 = a branch has new random numbers, unless it is to keep the seed
 + . "$TOP/tests/transcript/context.sh"
 $ sh s start; sh c create py; sh c run py -c 'import random; random.seed(7)'; sh c fork py new; sh c fork py kept --keep-seed; for name in py new kept; do sh c run $name -c 'random.random()' | cut -d' ' -f2 > $name; done; cmp -s py kept && echo "the same"; cmp -s py new || echo another; sh s stop

@@ -22,7 +22,8 @@ static int refuse_row(const char *value, const char *why, struct warder_error *e
 			 json_quote(value, quoted, sizeof(quoted)), why);
 }
 
-bool policy_host_canonical(const char *host, char *ret)
+/* The name in lower case without the dot at its end, into a buffer of POLICY_MAX_HOST + 1. False: it is too long. */
+static bool make_canonical(const char *host, char *ret)
 {
 	size_t length = strlen(host);
 
@@ -46,7 +47,7 @@ int policy_add_endpoint(struct policy_endpoints *list, const char *host, const c
 	const char *fault = "is too long; a name has at most 253 bytes";
 
 	if (host) {
-		if (policy_host_canonical(host, canonical))
+		if (make_canonical(host, canonical))
 			fault = policy_host_fault(canonical);
 		if (fault && canonical[0] == '@') {
 			snprintf(known, sizeof(known), "is not a list of names; ");

@@ -64,7 +64,8 @@ static void grade(void *context, const struct policy_violation *violation)
 		policy_write_violation(violation, grading->writer);
 }
 
-enum policy_grant policy_grant_of(const struct policy *ceiling, const struct policy *asked,
+/* The widest of the field's violations, or POLICY_GRANTED. */
+static enum policy_grant grant_of(const struct policy *ceiling, const struct policy *asked,
 				  const struct policy *real, enum policy_field field)
 {
 	struct grading grading = { .field = field, .grant = POLICY_GRANTED };
@@ -89,7 +90,7 @@ static void write_field(const struct policy *ceiling, const struct policy *asked
 	json_begin_object(writer);
 	json_key_string(writer, "field", policy_field_path(field));
 	json_key_string(writer, "grant",
-			asked ? policy_grant_name(policy_grant_of(ceiling, asked, real, field)) : NULL);
+			asked ? policy_grant_name(grant_of(ceiling, asked, real, field)) : NULL);
 	write_value(writer, "asked", asked, field);
 	write_value(writer, "most", ceiling, field);
 	json_key(writer, "violations");

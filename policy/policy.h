@@ -219,9 +219,6 @@ size_t policy_violations(const struct policy *ceiling, const struct policy *aske
 void policy_write_violation(const struct policy_violation *violation, struct json_writer *writer);
 void policy_write_violations(const struct policy *ceiling, const struct policy *asked,
 			     const struct policy *real, struct json_writer *writer);
-/* The widest of the field's violations, or POLICY_GRANTED. */
-enum policy_grant policy_grant_of(const struct policy *ceiling, const struct policy *asked,
-				  const struct policy *real, enum policy_field field);
 /* Write what of the asked policy is granted as an object; see warder_policy_granted(). All may be NULL. */
 void policy_write_granted(const struct policy *ceiling, const struct policy *asked, const struct policy *real,
 			  struct json_writer *writer);

@@ -36,8 +36,6 @@ const char *policy_host_fault(const char *host);
 char *policy_format_cidr(const struct policy_cidr *cidr, char *buf, size_t len);
 
 /* ---- endpoint.c: errors carry no path ---- */
-/* The name in lower case without the dot at its end, into a buffer of POLICY_MAX_HOST + 1. False: it is too long. */
-bool policy_host_canonical(const char *host, char *ret);
 /* Add a row after bringing it to its canonical form; exactly one of host and cidr is given. */
 int policy_add_endpoint(struct policy_endpoints *list, const char *host, const char *cidr,
 			const uint16_t *ports, size_t port_count, const struct policy_inject *inject,

@@ -76,9 +76,8 @@ void visit_lost(void *visit);
  * visit ends. The channel is freed when the agent is reached. */
 void visit_ask_agent(struct visit *visit, enum agent_call call, uint32_t flags, uint32_t depth,
 		     const char *text);
-/* For channel_events.agent and visit.begin. */
+/* For channel_events.agent. */
 void visit_take_agent(void *visit, int *fd);
-void visit_begin_agent(struct visit *visit);
 /* Fail by an enum agent_status. False: it is none of those that have a sentence. */
 bool visit_fail_as(struct visit *visit, unsigned int status);
 /* Decode a body. False: it is none. The texts point into it. */

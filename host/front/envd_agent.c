@@ -63,6 +63,15 @@ static void said(void *of, enum agent_say type, const char *body, size_t len)
 		visit->said(visit, type, body, len);
 }
 
+/* For visit.begin. */
+static void begin_agent(struct visit *visit)
+{
+	struct warder_error err = { 0 };
+
+	if (channel_ask(visit->channel, RECORD_AGENT, 0, &err) < 0)
+		visit_error(visit, &err);
+}
+
 static void lost(void *of)
 {
 	struct visit *visit = of;
@@ -73,7 +82,7 @@ static void lost(void *of)
 	visit->agent = NULL;
 	if (!visit->heard && !visit->again) {
 		visit->again = true;
-		visit->begin = visit_begin_agent;
+		visit->begin = begin_agent;
 		visit_open(visit);
 	} else {
 		visit_fail(visit, CONNECT_UNAVAILABLE,
@@ -94,14 +103,6 @@ void visit_take_agent(void *of, int *fd)
 		visit_fail(visit, CONNECT_UNAVAILABLE, "the sandbox's agent cannot be reached; try again");
 }
 
-void visit_begin_agent(struct visit *visit)
-{
-	struct warder_error err = { 0 };
-
-	if (channel_ask(visit->channel, RECORD_AGENT, 0, &err) < 0)
-		visit_error(visit, &err);
-}
-
 void visit_ask_agent(struct visit *visit, enum agent_call call, uint32_t flags, uint32_t depth,
 		     const char *text)
 {
@@ -114,9 +115,9 @@ void visit_ask_agent(struct visit *visit, enum agent_call call, uint32_t flags, 
 	if (strlen(text) >= AGENT_PATH_MAX) {
 		visit_fail(visit, CONNECT_INVALID_ARGUMENT, "path: longer than 4,095 bytes");
 	} else if (visit->channel) {
-		visit_begin_agent(visit);
+		begin_agent(visit);
 	} else {
-		visit->begin = visit_begin_agent;
+		visit->begin = begin_agent;
 		visit_open(visit);
 	}
 }

@@ -63,9 +63,6 @@ struct context {
 
 /* ---- calls.c ---- */
 
-/* Answer and forget. status 0: the one of the error. */
-void call_answer(struct launcher *launcher, struct call *call, unsigned int status,
-		 const struct warder_error *err);
 /* Answer 200 with a text, which is taken (heap). -1 with *err: it is NULL, for want of memory. */
 int call_say(const struct context *context, struct call *call, char *text, struct warder_error *err);
 /* For struct job.finish: answer with what the job has put into the call. */
@@ -76,10 +73,6 @@ int call_parse(const struct context *context, struct call *call, const char *con
 /* The policy that the document asks for, within the ceiling. -1 with *err. */
 int call_choose_policy(const struct context *context, const struct json_value *document,
 		       struct warder_policy **ret, struct warder_error *err);
-/* The ceiling of a policy of the tenant's own: the tenant's, else the host's, else the template that the document names (NULL with *err:
- * there is none of that name). */
-const struct warder_policy *call_ceiling(const struct context *context, const struct json_value *document,
-					 struct warder_error *err);
 /* Admit a program without a sandbox, and queue it. With an idempotency key, it may be answered at once. -1 with *err. */
 int call_launch(struct context *context, struct call *call, void (*work)(struct job *job),
 		struct warder_error *err);

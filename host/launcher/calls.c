@@ -84,8 +84,9 @@ static void send_answer(struct launcher *launcher, struct call *call)
 		shutdown(launcher->front.fd, SHUT_RDWR);
 }
 
-void call_answer(struct launcher *launcher, struct call *call, unsigned int status,
-		 const struct warder_error *err)
+/* Answer and forget. status 0: the one of the error. */
+static void answer_call(struct launcher *launcher, struct call *call, unsigned int status,
+			const struct warder_error *err)
 {
 	if (err)
 		call->answer.error = *err;
@@ -99,7 +100,7 @@ int call_say(const struct context *context, struct call *call, char *text, struc
 	call->text = text;
 	if (!text)
 		return error_no_memory(err, NULL);
-	call_answer(context->launcher, call, 200, NULL);
+	answer_call(context->launcher, call, 200, NULL);
 	return 0;
 }
 
@@ -291,17 +292,11 @@ static const char *template_of(const struct context *context, const struct json_
 				      : json_member_text(document, "template", "base");
 }
 
-const struct warder_policy *call_ceiling(const struct context *context, const struct json_value *document,
-					 struct warder_error *err)
-{
-	return ceiling_of(context, template_of(context, document), err);
-}
-
 /* Held against the ceiling. Without one, a template is allowed as it is. */
 int call_choose_policy(const struct context *context, const struct json_value *document,
 		       struct warder_policy **ret, struct warder_error *err)
 {
-	const struct warder_policy *ceiling = call_ceiling(context, document, err);
+	const struct warder_policy *ceiling = ceiling_of(context, template_of(context, document), err);
 	const struct warder_policy *template =
 	    settings_template(&context->launcher->settings, template_of(context, document));
 	const struct json_value *own = json_member(document, "policy");
@@ -461,7 +456,7 @@ static void create_finish(struct job *job, void *of)
 	if (call->fd < 0) {
 		launcher->metrics.failed[METRICS_SANDBOX]++;
 		sandboxes_remove(&launcher->sandboxes, sandbox);
-		call_answer(launcher, call, 0, &err);
+		answer_call(launcher, call, 0, &err);
 		return;
 	}
 	sandbox->keeper_fd = fd_take(&call->fd);
@@ -470,7 +465,7 @@ static void create_finish(struct job *job, void *of)
 	if (atomic_load(&call->cancelled))
 		sandbox->ends_ms = 0;
 	call->text = sandbox_text(sandbox, true);
-	call_answer(launcher, call, 201, NULL);
+	answer_call(launcher, call, 201, NULL);
 }
 
 static int take_timeout(const struct json_value *document, uint64_t *ret_ms, struct warder_error *err)
@@ -993,7 +988,7 @@ static void answer_waiting(struct launcher *launcher, bool good)
 		struct call *call = waiting;
 
 		waiting = call->next_run;
-		call_answer(launcher, call, good ? 200 : 503, good ? NULL : &launcher->health.why);
+		answer_call(launcher, call, good ? 200 : 503, good ? NULL : &launcher->health.why);
 	}
 }
 
@@ -1052,7 +1047,7 @@ static int health(struct context *context, struct call *call, struct warder_erro
 	if (call_is_stuck(launcher))
 		return say_stuck(err);
 	if (!health->probe && health->ended_us && clock_us() - health->ended_us < PROBE_FRESH_US) {
-		call_answer(launcher, call, health->good ? 200 : 503, health->good ? NULL : &health->why);
+		answer_call(launcher, call, health->good ? 200 : 503, health->good ? NULL : &health->why);
 		return 0;
 	}
 	if (!health->probe && begin_probe(launcher, err) < 0)
@@ -1153,7 +1148,7 @@ static int capabilities(struct context *context, struct call *call, struct warde
 	if (context->request->bytes && signing_sign(&launcher->signing, "capabilities", context->text,
 						    context->len, &call->text, err) < 0)
 		return -1;
-	call_answer(launcher, call, 200, NULL);
+	answer_call(launcher, call, 200, NULL);
 	return 0;
 }
 
@@ -1658,7 +1653,7 @@ void calls_take(struct launcher *launcher, const struct link_request *request, c
 	if (taken < 0) {
 		metrics_refused(&launcher->metrics,
 				call->answer.status ? call->answer.status : link_status(err.code));
-		call_answer(launcher, call, call->answer.status, &err);
+		answer_call(launcher, call, call->answer.status, &err);
 	}
 }
 

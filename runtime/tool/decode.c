@@ -188,14 +188,6 @@ int decode_texts(struct decoder *d, const struct json_value *value, size_t most,
 	return next ? decode_array(d, value, most, read_item, &next) : error_no_memory(d->err, NULL);
 }
 
-int decode_bool(struct decoder *d, const struct json_value *value, bool *ret)
-{
-	if (value->type != JSON_BOOL)
-		return refuse_type(d, value, "true or false");
-	*ret = value->boolean;
-	return 0;
-}
-
 int decode_number(struct decoder *d, const struct json_value *value, double *ret)
 {
 	if (value->type != JSON_NUMBER)
@@ -211,7 +203,10 @@ int decode_row_text(struct decoder *d, const struct json_value *value, void *int
 
 int decode_row_bool(struct decoder *d, const struct json_value *value, void *into)
 {
-	return decode_bool(d, value, into);
+	if (value->type != JSON_BOOL)
+		return refuse_type(d, value, "true or false");
+	*(bool *)into = value->boolean;
+	return 0;
 }
 
 int decode_word(struct decoder *d, const struct json_value *value, const char *const *words, size_t *ret)

@@ -53,9 +53,8 @@ int decode_locate(struct decoder *d, const struct json_value *value);
 int decode_text(struct decoder *d, const struct json_value *value, const char **ret);
 /* Texts of an array, with NULL behind the last; *ret_list is the caller's to free. */
 int decode_texts(struct decoder *d, const struct json_value *value, size_t most, char ***ret_list);
-int decode_bool(struct decoder *d, const struct json_value *value, bool *ret);
 int decode_number(struct decoder *d, const struct json_value *value, double *ret);
-/* The same as readers of rows: into a const char *, and a bool. */
+/* Readers of rows: into a const char *, and a bool. */
 int decode_row_text(struct decoder *d, const struct json_value *value, void *into);
 int decode_row_bool(struct decoder *d, const struct json_value *value, void *into);
 /* One of the words (NULL at the end); *ret is its index. */

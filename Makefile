@@ -92,11 +92,11 @@ TEST_LIBS := -Wl,--as-needed $(STORE_LIBS) $(EDGE_LIBS) $(FRONT_LIBS) $(REMOTE_L
 
 # Debian packages, by what needs them.
 DEPS_BUILD := gcc make musl-tools libc6-dev linux-libc-dev libarchive-dev zlib1g-dev libsqlite3-dev libssl-dev libc-ares-dev libmicrohttpd-dev libcurl4-openssl-dev
-DEPS_DEMO  := $(DEPS_BUILD) python3
+DEPS_DEMO  := $(DEPS_BUILD) python3 curl
 DEPS_CHECK := $(DEPS_DEMO) g++ clang clang-format cppcheck shellcheck mandoc git libcriterion-dev libseccomp-dev libcmark-dev libcap-dev libnl-route-3-dev libcjson-dev libuv1-dev pkg-config \
               nodejs perl sqlite3 busybox-static crun runc podman procps xz-utils util-linux flex bison bc tmux vim less \
               node-typescript ruby r-base-core lua5.4 php-cli golang-go rustc openjdk-17-jdk-headless lld mmdebstrap umoci skopeo docker-registry zstd \
-              lintian cargo cmake python3-venv python3-pandas python3-matplotlib iproute2 curl openssl openssh-client openssh-server slirp4netns passt chromium
+              lintian cargo cmake python3-venv python3-pandas python3-matplotlib iproute2 openssl openssh-client openssh-server slirp4netns passt chromium
 DEPS_FUZZ  := libclang-rt-14-dev
 DEPS_VM    := qemu-system-x86 qemu-system-common e2fsprogs kmod lz4 zstd
 

@@ -50,9 +50,7 @@ with_curl() {
 if packages=$("$here/tests/sdk/fetch.sh" e2b 2>"$work/why"); then
 	echo "with E2B's own SDK, unchanged:"
 	E2B_API_URL=$host_url E2B_SANDBOX_URL=$host_url E2B_API_KEY=$host_token NODE_PATH=$packages/node_modules node "$here/docs/demo-e2b.cjs"
-elif command -v curl >/dev/null; then
+else
 	echo "with curl, because E2B's SDK cannot be had: $(tail -n 1 "$work/why")"
 	with_curl
-else
-	echo "not shown: there is no curl, and E2B's SDK cannot be had: $(tail -n 1 "$work/why")"
 fi

@@ -146,6 +146,8 @@ int joined_start(struct jail_run *run, const int *fds, size_t fd_count, int *ret
 
 		spawn_set_fd(&spawn, number, joint->fds[i] >= 0 ? joint->fds[i] : run->tmpl->supervisor_fd);
 	}
+	spawn_set_fd(&spawn, spawn.fd_count,
+		     run->cgroup.join_v2_fd >= 0 ? run->cgroup.join_v2_fd : run->tmpl->supervisor_fd);
 	if (spawn_init(&spawn, &helper_pid, &helper_fd, err) < 0) {
 		if (helper_fd >= 0)
 			wait_helper(run, helper_pid, helper_fd, &(struct warder_error){ 0 });

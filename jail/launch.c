@@ -420,6 +420,12 @@ static int check_room(const struct jail_run *run, struct warder_error *err)
 	    policy_format_size(least, needed, sizeof(needed)));
 }
 
+/* Init that is not born in its leaf of cgroup v2 joins it as it joins those of v1. */
+static bool joins_by_file(const struct jail_run *run)
+{
+	return run_is_contained(run) && !run_is_joined(run) && run->cgroup.join_v2_fd >= 0;
+}
+
 static int fill_block(struct jail_run *run, struct block *block, char *const *environment,
 		      struct warder_error *err)
 {
@@ -448,7 +454,7 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 	header.layer_count = (uint32_t)run->layer_count;
 	for (int i = 0; i < CGROUP_HIERARCHIES_MAX; i++)
 		header.join_count += run->cgroup.join_v1_fd[i] >= 0;
-	header.join_count += run_is_contained(run) && run->cgroup.join_v2_fd >= 0;
+	header.join_count += joins_by_file(run);
 	header.clock_offset = run->clock_offset;
 	header.backstop_ms = block_backstop_ms(run->given.wall_time_us);
 	if (run->identity.fresh)
@@ -465,6 +471,8 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 		header.flags |= WIRE_BUILDING;
 	if (run->parked)
 		header.flags |= WIRE_PARKED;
+	if (run_is_joined(run) && run->cgroup.join_v2_fd >= 0)
+		header.flags |= WIRE_LEAF;
 	count_in(run);
 	if (run->crowded)
 		header.flags |= WIRE_CROWDED;
@@ -562,10 +570,9 @@ static int undo_namespaces(struct jail_run *run, struct warder_error *err)
 	return template_settle_network(run->tmpl, false) ? 0 : wait_for(run, -1, clock_us() + SETTLE_LOOK_US);
 }
 
-/* Init that is not born in its leaf of cgroup v2 joins it as it joins those of v1. */
 static int open_join(struct jail_run *run, struct warder_error *err)
 {
-	if (!run_is_contained(run) || run->cgroup.join_v2_fd < 0)
+	if (!joins_by_file(run))
 		return 0;
 	run->join_fd = openat(run->cgroup.join_v2_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
 	if (run->join_fd < 0)

@@ -25,8 +25,8 @@
 #define MNT_DETACH 2
 #endif
 
-/* Descriptors of the namespaces besides those with a place of their own, behind the cgroups' to join. */
-enum { JOIN_PID, JOIN_IPC, JOIN_UTS, JOIN_CGROUP, JOIN_TIME, JOIN_COUNT };
+/* Descriptors of the namespaces besides those with a place of their own, and of the leaf of cgroup v2, behind the cgroups' to join. */
+enum { JOIN_PID, JOIN_IPC, JOIN_UTS, JOIN_CGROUP, JOIN_TIME, JOIN_LEAF, JOIN_COUNT };
 
 static int place_of(const struct inside *in, int which)
 {
@@ -40,15 +40,26 @@ static long send_init(int init_fd)
 	return message_send(WIRE_FD_CONTROL, &message, sizeof(message), &init_fd, 1);
 }
 
-/* In middle: init is born in a pid namespace of its own. Returns only there. */
+/* In middle: init is born in a pid namespace of its own, and in its leaf of cgroup v2. To move there later, by cgroup.procs, would take a lock
+ * over all thread groups of the host, whose first taker waits for an RCU grace period (11 ms measured). Returns only there. */
 static void begin_init(struct inside *in)
 {
 	int init_fd = -1;
-	long pid = sys(clone, SIGCHLD | CLONE_NEWPID | CLONE_PIDFD, 0, &init_fd, 0, 0);
+	struct clone_args args = {
+		.flags = CLONE_NEWPID | CLONE_PIDFD,
+		.exit_signal = SIGCHLD,
+		.pidfd = (uint64_t)(uintptr_t)&init_fd,
+	};
+	long pid;
 
+	if (in->block->flags & WIRE_LEAF) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)place_of(in, JOIN_LEAF);
+	}
+	pid = sys(clone3, &args, sizeof(args));
 	if (pid == 0)
 		return;
-	in->what = "a pid namespace below the session's";
+	in->what = "a pid namespace below the session's, in a cgroup of its own";
 	if (pid > 0)
 		pid = send_init(init_fd);
 	if (pid < 0)

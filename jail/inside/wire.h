@@ -228,7 +228,8 @@ enum {
 	    4194304, /* a process outside connects for the jail: it is handed the sockets that listen */
 	WIRE_PARKED = 8388608, /* what is the program's alone comes with WIRE_GO, perhaps much later */
 	WIRE_PROGRESS = 16777216,
-	WIRE_FLAGS_ALL = 33554431,
+	WIRE_LEAF = 33554432, /* with WIRE_JOINS: init is born in a leaf of cgroup v2 */
+	WIRE_FLAGS_ALL = 67108863,
 };
 
 /*
@@ -244,7 +245,8 @@ _Static_assert(WIRE_PRIVILEGED + WIRE_REUSABLE + WIRE_LOOPBACK_UP + WIRE_TMP_EXE
 		       WIRE_FRESH_USER_NS + WIRE_TIME_NS + WIRE_CGROUP_NS + WIRE_OWN_NETWORK + WIRE_RESULT +
 		       WIRE_INPUT + WIRE_OLD_MOUNTS + WIRE_WHOLE_ROOT + WIRE_CONTAINED + WIRE_BARE +
 		       WIRE_HOLDS + WIRE_JOINS + WIRE_BACKGROUND + WIRE_BUILDING + WIRE_SETPCAP +
-		       WIRE_CROWDED + WIRE_ON_TERMINAL + WIRE_EDGE + WIRE_PARKED + WIRE_PROGRESS ==
+		       WIRE_CROWDED + WIRE_ON_TERMINAL + WIRE_EDGE + WIRE_PARKED + WIRE_PROGRESS +
+		       WIRE_LEAF ==
 		   WIRE_FLAGS_ALL,
 	       "no two flags share a bit");
 

@@ -1045,7 +1045,7 @@ struct warder_pool_key {
 };
 
 /* Make an empty pool. If `options` is NULL, the defaults hold. The caller frees *ret with warder_pool_free().
- * The call fails with INVALID_REQUEST if an option is wrong, and with UNAVAILABLE if the pool's thread cannot
+ * The call fails with INVALID_REQUEST if an option is wrong, and with UNAVAILABLE if the pool's first thread cannot
  * be started. */
 WARDER_API int warder_pool_new(const struct warder_pool_options *options, struct warder_pool **ret,
 			       struct warder_error *err);

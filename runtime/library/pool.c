@@ -1,8 +1,9 @@
 /*
  * A pool of parked jails: see pool.h for the life of one.
  *
- * One lock guards the lists; it is never held while the kernel is asked for anything that takes long. One thread of the pool builds and
- * removes, so that a hand-out waits for neither. A jail that was taken belongs to its caller until it is broken or given back.
+ * One lock guards the lists; it is never held while the kernel is asked for anything that takes long. Threads of the pool build and
+ * remove, so that a hand-out waits for neither. The first thread does all of this alone, in the pauses between hand-outs. If a key has no
+ * jail left, the others help, because callers may be waiting. A jail that was taken belongs to its caller until it is broken or given back.
  *
  * A key's template may be replaced (its sources are other objects by now): each jail holds the one that it was made of. What a key stands
  * for is compared as text, all of it: nothing that is equal only by a digest shares a jail.
@@ -41,7 +42,10 @@
 #define PROGRAM_BYTES (JAIL_BYTES + ((uint64_t)8 << 20)) /* until one has been measured */
 #define FILL_US       UINT64_C(30000000)
 #define TRY_AGAIN_US  UINT64_C(1000000)
-#define MAINTAIN_MS   1000
+#define MAINTAIN_US   UINT64_C(1000000)
+#define REST_US                                                                                              \
+	UINT64_C(3000) /* after a hand-out: the usual time of a short program, its caller's included */
+#define THREADS_MAX   4u
 #define NAME_OF_LIMIT "a pool parks at most %u jails here (jails, memory_bytes); ask for fewer"
 
 /* A jail, from BUILDING to GONE. */
@@ -74,12 +78,18 @@ struct warder_pool {
 	struct warder_pool_options options; /* without zeros */
 	int owner_pid;
 	pthread_mutex_t lock;
-	pthread_cond_t work;    /* there is some for the thread */
-	pthread_cond_t changed; /* a jail has come into another state */
-	pthread_t thread;
+	pthread_cond_t work;    /* there is some for the first thread */
+	pthread_cond_t help;    /* for the others */
+	pthread_cond_t ready;   /* a jail is ready */
+	pthread_cond_t changed; /* a jail is ready, or gone */
+	pthread_t threads[THREADS_MAX];
+	unsigned int thread_count;
+	uint64_t handed_us; /* clock of the last hand-out */
 	struct key *keys;
 	struct slot *slots;
 	bool stopping, pressed;
+	bool
+	    dozes; /* the first thread wakes up by itself after REST_US, and need not be woken up for less than a waiting caller */
 	int mounts_fd;          /* this process's mount table, whose changes the kernel reports; or -1 */
 	uint64_t mount_changes; /* that were seen */
 	bool has_failed;        /* to remove something */
@@ -97,9 +107,17 @@ static void move_to(struct warder_pool *pool, struct slot *slot, enum pool_state
 	slot->state = state;
 	if (state != POOL_BUILDING && state != POOL_READY)
 		slot->key = NULL;
-	if (state == POOL_CLEANING)
+	if (state == POOL_CLEANING && !pool->dozes)
 		pthread_cond_signal(&pool->work);
-	pthread_cond_broadcast(&pool->changed);
+	if (state == POOL_READY || state == POOL_GONE)
+		pthread_cond_broadcast(&pool->changed);
+	if (state != POOL_READY || !slot->key)
+		return;
+	/* A jail serves one caller, but a caller with another key cannot use it. */
+	if (pool->keys->next)
+		pthread_cond_broadcast(&pool->ready);
+	else
+		pthread_cond_signal(&pool->ready);
 }
 
 static unsigned int count_of(const struct warder_pool *pool, const struct key *key, enum pool_state state)
@@ -160,6 +178,16 @@ static struct slot *find_slot(const struct warder_pool *pool, const struct key *
 	return NULL;
 }
 
+/* Those that a thread removes already are not among them. */
+static unsigned int count_ended(const struct warder_pool *pool)
+{
+	unsigned int count = 0;
+
+	for (const struct slot *slot = pool->slots; slot; slot = slot->next)
+		count += slot->state == POOL_CLEANING && !slot->is_removed_now;
+	return count;
+}
+
 static void unlink_slot(struct warder_pool *pool, const struct slot *slot)
 {
 	struct slot **at = &pool->slots;
@@ -204,6 +232,8 @@ static struct key *take_key(struct warder_pool *pool, struct key *key)
 	while (*at != key)
 		at = &(*at)->next;
 	*at = key->next;
+	pthread_cond_broadcast(&pool->ready);
+	pthread_cond_signal(&pool->work);
 	return key;
 }
 
@@ -228,7 +258,7 @@ static struct key *least_used(const struct warder_pool *pool, const struct key *
 	return least;
 }
 
-/* ---- the thread ---- */
+/* ---- the threads ---- */
 
 static void free_slot(struct slot *slot)
 {
@@ -329,15 +359,33 @@ static bool may_try(const struct key *key, uint64_t now)
 	return !key->failed_us || now - key->failed_us >= TRY_AGAIN_US;
 }
 
-/* A key that has fewer jails than it is to have, and for which there is room. One without any may have that of another. */
-static struct key *find_wanting(struct warder_pool *pool)
+static bool is_short(const struct warder_pool *pool, const struct key *key, uint64_t now)
+{
+	return parked_of(pool, key) < wanted_of(pool, key) && may_try(key, now) &&
+	       !count_of(pool, key, POOL_READY);
+}
+
+static bool has_short(const struct warder_pool *pool)
+{
+	const uint64_t now = clock_us();
+	const struct key *key = pool->keys;
+
+	while (key && !is_short(pool, key, now))
+		key = key->next;
+	return key != NULL;
+}
+
+/* A key that has fewer jails than it is to have (`only_short`: and none ready), and for which there is room. One without any may have that
+ * of another. */
+static struct key *find_wanting(struct warder_pool *pool, bool only_short)
 {
 	const uint64_t now = clock_us();
 
 	for (struct key *key = pool->keys; key; key = key->next) {
 		const struct key *other;
 
-		if (!may_try(key, now) || parked_of(pool, key) >= wanted_of(pool, key))
+		if (!may_try(key, now) || parked_of(pool, key) >= wanted_of(pool, key) ||
+		    (only_short && !is_short(pool, key, now)))
 			continue;
 		if (fits(pool, parked_of(pool, NULL) + 1, bytes_parked(pool) + key->bytes))
 			return key;
@@ -405,33 +453,85 @@ static void wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_
 	pthread_cond_timedwait(condition, lock, &at);
 }
 
+/* The next thing to do; the lock is held before and after, but not meanwhile. False: nothing. */
+static bool work(struct warder_pool *pool, bool is_helper)
+{
+	struct slot *dead = find_slot(pool, NULL, POOL_CLEANING);
+	struct pool_look look = {
+		.is_short = !pool->stopping && has_short(pool),
+		.is_wanting = !pool->stopping, /* perhaps */
+		.is_resting = pool->keys && clock_us() < pool->handed_us + REST_US,
+		.is_helper = is_helper,
+		.ended = count_ended(pool),
+	};
+	enum pool_work choice = pool_choose_work(&look);
+	struct key *key = NULL;
+	struct warder_error ignored;
+
+	if (look.is_short)
+		pthread_cond_signal(&pool->help);
+	if (choice == POOL_WORK_PARK && !(key = find_wanting(pool, look.is_short))) {
+		look.is_short = look.is_wanting = false; /* the pool has no room */
+		choice = pool_choose_work(&look);
+	}
+	switch (choice) {
+	case POOL_WORK_NONE:
+		return false;
+	case POOL_WORK_PARK:
+		build(pool, key, &ignored);
+		break;
+	case POOL_WORK_CLEAN:
+		clean(pool, dead);
+		break;
+	}
+	return true;
+}
+
+static uint64_t rest_until(const struct warder_pool *pool, uint64_t maintain_us)
+{
+	const uint64_t rested_us = pool->handed_us + REST_US;
+
+	return rested_us > clock_us() && rested_us < maintain_us ? rested_us : maintain_us;
+}
+
 static void *tend(void *arg)
 {
 	struct warder_pool *pool = arg;
-	uint64_t maintained_us = clock_us();
-	struct warder_error ignored;
+	uint64_t maintain_us = clock_us() + MAINTAIN_US;
 
 	pthread_mutex_lock(&pool->lock);
 	for (;;) {
-		struct slot *dead = find_slot(pool, NULL, POOL_CLEANING);
-		struct key *key = dead || pool->stopping ? NULL : find_wanting(pool);
-
-		if (clock_us() - maintained_us >= MAINTAIN_MS * UINT64_C(1000)) {
+		if (clock_us() >= maintain_us) {
 			maintain(pool);
-			maintained_us = clock_us();
+			maintain_us = clock_us() + MAINTAIN_US;
 			continue;
 		}
-		if (dead)
-			clean(pool, dead);
-		else if (key)
-			build(pool, key, &ignored);
-		else if (pool->stopping)
+		if (work(pool, false))
+			continue;
+		if (pool->stopping)
 			break;
-		else if (pool->keys)
-			wait_until(&pool->work, &pool->lock, maintained_us + MAINTAIN_MS * UINT64_C(1000));
-		else
+		if (pool->keys) {
+			const uint64_t until = rest_until(pool, maintain_us);
+
+			pool->dozes = until != maintain_us;
+			wait_until(&pool->work, &pool->lock, until);
+			pool->dozes = false;
+		} else {
 			pthread_cond_wait(&pool->work, &pool->lock);
+		}
 	}
+	pthread_mutex_unlock(&pool->lock);
+	return NULL;
+}
+
+static void *help(void *arg)
+{
+	struct warder_pool *pool = arg;
+
+	pthread_mutex_lock(&pool->lock);
+	while (!pool->stopping)
+		if (!work(pool, true))
+			pthread_cond_wait(&pool->help, &pool->lock);
 	pthread_mutex_unlock(&pool->lock);
 	return NULL;
 }
@@ -714,14 +814,21 @@ static int check_options(const struct warder_pool_options *options, struct warde
 	return 0;
 }
 
-static int start_thread(struct warder_pool *pool)
+/* As many as there are processors, but only the first must start. */
+static int start_threads(struct warder_pool *pool)
 {
+	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	sigset_t all, before;
 	int ret;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(&pool->thread, NULL, tend, pool);
+	ret = pthread_create(&pool->threads[0], NULL, tend, pool);
+	for (pool->thread_count = 1;
+	     ret == 0 && pool->thread_count < THREADS_MAX && (long)pool->thread_count < processors;
+	     pool->thread_count++)
+		if (pthread_create(&pool->threads[pool->thread_count], NULL, help, pool) != 0)
+			break;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return ret;
 }
@@ -757,9 +864,11 @@ int warder_pool_new(const struct warder_pool_options *options, struct warder_poo
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&pool->work, &monotonic);
+	pthread_cond_init(&pool->help, &monotonic);
+	pthread_cond_init(&pool->ready, &monotonic);
 	pthread_cond_init(&pool->changed, &monotonic);
 	pthread_condattr_destroy(&monotonic);
-	error = start_thread(pool);
+	error = start_threads(pool);
 	if (error) {
 		fd_done(&pool->mounts_fd);
 		free(pool);
@@ -923,8 +1032,8 @@ static int hand_out(struct warder_pool *pool, struct slot *slot, const struct po
 	struct warder_template *tmpl = slot->tmpl;
 	int launched;
 
+	pool->handed_us = clock_us();
 	move_to(pool, slot, POOL_TAKEN);
-	pthread_cond_signal(&pool->work); /* it is replaced */
 	pthread_mutex_unlock(&pool->lock);
 	if (slot->program && jail_warm_is_stale(slot->run)) {
 		error_set(err, WARDER_ERROR_UNAVAILABLE, "program",
@@ -950,6 +1059,8 @@ static int hand_out(struct warder_pool *pool, struct slot *slot, const struct po
 	if (launched == 0) {
 		pool->handed_out++;
 		move_to(pool, slot, POOL_RUNNING);
+		if (!pool->dozes) /* it is replaced soon */
+			pthread_cond_signal(&pool->work);
 		return 0;
 	}
 	move_to(pool, slot, POOL_BROKEN);
@@ -985,7 +1096,9 @@ static int do_without(struct warder_pool *pool, struct key *key, const struct po
 							  "no parked jail was ready within %" PRIu64 " us",
 							  pool->options.wait_us);
 		}
-		wait_until(&pool->changed, &pool->lock, until);
+		pthread_cond_signal(&pool->work);
+		pthread_cond_signal(&pool->help);
+		wait_until(&pool->ready, &pool->lock, until);
 		return 1;
 	case WARDER_POOL_FAIL:
 		break;
@@ -1025,11 +1138,12 @@ int pool_launch(struct warder_pool *pool, const struct pool_asked *asked, struct
 	}
 	text = strdup(key->text);
 	until = clock_us() + pool->options.wait_us;
-	if (!key->wanted)
+	if (!key->wanted) {
 		key->wanted = pool->options.jails_a_key;
+		pthread_cond_signal(&pool->work);
+	}
 	if (!text)
 		launched = error_no_memory(err, NULL);
-	pthread_cond_signal(&pool->work);
 	while (launched == 1) {
 		struct slot *slot;
 
@@ -1048,6 +1162,8 @@ int pool_launch(struct warder_pool *pool, const struct pool_asked *asked, struct
 		if (was_broken)
 			why = *err;
 	}
+	if (launched < 0) /* it may have been woken up for a jail that others wait for */
+		pthread_cond_broadcast(&pool->ready);
 	pthread_mutex_unlock(&pool->lock);
 	free(text);
 	return launched;
@@ -1167,9 +1283,13 @@ void warder_pool_free(struct warder_pool *pool)
 	pthread_mutex_lock(&pool->lock);
 	pool->stopping = true;
 	pthread_cond_signal(&pool->work);
+	pthread_cond_broadcast(&pool->help);
 	pthread_mutex_unlock(&pool->lock);
-	pthread_join(pool->thread, NULL);
+	for (unsigned int i = 0; i < pool->thread_count; i++)
+		pthread_join(pool->threads[i], NULL);
 	pthread_cond_destroy(&pool->work);
+	pthread_cond_destroy(&pool->help);
+	pthread_cond_destroy(&pool->ready);
 	pthread_cond_destroy(&pool->changed);
 	pthread_mutex_destroy(&pool->lock);
 	fd_done(&pool->mounts_fd);

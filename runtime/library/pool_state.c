@@ -4,7 +4,8 @@
 
 #include "runtime/library/pool.h"
 
-#define TO(id) (1u << POOL_##id)
+#define ENDED_MOST 8
+#define TO(id)     (1u << POOL_##id)
 
 static const unsigned int moves[POOL_STATE_COUNT] = {
 	[POOL_BUILDING] = TO(READY) | TO(GONE),
@@ -32,6 +33,15 @@ const char *pool_state_name(enum pool_state state)
 bool pool_may_move(enum pool_state from, enum pool_state to)
 {
 	return moves[from] & (1u << to);
+}
+
+enum pool_work pool_choose_work(const struct pool_look *look)
+{
+	if (look->is_short)
+		return look->ended < ENDED_MOST ? POOL_WORK_PARK : POOL_WORK_CLEAN;
+	if (look->is_helper || look->is_resting)
+		return look->ended < ENDED_MOST ? POOL_WORK_NONE : POOL_WORK_CLEAN;
+	return look->ended ? POOL_WORK_CLEAN : look->is_wanting ? POOL_WORK_PARK : POOL_WORK_NONE;
 }
 
 /* The number behind a name, or 0. */

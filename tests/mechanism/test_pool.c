@@ -616,6 +616,15 @@ static bool next_is_again(void)
 	return again;
 }
 
+/* Within a few launches: a jail may be parked before the namespace of the last one has been looked at. */
+static bool one_is_again(void)
+{
+	for (int i = 0; i < 10; i++)
+		if (next_is_again())
+			return true;
+	return false;
+}
+
 Test(pool, network_namespaces_are_used_once, .timeout = 60)
 {
 	const int fds = begin((struct warder_pool_options){ .jails_a_key = 1, .empty = WARDER_POOL_WAIT });
@@ -639,7 +648,7 @@ Test(pool, a_part_like_a_new_one_is_used_again, .timeout = 60)
 	names_of_networks(6, names);
 	cr_expect(repeated(6, names) >= 3, "%u", repeated(6, names));
 	cr_expect(library_pool_stat(pool, "partsReused") >= 3);
-	cr_expect(next_is_again());
+	cr_expect(one_is_again());
 	expect_nothing_left(fds);
 }
 
@@ -673,9 +682,7 @@ Test(pool, parts_are_not_shared_by_tenants, .timeout = 60)
 		cr_skip_test("only root's jails have parts to use again");
 	key.tenant = "one";
 	fill(1);
-	for (int i = 0; i < 4; i++)
-		next_is_again();
-	cr_expect(next_is_again());
+	cr_expect(one_is_again());
 	key.tenant = "two";
 	fill(1);
 	cr_expect(!next_is_again());

@@ -64,3 +64,35 @@ Test(pool_state, pressure, .timeout = 20)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		cr_expect(pool_is_pressed(rows[i].text) == rows[i].pressed, "%s", rows[i].text);
 }
+
+Test(pool_state, refilling_does_not_disturb_a_hand_out, .timeout = 20)
+{
+	static const struct row {
+		const char *label;
+		struct pool_look look;
+		enum pool_work work;
+	} rows[] = {
+		{ "nothing to do", { 0 }, POOL_WORK_NONE },
+		{ "parks what is missing", { .is_wanting = true }, POOL_WORK_PARK },
+		{ "removes before it parks", { .is_wanting = true, .ended = 1 }, POOL_WORK_CLEAN },
+		{ "rests after a hand-out",
+		  { .is_wanting = true, .is_resting = true, .ended = 1 },
+		  POOL_WORK_NONE },
+		{ "but not for ever", { .is_resting = true, .ended = 8 }, POOL_WORK_CLEAN },
+		{ "an empty key comes first",
+		  { .is_short = true, .is_wanting = true, .is_resting = true, .ended = 1 },
+		  POOL_WORK_PARK },
+		{ "helpers park for it",
+		  { .is_short = true, .is_wanting = true, .is_helper = true },
+		  POOL_WORK_PARK },
+		{ "few ended jails pile up",
+		  { .is_short = true, .is_wanting = true, .ended = 8 },
+		  POOL_WORK_CLEAN },
+		{ "helpers do nothing else",
+		  { .is_wanting = true, .is_helper = true, .ended = 1 },
+		  POOL_WORK_NONE },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		cr_expect(pool_choose_work(&rows[i].look) == rows[i].work, "%s", rows[i].label);
+}

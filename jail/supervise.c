@@ -388,7 +388,7 @@ static uint64_t cpu_check(struct supervision *sup, uint64_t now)
 	const struct jail_plan *plan = &sup->run->tmpl->plan;
 	uint64_t used = 0;
 	uint64_t left;
-	uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000;
+	uint64_t cpus = plan->cgroup.cpu_milli;
 
 	if (plan->cpu_time_us == POLICY_UNLIMITED)
 		return UINT64_MAX;
@@ -400,8 +400,11 @@ static uint64_t cpu_check(struct supervision *sup, uint64_t now)
 		end_run(sup, JAIL_CAUSE_CPU_TIME);
 		return UINT64_MAX;
 	}
-	if (plan->cgroup.cpu_milli < cpus)
-		cpus = plan->cgroup.cpu_milli;
+	if (cpus > 1000) { /* the call reads a file */
+		const uint64_t online = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000;
+
+		cpus = online < cpus ? online : cpus;
+	}
 	left = (plan->cpu_time_us - used) * 1000 / (cpus ? cpus : 1);
 	return now + (left < 5000 ? 5000 : left);
 }

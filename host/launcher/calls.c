@@ -465,7 +465,13 @@ static void create_finish(struct job *job, void *of)
 	if (atomic_load(&call->cancelled))
 		sandbox->ends_ms = 0;
 	call->text = sandbox_text(sandbox, true);
-	answer_call(launcher, call, 201, NULL);
+	if (call->text) {
+		answer_call(launcher, call, 201, NULL);
+		return;
+	}
+	sandbox->ends_ms = 0; /* the client does not learn its id */
+	error_no_memory(&call->answer.error, NULL);
+	answer_call(launcher, call, 0, NULL);
 }
 
 static int take_timeout(const struct json_value *document, uint64_t *ret_ms, struct warder_error *err)
@@ -702,6 +708,8 @@ static int open_sandbox(struct context *context, struct call *call, struct warde
 		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run",
 				 context->sandbox->id);
 	call->text = sandbox_text(context->sandbox, true);
+	if (!call->text)
+		return error_no_memory(err, NULL);
 	call->job.work = open_work;
 	call->job.finish = call_finish;
 	jobs_add(&context->launcher->jobs, &call->job);

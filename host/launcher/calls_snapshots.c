@@ -303,6 +303,10 @@ static void store_finish(struct job *job, void *of)
 		*call->made = call->snapshot;
 		snapshot_write(call->made, &w);
 		call->text = json_take(&w);
+		if (!call->text) {
+			call->answer.status = 500;
+			error_no_memory(&call->answer.error, NULL);
+		}
 	} else {
 		if (strcmp(call->answer.error.field, "bytes") == 0)
 			say_too_large(call, call->made);

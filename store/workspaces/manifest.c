@@ -145,7 +145,8 @@ static int read_setup(const struct json_value *list, struct manifest *ret, struc
 }
 
 /* What installs the packages, in /workspace. The names stand between `command` and `after`, each in single quotes, which none of them
- * holds. npm writes the reason of a failure first, and then much else; the message of a set-up command that failed has its end alone. */
+ * holds. npm writes the reason of a failure first and much more after it, and the message of a set-up
+ * command that failed has only the last lines. So the command keeps the first two. */
 static const struct installer {
 	const char *name, *command, *after;
 	bool python;
@@ -156,8 +157,8 @@ static const struct installer {
 	  "", true },
 	{ "npm",
 	  "said=$(npm install --loglevel=error --no-fund --no-audit --no-update-notifier --cache /tmp/.npm",
-	  " 2>&1) || { echo \"$said\" | grep -Ev '^npm [A-Za-z!]+ (code|errno|syscall) ' | cut -d' ' -f3- | "
-	  "head -n 2 >&2; exit 1; }",
+	  " 2>&1) || { status=$?; printf '%s\\n' \"$said\" | sed -E "
+	  "'/^npm [A-Za-z!]+ (code|errno|syscall) /d; s/^npm [A-Za-z!]+ //' | head -n 2 >&2; exit $status; }",
 	  false },
 };
 

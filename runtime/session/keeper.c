@@ -140,40 +140,39 @@ static bool has_ended(const struct keeper *keeper)
 
 /* ---- set-up ---- */
 
-/* The last lines, quoted; or "". */
+/* ": " and the last lines of standard error, quoted, as many as fit; or "". */
 static const char *last_lines(const struct jail_outcome *outcome, char *buf, size_t size)
 {
-	size_t len = outcome->output[JAIL_STDERR].len;
 	const char *words = outcome->output[JAIL_STDERR].bytes;
-	char tail[150 + 1];
-	const char *line = NULL;
-	size_t most;
+	size_t end = outcome->output[JAIL_STDERR].len;
+	char quoted[6 * sizeof(((struct warder_error *)NULL)->text)];
+	const char *line_end;
+	size_t start;
 
-	while (len && (words[len - 1] == '\n' || words[len - 1] == ' '))
-		len--;
-	most = len < sizeof(tail) - 1 ? len : sizeof(tail) - 1;
-	if (!most)
+	while (end && (words[end - 1] == '\n' || words[end - 1] == ' '))
+		end--;
+	if (!end || size < sizeof(": \"\""))
 		return "";
-	memcpy(tail, words + len - most, most);
-	tail[most] = '\0';
-	if (most < len)
-		line = strchr(tail, '\n');
-	buf[0] = ':';
-	buf[1] = ' ';
-	json_quote(line ? line + 1 : tail, buf + 2, size - 2);
+	start = end > size ? end - size : 0;
+	while (strlen(json_quote_bytes(words + start, end - start, quoted, sizeof(quoted))) >= size - 2)
+		start++;
+	line_end = start && words[start - 1] != '\n' ? memchr(words + start, '\n', end - start) : NULL;
+	if (line_end)
+		start = (size_t)(line_end + 1 - words);
+	snprintf(buf, size, ": %s", json_quote_bytes(words + start, end - start, quoted, sizeof(quoted)));
 	return buf;
 }
 
-/* The first destination that the network refused; or "". */
+/* "; refused: DESTINATION: REASON" of a destination that the network refused; or "". */
 static const char *refused_destination(const struct jail_outcome *outcome, char *buf, size_t size)
 {
 	const struct edge_report *report = outcome->network;
-	char place[80];
+	char destination[300];
 
 	if (!report || !report->row_count)
 		return "";
-	snprintf(buf, size, "; refused: %s: %s",
-		 jail_refusal_destination(&report->rows[0], place, sizeof(place)),
+	jail_refusal_destination(&report->rows[0], destination, sizeof(destination));
+	snprintf(buf, size, "; refused: %.80s%s: %s", destination, strlen(destination) > 80 ? "..." : "",
 		 jail_refusal_text(report->rows[0].reason, false));
 	return buf;
 }
@@ -182,16 +181,21 @@ static int setup_failed(size_t number, const char *command, const struct warder_
 			struct warder_error *err)
 {
 	const struct jail_outcome *outcome = &result->outcome;
-	char shown[80], said[160], refused[160];
+	char shown[60], failed[160], refused[160], said[sizeof(err->text)];
+	const char *refusal;
+	size_t room;
 
 	if (outcome->left_behind)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, "setup", "host: set-up command %zu: %.360s",
 				 number + 1, outcome->detail);
-	return error_set(err, WARDER_ERROR_EXECUTION_FAILED, "setup",
-			 "set-up command %zu (%s) failed: %.100s%s%s; the session was removed", number + 1,
-			 json_quote(command, shown, sizeof(shown)), outcome->detail,
-			 last_lines(outcome, said, sizeof(said)),
-			 refused_destination(outcome, refused, sizeof(refused)));
+	snprintf(failed, sizeof(failed), "set-up command %zu (%s) failed: %.60s", number + 1,
+		 json_quote(command, shown, sizeof(shown)), outcome->detail);
+	refusal = refused_destination(outcome, refused, sizeof(refused));
+	/* A caller may put a word before it, such as the step of a drive. */
+	room = sizeof(err->text) - sizeof("provision: ; the session was removed") - strlen(failed) -
+	       strlen(refusal);
+	return error_set(err, WARDER_ERROR_EXECUTION_FAILED, "setup", "%s%s%s; the session was removed",
+			 failed, last_lines(outcome, said, room), refusal);
 }
 
 static int run_setup(struct keeper *keeper, struct warder_template *tmpl, size_t number, const char *command,

@@ -22,7 +22,7 @@ $ sh s start; sh s exec -- sh -c 'echo out; echo err >&2; exit 3'; echo $?; sh s
 
 = a program that is killed at its time limit keeps the output that it has written, also in the result
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start; sh s exec --timeout 3s -- sh -c 'echo out; exec sleep 60' 2> /dev/null; echo $?; sh s exec --timeout 3s --json -- sh -c 'echo kept; exec sleep 60' | grep -o '"status":"timeout"\|"text":"kept[^"]*"'; sh s stop
+$ sh s start; sh s exec --timeout 8s -- sh -c 'echo out; exec sleep 60' 2> /dev/null; echo $?; sh s exec --timeout 8s --json -- sh -c 'echo kept; exec sleep 60' | grep -o '"status":"timeout"\|"text":"kept[^"]*"'; sh s stop
 | out
 | 124
 | "status":"timeout"
@@ -76,6 +76,12 @@ $ sh s exec -- true 2> /dev/null; echo $?; sh s exec --auto-start --setup 'echo 
 | set
 | set
 | 125
+
+= the message of a set-up command has the last lines that it wrote, as many as fit
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start --setup 'seq 1000 1999 >&2; echo the reason >&2; false'
+!~ ^warder: set-up command 1 \("seq 1000 1999 >&2; echo the reason >&2; false"\) failed: exited with 1: "1[0-9]{3}(\\n1[0-9]{3})+\\nthe reason"; the session was removed$
+? 125
 
 = a set-up command that fails leaves no session
 + . "$TOP/tests/transcript/session.sh"

@@ -453,7 +453,7 @@ static void wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_
 	pthread_cond_timedwait(condition, lock, &at);
 }
 
-/* The next thing to do; the lock is held before and after, but not meanwhile. False: nothing. */
+/* Do one piece of work. The lock is held, and released during the work. False: there was none. */
 static bool work(struct warder_pool *pool, bool is_helper)
 {
 	struct slot *dead = find_slot(pool, NULL, POOL_CLEANING);
@@ -468,12 +468,13 @@ static bool work(struct warder_pool *pool, bool is_helper)
 	struct key *key = NULL;
 	struct warder_error ignored;
 
-	if (look.is_short)
-		pthread_cond_signal(&pool->help);
 	if (choice == POOL_WORK_PARK && !(key = find_wanting(pool, look.is_short))) {
 		look.is_short = look.is_wanting = false; /* the pool has no room */
 		choice = pool_choose_work(&look);
 	}
+	/* Not without room: the threads would wake one another for nothing. */
+	if (look.is_short && choice != POOL_WORK_NONE)
+		pthread_cond_signal(&pool->help);
 	switch (choice) {
 	case POOL_WORK_NONE:
 		return false;

@@ -194,7 +194,9 @@ Test(contexts, pieces_that_do_not_end_by_themselves, .init = library_begin_sessi
 /* MiB that the context has resident. */
 static unsigned long resident(struct conversation *talk)
 {
-	cr_expect_eq(run(talk, "print(int(open('/proc/self/statm').read().split()[1]) * 4096 >> 20)"),
+	cr_expect_eq(run(talk, "import resource\n"
+			       "pages = int(open('/proc/self/statm').read().split()[1])\n"
+			       "print(pages * resource.getpagesize() >> 20)"),
 		     WARDER_PIECE_SUCCESS);
 	return strtoul(talk->out, NULL, 10);
 }

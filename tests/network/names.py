@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import struct
+import sys
 
 PR_SET_PDEATHSIG = 1
 
@@ -50,7 +51,11 @@ def serve_apart(*words):
     if os.fork() == 0:
         os.close(read_end)
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        serve(*words, ready=lambda: os.close(write_end))
+        try:
+            serve(*words, ready=lambda: os.write(write_end, b"r"))
+        finally:
+            os._exit(1)
     os.close(write_end)
-    os.read(read_end, 1)
+    if os.read(read_end, 1) != b"r":
+        sys.exit(f"{words[0]}: port 53 takes no questions")
     os.close(read_end)

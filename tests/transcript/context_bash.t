@@ -1,5 +1,5 @@
 # Contexts of Bash: the cases of context.t that differ from Python.
-needs dd od
+needs dd od signals
 
 = variables, functions and the working directory stay; a piece fails as its last command does
 + . "$TOP/tests/transcript/context.sh"
@@ -18,7 +18,7 @@ $ sh s start; sh c create sh --language bash; sh c run sh -c 'n=1; twice() { n=$
 
 = an interrupt ends a program, a loop and the commands after them, and the shell goes on
 + . "$TOP/tests/transcript/context.sh"
-$ sh s start; sh c create sh --language shell; for code in 'kept=1; sleep 20; echo no' 'while :; do :; done; echo no' 'f() { while true; do sleep 1; done; }; f; echo no' '(while :; do :; done); echo no'; do sh c run sh --timeout 1s -c "$code" 2> err; echo $?; grep warder: err; done; sh c run sh -c 'echo "$kept"'; sh s stop
+$ sh s start; sh c create sh --language shell; for code in 'kept=1; sleep 20; echo no' 'while :; do :; done; echo no' 'f() { while true; do sleep 0.6; done; }; f; echo no' '(while :; do :; done); echo no'; do sh c run sh --timeout 1s -c "$code" 2> err; echo $?; grep warder: err; done; sh c run sh -c 'echo "$kept"'; sh s stop
 | 124
 | warder: the piece was interrupted at its time limit
 | 124

@@ -60,7 +60,7 @@ $ sh s start; sh c create py; sh c create sh --language bash; sh c create narrow
 ! warder: context py cannot be forked now: a piece runs; wait for its end, or interrupt it
 
 = a context of Node is not forked, because Node has threads of its own
-needs node
+needs limits node
 + . "$TOP/tests/transcript/context.sh"
 $ sh s start; sh c create js --language javascript; sh c fork js b; echo $?; sh c run js -c '"goes on"'; sh s stop
 | 125

@@ -79,6 +79,7 @@ unmet()
 	place) case $scratch in /tmp/* | /var/tmp/*) echo "needs a directory outside of /tmp; see WARDER_TEST_DIR" ;; esac ;;
 	freezer) [ "$(id -u)" = 0 ] && [ -w /sys/fs/cgroup/freezer/cgroup.procs ] || echo "needs root and the freezer of cgroup v1, whose frozen processes do not die" ;;
 	guest) [ -n "${WARDER_TEST_GUEST:-}" ] || echo "more than 100 jails ended at once only in a guest" ;;
+	signals) [ "${WARDER_TEST_GUEST:-}" != uml ] || echo "User-mode Linux panics when forking processes are killed" ;; # or get another signal
 	processors) [ "$(nproc)" -gt 1 ] || echo "one processor" ;;
 	storm) grep -q 'User Mode Linux' /proc/cpuinfo && echo "User-mode Linux panics when forking processes are killed" ;;
 	power)

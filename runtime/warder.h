@@ -991,8 +991,8 @@ WARDER_API const char *warder_result_verdict(const struct warder_result *result,
  * Input: an empty standard input is a closed pipe instead of /dev/null.
  * Limits: a pool serves only the backend "local", and policies without network.allow and network.publish. It refuses
  * all others (UNSUPPORTED_POLICY).
- * Threads: each pool has a thread that parks and removes jails. Several threads may call all functions at the same
- * time, except warder_pool_free(). A pool belongs to the process that made it.
+ * Threads: each pool has a thread per processor, at most 4; they park and remove jails. Several threads may call all
+ * functions at the same time, except warder_pool_free(). A pool belongs to the process that made it.
  */
 struct warder_pool;
 

@@ -59,7 +59,7 @@ static void begin_init(struct inside *in)
 	pid = sys(clone3, &args, sizeof(args));
 	if (pid == 0)
 		return;
-	in->what = "a pid namespace below the session's, in a cgroup of its own";
+	in->what = "the init process of an execution";
 	if (pid > 0)
 		pid = send_init(init_fd);
 	if (pid < 0)

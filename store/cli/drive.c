@@ -303,7 +303,7 @@ static int remove_workspace(struct drive *drive, struct warder_error *err)
 	return workspace_remove(&drive->workspaces, drive->id, false, err) < 0 ? -1 : 0;
 }
 
-static void run_stages(struct drive *drive)
+static void run_steps(struct drive *drive)
 {
 	struct warder_error *errors = drive->errors;
 
@@ -335,7 +335,7 @@ static void write_error(const struct drive *drive, enum step which, struct json_
 	json_end_object(w);
 }
 
-/* STAGES: there is none. A program that fails has an error of its own. */
+/* STEPS if no step failed. A program that fails is reported separately. */
 static enum step first_error(const struct drive *drive)
 {
 	for (int i = 0; i < STEPS; i++)
@@ -428,7 +428,7 @@ int drive_command(const struct options *options, struct warder_error *err)
 	if (read_manifest(&drive, err) != 0)
 		return -1;
 	ending_catch(NULL);
-	run_stages(&drive);
+	run_steps(&drive);
 	status = exit_status(&drive);
 	if (!option_given(options, "--json"))
 		print_text(&drive);

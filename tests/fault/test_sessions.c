@@ -736,7 +736,7 @@ Test(sessions, ceiling_of_the_host_at_each_execution, .timeout = 300)
 	struct stage *stage;
 
 	if (geteuid() != 0)
-		cr_skip_test("an ordinary user has no /etc of his own");
+		cr_skip_test("an ordinary user has no /etc of their own");
 	stage = begin();
 	cr_assert(mkdir("/tmp/upper", 0755) == 0 && mkdir("/tmp/work", 0755) == 0);
 	if (mount("overlay", "/etc", "overlay", 0, "lowerdir=/etc,upperdir=/tmp/upper,workdir=/tmp/work") < 0)

@@ -346,7 +346,7 @@ static void meddle(enum meddling what, const char *label, bool may_fail)
 	int status;
 
 	if (!stage->root && what != STOP_INIT)
-		cr_skip_test("an ordinary user has no cgroups of his own");
+		cr_skip_test("an ordinary user has no cgroups of their own");
 	meddling = what;
 	status = stage_wait(stage_fork(stage, supervise_meddled, false), 120);
 	cr_expect(status == 0, "%s: status %x, step %d: %s", label, (unsigned int)status, stage->act->step,

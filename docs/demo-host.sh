@@ -1,5 +1,5 @@
 #!/bin/bash
-# demo-host.sh WARDER: a host on a free port of loopback, used by E2B's own SDK, or by curl where that cannot be had. Part of demo.sh.
+# demo-host.sh WARDER: a host on a free port of loopback, used by E2B's own SDK, or by curl if npm cannot fetch the SDK. Part of demo.sh.
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) || exit 1
 . "$here/tests/sdk/host.sh"
@@ -30,6 +30,7 @@ frame() {
 
 with_curl() {
 	local made id files interpreter code screen
+	[ -n "$(command -v curl)" ] || { echo "curl is missing: install Debian's package curl" && return 1; }
 	code='class P:\n    def _repr_svg_(self):\n        return \"<svg><polyline points=\\\"0,9 3,0 6,9\\\"/></svg>\"\nP()'
 	made=$(ask POST /v2/sandboxes '{"templateID": "base", "timeout": 60}' -H 'Content-Type: application/json') || return
 	id=$(member sandboxID <<<"$made")
@@ -51,6 +52,6 @@ if packages=$("$here/tests/sdk/fetch.sh" e2b 2>"$work/why"); then
 	echo "with E2B's own SDK, unchanged:"
 	E2B_API_URL=$host_url E2B_SANDBOX_URL=$host_url E2B_API_KEY=$host_token NODE_PATH=$packages/node_modules node "$here/docs/demo-e2b.cjs"
 else
-	echo "with curl, because E2B's SDK cannot be had: $(tail -n 1 "$work/why")"
+	echo "with curl, because npm cannot fetch E2B's SDK: $(tail -n 1 "$work/why")"
 	with_curl
 fi

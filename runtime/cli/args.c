@@ -43,8 +43,9 @@ static int refuse_unknown(enum flag_command command, const char *text, size_t le
 	if (strcmp(name, "--function-command") == 0 && (command & CONTEXTS))
 		return error_set(
 		    err, WARDER_ERROR_INVALID_REQUEST, name,
-		    "--function-command does not go with a context, which outlives the command "
-		    "that would answer; use \"warder code --session SESSION\" without --context");
+		    "--function-command cannot be used with a context, because a context outlives the "
+		    "command that answers the calls; use \"warder code --session SESSION\" without "
+		    "--context");
 	if (!policy_meant(words, name))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, name,
 				 "unknown flag %s; --help lists all flags", name);
@@ -309,8 +310,8 @@ static int check_detach(const struct args *args, struct warder_error *err)
 					 alone[i].flag);
 	if (args->execution.detach && args->functions.count)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--function-command",
-				 "--function-command does not go with --detach: this command would answer, "
-				 "and it ends before the program; leave one of them out");
+				 "--function-command does not go with --detach: this command answers the "
+				 "calls, but ends before the program does; leave out one of the two");
 	for (size_t i = 0; !args->execution.detach && i < ARRAY_LENGTH(with); i++)
 		if (with[i].given)
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, with[i].flag, "%s needs --detach",

@@ -131,7 +131,7 @@ def row(name, values, base=None):
     return found
 
 
-# Nothing else that is measured runs meanwhile. The first piece of a round finds the caches of the processor full of other things.
+# Nothing else that is measured runs meanwhile. For the first piece of a round, the processor's caches hold other data.
 def measure(kernel):
     session = "bench-%d" % os.getpid()
     own, ours = Measured(sys.executable, "-c", OWN), Measured(build + "/bench/contexts", build + "/warder", session)
@@ -167,7 +167,7 @@ def main():
             rows.append(row("jupyter: " + title, figures["jupyter" + suffix], ours["p50Us"]))
         over = ours["p50Us"] - own["p50Us"]
         note = "" if suffix else "   target: at most 200, " + ("met" if over <= 200 else "missed")
-        print("%-40s %10.1f%s" % ("  warder over the interpreter's own", over, note))
+        print("%-40s %10.1f%s" % ("  warder: more than the interpreter", over, note))
     rows.append(row("warder context run, the command", figures["command"]))
     rows.append(row("python3 -c pass", figures["bare"]))
     rows.append(row("warder: start of a context", figures["start"], rows[-1]["p50Us"]))

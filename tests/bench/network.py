@@ -260,8 +260,9 @@ COLUMNS = [(key, p) for key in ("firstByte", "slowServer", *STREAM_KINDS) for p 
 
 def print_ways(rows):
     print(f"\nthe network by name: {ROUNDS * CONNECTIONS} connections, and {STREAMS} streams of {STREAM_BYTES >> 20} MiB each way, by turns")
-    print("us from connect to the first byte of an answer, of one that comes at once and of one that takes the server 2 ms; Gbit/s of one stream, also")
-    print("of one up in the body of an HTTP request, with a length or in chunks of 64 KiB; behind each figure its ratio to direct")
+    print("first byte, slow server: us from connect to the first byte of an answer, which the server sends at once, or after 2 ms")
+    print("up, down, HTTP: Gbit/s of one stream; HTTP is up in the body of a request, with a length or in chunks of 64 KiB")
+    print("the second figure of each pair is the ratio to direct")
     print(f"{'':22}" + "".join(f"{text:>14}{'':15}" for text in ("first byte", "slow server", "up", "down", "HTTP, length", "HTTP, chunks")))
     print(f"{'':22}" + f"{'p50':>8}{'':6}{'p99':>8}{'':7}" * 6)
     for row in rows:

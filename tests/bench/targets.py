@@ -51,9 +51,9 @@ def main():
     figure("processor time of a pool's jail, parts reused / new", cpu, f"{share:.2f} (us: {cpu['parts']}, {cpu['new']})" if cpu else "",
            "at most 0.65", share <= 0.65)
     rate = living.get("executionsPerSecond")
-    figure("executions per second in living sessions", rate, f"{rate or 0:.0f}", "at least 1500", (rate or 0) >= 1500)
+    figure("executions per second in running sessions", rate, f"{rate or 0:.0f}", "at least 1500", (rate or 0) >= 1500)
     rate = living.get("piecesPerSecond")
-    figure("pieces per second in living contexts", rate, f"{rate or 0:.0f}", "at least 10000", (rate or 0) >= 10000)
+    figure("pieces per second in running contexts", rate, f"{rate or 0:.0f}", "at least 10000", (rate or 0) >= 10000)
     kib = living.get("parkedKiB")
     figure("memory of a parked jail, KiB", kib, "{p50:.0f} (quartiles {q1:.0f}, {q3:.0f})".format(**kib) if kib else "", "at most 400",
            kib and kib["p50"] <= 400)

@@ -77,7 +77,7 @@ $ for f in group stopped; do rm -f pid; warder run --prefer limits --set functio
 needs limits
 $ warder run --detach --set functions=f --function-command f=true -- true; warder run --backend wasm --set functions=f --function-command f=true -- x.wasm; echo $?
 | 125
-! warder: --function-command does not go with --detach: this command would answer, and it ends before the program; leave one of them out
+! warder: --function-command does not go with --detach: this command answers the calls, but ends before the program does; leave out one of the two
 !~ ^warder: .*functions.*descriptor 5
 
 = an execution and a context that outlive the command refuse the flag, and the code runs in the session without them
@@ -87,10 +87,10 @@ $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s sta
 | 125
 | py: 'none'
 | 7
-! warder: --function-command does not go with --detach: this command would answer, and it ends before the program; leave one of them out
-! warder: --function-command does not go with a context, which outlives the command that would answer; use "warder code --session SESSION" without --context
-! warder: --function-command does not go with a context, which outlives the command that would answer; use "warder code --session SESSION" without --context
-! warder: --function-command does not go with a context, which outlives the command that would answer; use "warder code --session SESSION" without --context
+! warder: --function-command does not go with --detach: this command answers the calls, but ends before the program does; leave out one of the two
+! warder: --function-command cannot be used with a context, because a context outlives the command that answers the calls; use "warder code --session SESSION" without --context
+! warder: --function-command cannot be used with a context, because a context outlives the command that answers the calls; use "warder code --session SESSION" without --context
+! warder: --function-command cannot be used with a context, because a context outlives the command that answers the calls; use "warder code --session SESSION" without --context
 
 = an embedding program answers from its event loop, from the function that is told of the call or from another thread
 needs limits library

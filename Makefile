@@ -303,7 +303,7 @@ fuzz: deps-check                    ## each fuzz target for FUZZ_SECONDS (20)
 coverage: deps-check                ## how much of each folder the suites run (root)
 	@$(MAKE) --no-print-directory BUILD=build/coverage CC=gcc TOOL_CC=gcc OPT='-O0 -g' HARDEN= SAN=--coverage tool test-programs
 	@tests/coverage.sh build/coverage
-assurance:                          ## docs/assurance.md out of what check, fuzz and coverage found
+assurance:                          ## generate docs/assurance.md from the results of check, fuzz and coverage
 	@tests/assurance.py build/check >build/check/assurance.md && cp build/check/assurance.md docs/assurance.md
 bench: all                          ## what launches, sessions, contexts and the network by name cost on this machine, beside others (root)
 	@BUILD=$(BUILD) CC=$(CC) TOOL_CC=$(TOOL_CC) tests/bench/run.sh

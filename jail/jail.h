@@ -329,9 +329,9 @@ bool jail_start_is_cancelled(const struct jail_start *start);
 int jail_start_tree(const struct jail_start *start, size_t index, struct warder_error *err);
 /* The same of a layer of an overlay of the plan. */
 int jail_start_layer(const struct jail_start *start, size_t overlay, size_t layer, struct warder_error *err);
-/* Mount the plan's overlays, and make what mount points lie in them. To be called once, in a forked process of the starter's, whose root is
- * the one that is laid out, with the scratch tmpfs as a whole at its /dev/shm; `layers` as from jail_start_layer(), in order of overlays
- * and layers; they are closed. Only system calls are made. Returns 0, or a negative errno with *ret_what naming the object. */
+/* Mount the plan's overlays, and make the mount points and the plan's files in them. To be called once, in a forked process of the
+ * starter's, whose root is the one that is laid out, with the scratch tmpfs as a whole at its /dev/shm; `layers` as from
+ * jail_start_layer(), in order of overlays and layers; they are closed. Only system calls are made. Returns 0, or a negative errno with *ret_what naming the object. */
 long jail_start_overlays(const struct jail_start *start, const int *layers, const char **ret_what);
 /* Path i of /proc that a starter has to cover where it exists, so that nothing of the host is read there (or, *ret_whole false, only so
  * that nothing is written); NULL past the end. The read-back asks for each. */

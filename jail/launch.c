@@ -420,7 +420,7 @@ static int check_room(const struct jail_run *run, struct warder_error *err)
 	    policy_format_size(least, needed, sizeof(needed)));
 }
 
-/* Init that is not born in its leaf of cgroup v2 joins it as it joins those of v1. */
+/* An init that was not cloned into its leaf of cgroup v2 joins it through a file, as it joins those of v1. */
 static bool joins_by_file(const struct jail_run *run)
 {
 	return run_is_contained(run) && !run_is_joined(run) && run->cgroup.join_v2_fd >= 0;

@@ -272,7 +272,7 @@ static const struct proc_row rows[] = {
 	{ "/proc/loadavg", PROC_FILE, true, NULL, "0.00 0.00 0.00 1/1 1\n" },
 	{ "/proc/vmstat", PROC_FILE, true, write_vmstat },
 	{ "/proc/cgroups", PROC_FILE, false, NULL,
-	  "#subsys_name\thierarchy\tnum_cgroups\tenabled\n" }, /* one for each jail and service */
+	  "#subsys_name\thierarchy\tnum_cgroups\tenabled\n" }, /* hidden: the real file has one cgroup for each jail and service */
 	/* Numbers of open files and of inodes; what stays is what programs ask for. */
 	{ "/proc/sys/fs", PROC_FILES, true, NULL },
 	{ "/proc/sys/fs/file-nr", PROC_PART, false, NULL, "0\t0\t9223372036854775807\n" },

@@ -57,7 +57,7 @@ struct proc_row {
 	/* PROC_FILE, PROC_LAUNCH, PROC_PART: writes the content. What does not fit is cut. `moment` is NULL unless it is a PROC_LAUNCH. */
 	void (*write)(struct proc_text *text, const struct proc_facts *facts,
 		      const struct proc_moment *moment);
-	const char *text; /* or the content itself */
+	const char *text; /* the content, if it is constant; then `write` is NULL */
 };
 
 /* Row i; NULL past the end. */

@@ -56,7 +56,7 @@ static void give_layers(struct wire_block *block, const int *layers)
 	}
 }
 
-/* Mount points in overlays, and files of ours. */
+/* Make mount points, and Warder's own files, in the upper layers of the overlays. */
 static long fill_overlays(const struct wire_block *block, const char **ret_what)
 {
 	const struct wire_entry *entries = WIRE_AT(block, block->entries, const struct wire_entry);

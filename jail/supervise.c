@@ -400,7 +400,7 @@ static uint64_t cpu_check(struct supervision *sup, uint64_t now)
 		end_run(sup, JAIL_CAUSE_CPU_TIME);
 		return UINT64_MAX;
 	}
-	if (cpus > 1000) { /* the call reads a file */
+	if (cpus > 1000) { /* sysconf() reads a file; with one processor the answer does not matter */
 		const uint64_t online = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000;
 
 		cpus = online < cpus ? online : cpus;

@@ -12,10 +12,10 @@
 #define LISTED 3 /* names in a message */
 
 enum variable_fate {
-	VARIABLE_MISSING, /* fills a variable */
-	VARIABLE_THERE,   /* the policy or the caller has it */
+	VARIABLE_MISSING, /* not set yet: the row fills it */
+	VARIABLE_THERE,   /* set by the policy or the caller */
 	VARIABLE_REFUSED, /* the policy does not grant it */
-	VARIABLE_INVALID, /* no NAME=VALUE that a program can get */
+	VARIABLE_INVALID, /* not a valid NAME=VALUE */
 };
 
 static bool has_variable(char *const *environment, const char *name, size_t length)

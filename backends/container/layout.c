@@ -1,8 +1,8 @@
 /*
  * In order: the host's network is left, the host becomes read-only, /proc one of the new pid namespace, and the rest grows in a tmpfs over a
- * directory that every host has. The root is a directory of that tmpfs. What lies directly in it (directories, links, files, the parts of overlays) is made
- * there; what is bound is mounted apart, each in a place by its number, for the runtime to find: runtimes differ in what they make of
- * the options of a bind, so that every mount has its flags and its owners before.
+ * directory that every host has. The root is a directory of that tmpfs. What lies directly in it (directories, links, the parts of
+ * overlays, and files that no overlay covers) is made there; what is bound is mounted apart, each in a place by its number, for the
+ * runtime to find: runtimes differ in what they make of the options of a bind, so that every mount has its flags and its owners before.
  */
 #include "backends/container/layout.h"
 
@@ -116,7 +116,7 @@ static int path_of(struct layout *layout, char *buf, size_t size, const char *ta
 	return 0;
 }
 
-/* Beneath a mount of the plan the place is there already, or is made when that is mounted. */
+/* True below a mount of the plan: the mount point or file exists there already, or is made when that mount is made. */
 static bool is_covered(const struct rootfs *rootfs, const struct rootfs_entry *entry)
 {
 	for (size_t i = 0; i < rootfs->count; i++) {

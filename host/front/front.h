@@ -87,8 +87,8 @@ struct route {
 	const char *
 	    query; /* names of its parameters, with blanks between them; one that is required ends with "!" */
 	const struct member *body; /* of a JSON body; NULL: it has none, or one that the handler checks */
-	enum link_call call;       /* that the handler asks the launcher by, if it only asks */
-	uint64_t value;            /* of the call */
+	enum link_call call;       /* the launcher's call, for a handler that only forwards */
+	uint64_t value;            /* the argument of that call */
 };
 
 /* The rows of each family end with a row without a method. */

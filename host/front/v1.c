@@ -58,13 +58,13 @@ static void show_metrics(struct exchange *x)
 	exchange_ask(x, LINK_METRICS, 0, NULL, metrics_answer);
 }
 
-/* The call of the route's row, without a body. */
+/* Forward the launcher's call that the route names, without a body. */
 static void ask_launcher(struct exchange *x)
 {
 	exchange_ask(x, x->route->call, x->route->value, NULL, pass_on);
 }
 
-/* The same with the body, which is checked here, and handed on as it is: the launcher parses it again. */
+/* The same with the body. It is checked here and passed on unchanged; the launcher parses it again. */
 static void hand_on(struct exchange *x)
 {
 	struct json_value *document;

@@ -63,7 +63,7 @@ struct context {
 
 /* ---- calls.c ---- */
 
-/* Answer 200 with a text, which is taken (heap). -1 with *err: it is NULL, for want of memory. */
+/* Answer 200 with a text on the heap, which the call then owns. Returns 0; -1 with *err if text is NULL, because memory was missing. */
 int call_say(const struct context *context, struct call *call, char *text, struct warder_error *err);
 /* For struct job.finish: answer with what the job has put into the call. */
 void call_finish(struct job *job, void *launcher);

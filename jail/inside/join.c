@@ -25,7 +25,7 @@
 #define MNT_DETACH 2
 #endif
 
-/* Descriptors of the namespaces besides those with a place of their own, and of the leaf of cgroup v2, behind the cgroups' to join. */
+/* Descriptors that follow those of the cgroups to join: the namespaces that have no fixed descriptor, and the leaf of cgroup v2. */
 enum { JOIN_PID, JOIN_IPC, JOIN_UTS, JOIN_CGROUP, JOIN_TIME, JOIN_LEAF, JOIN_COUNT };
 
 static int place_of(const struct inside *in, int which)
@@ -40,8 +40,8 @@ static long send_init(int init_fd)
 	return message_send(WIRE_FD_CONTROL, &message, sizeof(message), &init_fd, 1);
 }
 
-/* In middle: init is born in a pid namespace of its own, and in its leaf of cgroup v2. To move there later, by cgroup.procs, would take a lock
- * over all thread groups of the host, whose first taker waits for an RCU grace period (11 ms measured). Returns only there. */
+/* In middle: clone init into a pid namespace of its own, and into its leaf of cgroup v2. Moving it there later through cgroup.procs takes a lock
+ * over all thread groups of the host; the first to take it waits for an RCU grace period (11 ms measured). Returns only in init. */
 static void begin_init(struct inside *in)
 {
 	int init_fd = -1;

@@ -143,8 +143,8 @@ struct args_session {
 	uint64_t bytes_max;            /* of a file or a copy; 0: the default */
 	enum session_files_existing existing;
 	struct args_list workspace_ids; /* of workspaces of the store */
-	const struct session_origin
-	    *origin;               /* those workspaces, when warder-store has opened them; or NULL */
+	/* Set by warder-store when it has opened the workspaces; or NULL. */
+	const struct session_origin *origin;
 	unsigned int capabilities; /* 0: not given */
 	bool auto_start, background, snapshot_on_stop, for_files;
 	bool runs; /* an execution joins it, and cannot change its policy */

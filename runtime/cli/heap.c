@@ -42,11 +42,11 @@
 
 /* What stays: four shelves, then four with steps of twice the size, and so on. */
 #define SHELVES     36
-#define SHELF_MOST  32704 /* of the last one */
+#define SHELF_MOST  32704 /* bytes of an object of the largest shelf */
 #define STOCK_BYTES ((size_t)64 << 10)
 #define KIND_ARENA  0u
 #define KIND_MAPPED 1u
-#define KIND_SHELF  2u /* the first one */
+#define KIND_SHELF  2u /* shelf 0 */
 
 struct object {
 	size_t size; /* usable bytes behind this header */

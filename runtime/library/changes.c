@@ -278,30 +278,30 @@ void changes_taking_free(void *context)
 	free(taking);
 }
 
-int changes_take(const struct changes_overlay *place, const char *directory, struct changes *ret,
+int changes_take(const struct changes_overlay *overlay, const char *directory, struct changes *ret,
 		 struct warder_error *err)
 {
 	struct changes_taking *taking;
 	int status = 0;
 
-	if (place->upper_fd < 0)
+	if (overlay->upper_fd < 0)
 		return no_overlay(err);
 	taking = calloc(1, sizeof(*taking));
 	if (!taking)
 		return error_no_memory(err, field);
 	taking->directory_fd = taking->files_fd = -1;
-	if (directory && make_place(taking, place->lower, directory, err) != 0) {
+	if (directory && make_place(taking, overlay->lower, directory, err) != 0) {
 		taking->whole = true; /* what is there is somebody else's */
 		changes_taking_free(taking);
 		return -1;
 	}
-	changes_read(&(struct changes_source){ .upper_fd = place->upper_fd,
-					       .lower_fd = place->lower_fd,
-					       .user_xattrs = place->user_xattrs,
-					       .started_ns = place->started_ns,
+	changes_read(&(struct changes_source){ .upper_fd = overlay->upper_fd,
+					       .lower_fd = overlay->lower_fd,
+					       .user_xattrs = overlay->user_xattrs,
+					       .started_ns = overlay->started_ns,
 					       .save_fd = taking->files_fd },
 		     &taking->changes);
-	taking->changes.directory = strdup(place->lower);
+	taking->changes.directory = strdup(overlay->lower);
 	if (!taking->changes.directory)
 		status = error_no_memory(err, field);
 	if (status == 0 && directory)

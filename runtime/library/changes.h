@@ -32,7 +32,7 @@ struct changes_overlay {
 	int64_t started_ns; /* realtime clock before the launch */
 	const char *lower;  /* the path of the directory that the overlay lies over */
 };
-int changes_take(const struct changes_overlay *place, const char *directory, struct changes *ret,
+int changes_take(const struct changes_overlay *overlay, const char *directory, struct changes *ret,
 		 struct warder_error *err);
 
 /* A kept set, for the command line: what warder_changes_open() gives. */

@@ -359,7 +359,7 @@ static struct open_call *find_call(struct functions *f, uint64_t number)
 	return NULL;
 }
 
-static struct open_call *find_place(struct functions *f)
+static struct open_call *find_slot(struct functions *f)
 {
 	for (size_t i = 0; i < FUNCTIONS_AT_ONCE; i++)
 		if (!f->calls[i].number && !f->calls[i].pid)
@@ -643,7 +643,7 @@ static char *text_of(const struct json_value *value)
 static void begin_call(struct functions *f, const char *id, const struct offered *offered,
 		       const char *arguments)
 {
-	struct open_call *call = find_place(f);
+	struct open_call *call = find_slot(f);
 
 	call->number = ++f->last_number;
 	snprintf(call->id, sizeof(call->id), "%s", id);
@@ -716,7 +716,7 @@ static void take_line(struct functions *f, const char *bytes, size_t len)
 
 static bool has_room(struct functions *f)
 {
-	return f->socket_fd >= 0 && f->out_len == 0 && find_place(f);
+	return f->socket_fd >= 0 && f->out_len == 0 && find_slot(f);
 }
 
 /* The lines that lie in the buffer, as long as there is room for another call. */

@@ -41,7 +41,7 @@ const char *pool_state_name(enum pool_state state);
 /* Whether a jail in `from` may come into `to`. */
 bool pool_may_move(enum pool_state from, enum pool_state to);
 
-/* A thread of the pool looks for something to do. */
+/* What a thread of the pool does next, and the state that decides. */
 enum pool_work { POOL_WORK_NONE, POOL_WORK_PARK, POOL_WORK_CLEAN };
 struct pool_look {
 	bool is_short;      /* a key in use has no jail ready */
@@ -50,8 +50,8 @@ struct pool_look {
 	bool is_helper;     /* the thread is not the first one */
 	unsigned int ended; /* jails to remove */
 };
-/* The threads need the processors that a program and its caller need, so they wait for a moment after a hand-out. Only a key without a
- * jail is filled at once, by all threads, which let few ended jails pile up. */
+/* The threads need the processors that a program and its caller need, so they wait for a moment after a hand-out. A key without a
+ * ready jail is filled without delay, by all threads. Ended jails wait, up to 8 (ENDED_MOST). */
 enum pool_work pool_choose_work(const struct pool_look *look);
 /* Of the text of /proc/meminfo: less than a tenth of the memory is available. False for a text that does not tell. */
 bool pool_is_pressed(const char *meminfo);

@@ -291,7 +291,8 @@ static int begin_piece(struct client *client, struct execution *execution, int c
 		return -1;
 	use(&client->asks, execution);
 	client->piece_begun = false;
-	keeper_contexts_step(execution->all); /* before the answer, so that the context works meanwhile */
+	/* Send the code first, so that the interpreter works while the keeper answers the client. */
+	keeper_contexts_step(execution->all);
 	return 0;
 }
 

@@ -216,7 +216,7 @@ struct session_origin {
 	bool snapshot_on_stop;
 	char *files_from; /* a directory of session_save(), with whose files it begins; or NULL */
 };
-/* origin: the workspaces of the store that it is started in, and the files that it begins with; or NULL. */
+/* origin: the workspaces in which the session starts, and the files with which it begins; or NULL. */
 int session_start(const char *name, const struct warder_session_options *options,
 		  const struct session_origin *origin, int (*came)(void *context),
 		  struct warder_session **ret, struct warder_error *err);

@@ -1,7 +1,7 @@
 /*
  * datafile: tables that come inside of a conversation, as files for the code that is to work on them.
  *
- * Life: datafile_extract() -> put the files where the code will find them, run the snippet of each new one, give the model
+ * Life: datafile_extract() -> write the files to the paths that the code uses, run the snippet of each new file, give the model
  * datafile_text() in place of the message -> datafile_list_done(). The parts of type text/csv become files; their content
  * stays the caller's and must outlive the list.
  * A table is a stranger's: what of it stands in a snippet is in a comment, on one line.

@@ -1,9 +1,11 @@
 /*
- * decode: strict reading of a document by tables, and errors that name the place. Private to runtime/tool/ and runtime/judge/.
+ * decode: strict reading of a document by tables, with errors that name the value's path and line. Private to
+ * runtime/tool/ and runtime/judge/.
  *
  * An object is read by rows, one for each key that it may have; what has no row is refused, as is a row's key that is required
- * and missing. A reader gets the value and the address that it fills: the struct, or the member of it that the row names. The path of the value that is being read is kept on
- * the way ("files[2].encoding"); it is the error's field, and stands in its text with the line.
+ * and missing. A reader gets the value and the address to fill: the member of the struct that the row names, or the whole struct.
+ * The path of the value that is being read is kept on the way ("files[2].encoding"); it is the error's field, and stands in its
+ * text with the line.
  *
  * Life: a struct decoder on the stack, with `origin` and `err` -> decode_object() or decode_array() for the outermost value,
  * whose readers call on. Pure; any thread.
@@ -27,7 +29,7 @@ struct decode_row {
 	const char *key; /* NULL: the end of the table */
 	int (*read)(struct decoder *d, const struct json_value *value, void *into);
 	bool required;
-	size_t at; /* of the member that `read` fills, in the struct; 0: the struct itself */
+	size_t at; /* offset of the member that `read` fills; 0: the struct, or its first member */
 };
 
 /* Read every member by its row. -1 with *err. */
@@ -54,7 +56,7 @@ int decode_text(struct decoder *d, const struct json_value *value, const char **
 /* Texts of an array, with NULL behind the last; *ret_list is the caller's to free. */
 int decode_texts(struct decoder *d, const struct json_value *value, size_t most, char ***ret_list);
 int decode_number(struct decoder *d, const struct json_value *value, double *ret);
-/* Readers of rows: into a const char *, and a bool. */
+/* Readers for rows: a text into a const char *, true or false into a bool. */
 int decode_row_text(struct decoder *d, const struct json_value *value, void *into);
 int decode_row_bool(struct decoder *d, const struct json_value *value, void *into);
 /* One of the words (NULL at the end); *ret is its index. */

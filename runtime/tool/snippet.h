@@ -48,8 +48,8 @@ int snippet_read_files(struct decoder *d, const struct json_value *value, void *
 		"files", snippet_read_files, false                                                           \
 	}
 
-/* For other documents with bytes: the word "utf-8" or "base64" into a bool, which is true for the latter, and the bytes of the member `key`, which is a text, if it is
- * base64; on the heap, with a NUL behind them. */
+/* For other documents with bytes. snippet_decode_encoding() reads "utf-8" or "base64" into a bool (true: base64). snippet_decode_base64()
+ * decodes the text member `key` into bytes on the heap, followed by a NUL. */
 int snippet_decode_encoding(struct decoder *d, const struct json_value *value, void *into);
 int snippet_decode_base64(struct decoder *d, const struct json_value *object, const char *key, char **ret,
 			  size_t *ret_len);

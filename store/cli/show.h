@@ -1,5 +1,5 @@
 /*
- * show: how what the store keeps is shown: times, and tables for people. Private to cli/.
+ * show: print stored data for people: times and table cells. Private to cli/.
  */
 #ifndef WARDER_STORE_CLI_SHOW_H
 #define WARDER_STORE_CLI_SHOW_H
@@ -15,9 +15,9 @@ char *show_time(int64_t ms, char *buf, size_t len);
  * without a time of the day; 0 if it was not given. -1 with *err. */
 int show_parse_time(const struct options *options, const char *flag, int64_t *ret_ms,
 		    struct warder_error *err);
-/* Print a text from the store in a column: harmless on a terminal, padded to width characters, cut to most with "..."; 0: not. */
+/* Print a text from the store in a column: harmless on a terminal, padded to width characters, cut to `most` with "..." (0: not cut). */
 void show_cell(const char *text, size_t width, size_t most);
-/* Open a regular file for reading, without waiting for one who writes to a pipe. -1 with *err. */
+/* Open a regular file for reading, without blocking on a named pipe. -1 with *err. */
 int show_open_file(const char *path, struct warder_error *err);
 
 #endif

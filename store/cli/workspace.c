@@ -346,7 +346,7 @@ static int print_input(const struct workspace_input *input, bool json, struct wa
 
 static int stage_input(struct workspace *workspace, const struct options *options, struct warder_error *err)
 {
-	const struct workspace_input_options stage = { .from = options->operands[1],
+	const struct workspace_input_options asked = { .from = options->operands[1],
 						       .dst = option(options, "--to"),
 						       .link = option_given(options, "--link"),
 						       .read_only = option_given(options, "--read-only"),
@@ -356,7 +356,7 @@ static int stage_input(struct workspace *workspace, const struct options *option
 	int status = artifacts_open(option(options, "--store"), &artifacts, err);
 
 	if (status == 0)
-		status = workspace_stage(workspace, &artifacts, &stage, &input, err);
+		status = workspace_stage(workspace, &artifacts, &asked, &input, err);
 	artifacts_done(&artifacts);
 	if (status != 0)
 		return -1;

@@ -1,7 +1,7 @@
 /*
  * layer_store: layers and records on the disk, and how they get there whole. Private to store/images/.
  *
- * Life of a layer: draft_make() makes a directory under a temporary name, locked by who works in it -> its tree is filled ->
+ * Life of a layer: draft_make() makes a directory under a temporary name, locked by the process that fills it -> its tree is filled ->
  * layer_store_keep() brings it to the disk and gives it its name. A draft whose lock is free belongs to a dead process, and is
  * removed by layer_store_sweep().
  */
@@ -14,6 +14,7 @@
 #include "store/images/tree.h"
 #include "store/store.h"
 
+/* A layer that is not committed yet. */
 struct draft {
 	char name[STORE_NAME_MAX]; /* below layers/; "": none */
 	int fd;                    /* of it, locked */

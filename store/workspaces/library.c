@@ -120,19 +120,19 @@ int warder_workspace_stage(struct warder_workspace *handle, const struct warder_
 			   struct warder_error *err)
 {
 	struct artifacts artifacts = ARTIFACTS_NONE;
-	struct workspace_input_options stage;
+	struct workspace_input_options asked;
 	int status;
 
 	if (!handle || !input || input->size != sizeof(*input) || !input->from)
 		return store_misuse("no workspace or input, or one without its size", err);
-	stage = (struct workspace_input_options){ .from = input->from,
+	asked = (struct workspace_input_options){ .from = input->from,
 						  .dst = input->to,
 						  .link = input->link != 0,
 						  .read_only = input->read_only != 0,
 						  .pin = input->pin != 0 };
 	status = artifacts_open(handle->store, &artifacts, err);
 	if (status == 0)
-		status = workspace_stage(&handle->workspace, &artifacts, &stage, NULL, err);
+		status = workspace_stage(&handle->workspace, &artifacts, &asked, NULL, err);
 	artifacts_done(&artifacts);
 	return status;
 }

@@ -188,7 +188,7 @@ struct workspace_input_options {
 /* Put an input in its place and record it. CONFLICT: it is, or was, mounted read-only, and a run is on that another one has prepared; of what
  * `workspace` itself has prepared, nothing may run any more. *ret (or NULL) is the record: to be given to workspace_input_done(). */
 int workspace_stage(struct workspace *workspace, struct artifacts *artifacts,
-		    const struct workspace_input_options *stage, struct workspace_input *ret,
+		    const struct workspace_input_options *asked, struct workspace_input *ret,
 		    struct warder_error *err);
 void workspace_input_done(struct workspace_input *input);
 /* SHA-256 over "path NUL content NUL" of every file below a directory of the tree, in order of paths. */

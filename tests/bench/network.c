@@ -32,7 +32,7 @@
 #define PORT_BULK  5201
 #define BULK_BYTES (128 << 10)
 #define SLOW_NS    2000000
-#define BULK_MAGIC 0xff /* neither TLS nor HTTP, and no byte that may stand before them */
+#define BULK_MAGIC 0xff /* neither TLS nor HTTP, nor a byte that servers skip before a request */
 #define POST_BYTES 256  /* the head of a request with a body */
 #define POST_CHUNK (64 << 10)
 

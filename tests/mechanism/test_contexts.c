@@ -201,7 +201,7 @@ static unsigned long resident(struct conversation *talk)
 	return strtoul(talk->out, NULL, 10);
 }
 
-/* The interpreter keeps the source text of 1,000 pieces, for tracebacks. */
+/* The interpreter keeps the source text of the last 1,000 pieces, for tracebacks, so memory must not grow after that. */
 Test(contexts, ten_thousand_pieces, .init = library_begin_sessions, .fini = library_end_sessions,
      .timeout = 600)
 {

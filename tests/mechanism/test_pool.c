@@ -616,7 +616,7 @@ static bool next_is_again(void)
 	return again;
 }
 
-/* Within a few launches: a jail may be parked before the namespace of the last one has been looked at. */
+/* Allow ten launches: the pool may park a jail before it has checked the namespace of the last one. */
 static bool one_is_again(void)
 {
 	for (int i = 0; i < 10; i++)

@@ -1,4 +1,4 @@
-"""Bodies of requests: where one ends, the next request begins, and the end of a side reaches the other.
+"""Bodies of requests: the edge finds where a body ends, passes the next request, and forwards the end of either side.
 
     bodies.py WARDER     run the requests in a jail in which one connection at a time may be open
     bodies.py --inside   make them
@@ -66,7 +66,7 @@ def early_answer():
 
 
 def early_end():
-    """The server ends while the body is on its way: this must end, too."""
+    """The server ends while the body is on its way: the client's connection must end, too."""
     with connect("witness.test") as s:
         try:
             s.sendall(post(b"witness.test", b"Content-Length: %d" % 10**12, b"evil"))
@@ -82,7 +82,7 @@ def inside():
         assert got == wanted, f"{label}: {got} answers instead of {wanted}"
     said = early_answer()
     assert said.startswith(b"HTTP/1.1 200 OK") and said.count(b"HTTP/1.1") == 1, said
-    # Each connection takes the place of the one before.
+    # Only one connection may be open, so each must end before the next.
     assert all(early_end() for _ in range(3))
 
 

@@ -132,7 +132,7 @@ if [ -x /usr/bin/javac ] && javac -d "$scratch/share" "$scratch/share/Get.java" 
 else
 	skip 'java with HttpClient' 'there is no JDK'
 fi
-# manifest ALLOWED PIP NPM: of a workspace with these packages, whose session reaches these hosts alone.
+# manifest ALLOWED PIP NPM: print a manifest with these packages; its session may connect only to ALLOWED.
 manifest() {
 	local names rows
 	read -ra names <<<"$1"
@@ -153,7 +153,7 @@ drive() {
 		sh -c 'python3 -m tiny && node -e "require(\"tiny\")"' >"$scratch/out" 2>"$scratch/err" </dev/null
 }
 
-# not_driven TITLE PATTERN: the drive has failed before the program, says this, and has left no workspace.
+# not_driven TITLE PATTERN: `workspace drive` failed before it started the program, the message matches PATTERN, and no workspace is left.
 not_driven() {
 	if [ "$status" -eq 125 ] && [ ! -s "$scratch/out" ] && grep -q '^warder: start: ' "$scratch/err" && grep -q "$2" "$scratch/err" &&
 		[ -z "$(WARDER_STORE=$scratch/store "$warder" workspace list)" ]; then

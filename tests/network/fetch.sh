@@ -72,7 +72,7 @@ check "its file is in the workspace" says '^hello from tiny$' 0 workspace read m
 echo '{"entries": [{"type": "git_repo", "url": "https://git.test/tiny.git", "path": "work/repo"}]}' >"$scratch/manifest"
 check "a repository of a manifest" says '^hello from tiny$' 0 workspace drive "$scratch/manifest" -- cat work/repo/hello
 sed -i s/git.test/none.test/ "$scratch/manifest"
-check "a repository of a manifest, whose host nobody knows" says 'cannot be cloned: git says' 125 workspace drive "$scratch/manifest" -- cat work/repo/hello
+check "a manifest's repository on an unknown host" says 'cannot be cloned: git says' 125 workspace drive "$scratch/manifest" -- cat work/repo/hello
 
 if [ -z "$(command -v docker-registry)" ] || [ -z "$(command -v skopeo)" ]; then
 	skip "image pull" "there is no docker-registry or no skopeo"

@@ -212,7 +212,7 @@ edge_is_confined() {
 		$1 == "Seccomp:" && $2 != 2 { bad = 1 } $1 == "NoNewPrivs:" && $2 != 1 { bad = 1 } END { exit bad }' "/proc/$pid/status" || good=1
 	[ "$(awk '{ print $5 }' "/proc/$pid/mountinfo")" = / ] || good=1
 	[ -z "$(ls -A "/proc/$pid/root/")" ] || good=1
-	# TLS is for credentials.
+	# The edge loads libssl only when it injects credentials.
 	grep -q libcares "/proc/$pid/maps" && ! grep -q libssl "/proc/$pid/maps" || good=1
 	grep -E 'Uid|Cap|Seccomp|NoNew' "/proc/$pid/status"
 	release
@@ -882,7 +882,7 @@ if tar -C "$scratch/view" -c . | WARDER_STORE="$scratch/store" "$warder" image i
 	export WARDER_STORE="$scratch/store"
 	in_view image:view:1
 	check "view image: a session" session_in_view
-	check "views: nothing of them has changed" view_is_as_before
+	check "views: the directories and images are unchanged" view_is_as_before
 	unset WARDER_STORE
 else
 	skip "view image: all of it" "$(head -n 1 "$scratch/out")"
@@ -916,7 +916,7 @@ for backend in crun runc podman docker; do
 	if [ -n "${images:-}" ]; then
 		export WARDER_STORE="$scratch/store"
 		in_view image:view:1 --backend "$backend"
-		check "${label}views: nothing of them has changed" view_is_as_before
+		check "${label}views: the directories and images are unchanged" view_is_as_before
 		unset WARDER_STORE
 	fi
 	check "${label}published: 4 clients, beside an allow-list" publishes 10000 4 --backend "$backend" --allow pypi.test:80

@@ -27,12 +27,12 @@
 #ifndef AT_RECURSIVE
 #define AT_RECURSIVE 0x8000
 #endif
-#define ATTR_RDONLY 1 /* MOUNT_ATTR_RDONLY, for the same reason */
-#define PROC_FLAGS  (MS_NOSUID | MS_NODEV | MS_NOEXEC)
-#define HYBRID      "/sys/fs/cgroup/unified"
-#define SCRATCH     LAYOUT_DIR "/scratch"
-#define BEHIND      LAYOUT_DIR "/behind"
-#define STAGE       LAYOUT_ROOT "/dev/shm" /* where the scratch tmpfs is while overlays are mounted */
+#define ATTR_RDONLY    1 /* MOUNT_ATTR_RDONLY, for the same reason */
+#define PROC_FLAGS     (MS_NOSUID | MS_NODEV | MS_NOEXEC)
+#define HYBRID         "/sys/fs/cgroup/unified"
+#define SCRATCH        LAYOUT_DIR "/scratch"
+#define BEHIND         LAYOUT_DIR "/behind"
+#define SCRATCH_INSIDE LAYOUT_ROOT "/dev/shm" /* where the scratch tmpfs is while overlays are mounted */
 
 int layout_fail(struct layout *layout, const char *what)
 {
@@ -266,13 +266,13 @@ static int lay_overlays(struct layout *layout)
 {
 	if (!layout->start->plan->rootfs.overlay_count)
 		return 0;
-	if (make_point(layout, LAYOUT_ROOT "/dev", true) < 0 || make_point(layout, STAGE, true) < 0)
+	if (make_point(layout, LAYOUT_ROOT "/dev", true) < 0 || make_point(layout, SCRATCH_INSIDE, true) < 0)
 		return -1;
-	if (mount(SCRATCH, STAGE, NULL, MS_BIND, NULL) < 0)
-		return layout_fail(layout, STAGE);
+	if (mount(SCRATCH, SCRATCH_INSIDE, NULL, MS_BIND, NULL) < 0)
+		return layout_fail(layout, SCRATCH_INSIDE);
 	if (in_child(layout, mount_overlays) < 0)
 		return -1;
-	return umount2(STAGE, MNT_DETACH) == 0 ? 0 : layout_fail(layout, STAGE);
+	return umount2(SCRATCH_INSIDE, MNT_DETACH) == 0 ? 0 : layout_fail(layout, SCRATCH_INSIDE);
 }
 
 /* A cgroup namespace's root is where its maker is at the time: in the cgroups of the run, for a moment. */

@@ -874,7 +874,7 @@ int warder_pool_new(const struct warder_pool_options *options, struct warder_poo
 		fd_done(&pool->mounts_fd);
 		free(pool);
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, error,
-				       "cannot start the pool's thread");
+				       "cannot start the first thread of the pool");
 	}
 	*ret = pool;
 	return 0;

@@ -12,9 +12,10 @@ trap 'rm -rf "$scratch"' EXIT
 # each COMMAND...: run it on every source, several at a time, and fail if it does. What each says is kept apart until the end.
 each() {
 	rm -rf "$scratch/each" && mkdir "$scratch/each" || return
+	# Appended: process numbers come back.
 	# shellcheck disable=SC2016 # expanded by the shell that xargs starts
 	printf '%s\0' "${sources[@]}" |
-		EACH=$scratch/each xargs -0 -n 1 -P "$(nproc)" bash -c '"$@" >"$EACH/$BASHPID" 2>&1' each "$@"
+		EACH=$scratch/each xargs -0 -n 1 -P "$(nproc)" bash -c '"$@" >>"$EACH/$BASHPID" 2>&1' each "$@"
 	local status=$?
 	cat "$scratch"/each/* >"$scratch/log"
 	return "$status"

@@ -81,10 +81,8 @@ int cgroup_freeze(const struct cgroup *outer, const char *except, bool frozen, s
 	if (v2 < 0 || !outer->used[v2])
 		return error_set(
 		    err, WARDER_ERROR_UNAVAILABLE, "session",
-		    "a pause needs a cgroup of version 2 that holds the session, and there is %s; "
-		    "processes that the freezer of version 1 stops cannot be killed",
-		    v2 < 0 ? "no hierarchy of that version on this host"
-			   : "none for this user; \"warder delegate\" makes one");
+		    "only cgroup v2 can pause a session, and this session has no cgroup there (\"warder "
+		    "delegate\" makes one for a user); a process that cgroup v1 has paused cannot be killed");
 	cgroup_leaf_path(outer, (size_t)v2, path);
 	if (freeze_all(path, except, frozen) == 0)
 		return 0;

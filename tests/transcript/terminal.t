@@ -72,8 +72,8 @@ $ . "$TOP/tests/transcript/screen.sh"; screen 60 8; mkdir w; chmod 777 w
 needs tmux python3
 + printf 'import time\nprint("begun")\ntime.sleep(60)\n' > hold.py; chmod 755 . hold.py
 $ . "$TOP/tests/transcript/screen.sh"; screen 110 12
-> keys 'warder run --timeout 2s -- python3 -c "$(cat hold.py)"; echo "ended $?"' Enter; see 'ended 124'; shot | grep -c '^begun'; shot | grep '^warder'; keys clear Enter
-> keys 'warder run -t --timeout 2s -- python3 -c "$(cat hold.py)"; echo "over $?"' Enter; see 'over 124'; shot | grep '^begun\|^warder'
+> keys 'warder run --timeout 2s -- python3 -c "$(cat hold.py)"; echo "ended $?"' Enter; see 'ended 124'; shot | grep -c '^begun'; shot | grep "^warder:"; keys clear Enter
+> keys 'warder run -t --timeout 2s -- python3 -c "$(cat hold.py)"; echo "over $?"' Enter; see 'over 124'; shot | grep '^begun\|^warder:'
 | 0
 | warder: killed after 2s (limits.wallTime)
 | warder: it printed nothing; a program without a terminal may hold back its output: -t gives it one

@@ -479,8 +479,9 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 		.thorough = options->thorough,
 		.cgroup_parent = options->cgroup_parent,
 		.overlay = jail_needs_overlay(policy),
-		.network =
-		    options->launches && !options->backend && policy->network.mode != POLICY_NETWORK_HOST,
+		/* What joins a session enters the session's. */
+		.network = options->launches && !options->backend && !options->joint &&
+			   policy->network.mode != POLICY_NETWORK_HOST,
 	};
 	const struct policy *asked = options->asked ? options->asked : policy;
 	struct warder_error unmet;

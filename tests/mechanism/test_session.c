@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 
 #include "jail/session.h"
+#include "runtime/library/preparation.h"
 #include "tests/lib/jailed.h"
 
 #define EXECUTIONS 20
@@ -181,6 +182,27 @@ Test(session, no_execution_reaches_another, .timeout = 120)
 		expect(&stage, false, "python3 -c 'import time; time.sleep(0.3)'; kill -0 1; echo mine",
 		       "mine");
 	expect(&stage, false, "cat /tmp/seen 2> /dev/null | grep -v hostile | grep -c .; true", "0");
+	finish(&stage);
+}
+
+/* For a run of its own, one is begun while the run is prepared. */
+Test(session, an_execution_makes_no_network_namespace, .timeout = 60)
+{
+	struct preparation own = { 0 }, joined = { 0 };
+	struct preparation_options how = { .launches = true };
+	struct stage stage;
+
+	begin(&stage, jailed_new(), HOUR);
+	cr_assert_eq(preparation_build(&stage.j->policy, &how, &own, &stage.j->err), 0, "%s",
+		     stage.j->err.text);
+	how.joint = jail_session_joint(stage.session);
+	how.root = jail_session_root(stage.session);
+	cr_assert_eq(preparation_build(&stage.j->policy, &how, &joined, &stage.j->err), 0, "%s",
+		     stage.j->err.text);
+	cr_expect_eq(own.host.network != NULL, geteuid() == 0);
+	cr_expect_null(joined.host.network);
+	preparation_done(&joined);
+	preparation_done(&own);
 	finish(&stage);
 }
 

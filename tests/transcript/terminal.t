@@ -6,20 +6,24 @@ needs limits
 needs tmux
 $ . "$TOP/tests/transcript/screen.sh"; screen
 > keys 'stty -g > before; warder run -t -- bash --norc' Enter; see 'bash-'
-> keys 'PS1="in> "; clear; tty; echo $TERM' Enter; see tmux
-> keys 'sleep 100' Enter; sleep 0.5; keys C-c; see '^C'
-> keys 'echo "status $?"; sleep 200' Enter; see 'status 130'; sleep 0.5; keys C-z; see Stopped
-> keys fg Enter; sleep 0.5; keys C-c; sleep 0.5; shot; keys 'exit 7' Enter; front bash; keys 'echo "status $?"; stty -g | cmp - before && echo as before' Enter; see 'status 7'; see 'as before'
+> keys 'PS1="in> "; clear; tty; echo $TERM' Enter; see tmux; last 'in>'
+> keys "$hold" Enter; see 14; keys C-c; last 'in>'
+> keys 'echo "status $?"; '"$hold" Enter; see 'status 130'; see 14 2; keys C-z; see Stopped; last 'in>'
+> keys fg Enter; last "$hold"; keys on Enter; see 'on$'; keys C-c; last 'in>'; shot; keys 'exit 7' Enter; front bash; keys 'echo "status $?"; stty -g | cmp - before && echo as" "before' Enter; see 'status 7'; see 'as before'
 | /dev/pts/0
 | tmux-256color
-| in> sleep 100
+| in> sh -c "expr 7 + 7; exec cat -A"
+| 14
 | ^C
-| in> echo "status $?"; sleep 200
+| in> echo "status $?"; sh -c "expr 7 + 7; exec cat -A"
 | status 130
+| 14
 | ^Z
-| [1]+  Stopped                 sleep 200
+| [1]+  Stopped                 sh -c "expr 7 + 7; exec cat -A"
 | in> fg
-| sleep 200
+| sh -c "expr 7 + 7; exec cat -A"
+| on
+| on$
 | ^C
 | in>
 
@@ -27,7 +31,7 @@ $ . "$TOP/tests/transcript/screen.sh"; screen
 needs tmux
 $ . "$TOP/tests/transcript/screen.sh"; screen 70 20
 > keys 'warder run -t -- sh -c "stty size; trap \"stty size\" WINCH; echo ready; while :; do sleep 0.1; done"' Enter; see ready
-> t resize-window -t w -x 66 -y 18; see '18 66'; t resize-window -t w -x 90 -y 25; see '25 90'; keys C-c; see '> '; shot | grep '^[0-9]'
+> t resize-window -t w -x 66 -y 18; see '18 66'; t resize-window -t w -x 90 -y 25; see '25 90'; keys C-c; front bash; shot | grep '^[0-9]'
 | 20 70
 | 18 66
 | 25 90
@@ -35,7 +39,7 @@ $ . "$TOP/tests/transcript/screen.sh"; screen 70 20
 = less: a page, another one, and the screen as it was
 needs tmux less
 $ . "$TOP/tests/transcript/screen.sh"; screen 60 6
-> keys 'echo here; warder run -t -- sh -c "seq 100 | less"' Enter; see 5; shot; echo; keys Space; see 10; shot; echo; keys G; see '(END)'; keys q; see here; shot | head -n 1
+> keys 'echo here; warder run -t -- sh -c "seq 100 | less"' Enter; see 5; last :; shot; echo; keys Space; see 10; last :; shot; echo; keys G; see '(END)'; keys q; see here; shot | head -n 1
 | 1
 | 2
 | 3
@@ -56,7 +60,7 @@ $ . "$TOP/tests/transcript/screen.sh"; screen 60 6
 needs tmux vim
 $ . "$TOP/tests/transcript/screen.sh"; screen 60 8; mkdir w; chmod 777 w
 > keys 'warder run -t --workspace w:rw -- vim -u NONE -N /workspace/a' Enter; see '[New]'
-> keys i 'one' Enter 'two' Escape; sleep 0.3; keys ':w' Enter; see written; shot; keys ':q' Enter; see '> '; cat w/a
+> keys i 'one' Enter 'two' Escape ':w' Enter; see written; shot; keys ':q' Enter; see '> '; cat w/a
 | one
 | two
 | ~
@@ -72,7 +76,7 @@ $ . "$TOP/tests/transcript/screen.sh"; screen 60 8; mkdir w; chmod 777 w
 needs tmux python3
 + printf 'import time\nprint("begun")\ntime.sleep(60)\n' > hold.py; chmod 755 . hold.py
 $ . "$TOP/tests/transcript/screen.sh"; screen 110 12
-> keys 'warder run --timeout 2s -- python3 -c "$(cat hold.py)"; echo "ended $?"' Enter; see 'ended 124'; shot | grep -c '^begun'; shot | grep "^warder:"; keys clear Enter
+> keys 'warder run --timeout 2s -- python3 -c "$(cat hold.py)"; echo "ended $?"' Enter; see 'ended 124'; shot | grep -c '^begun'; shot | grep "^warder:"; keys clear Enter; last '>'
 > keys 'warder run -t --timeout 2s -- python3 -c "$(cat hold.py)"; echo "over $?"' Enter; see 'over 124'; shot | grep '^begun\|^warder:'
 | 0
 | warder: killed after 2s (limits.wallTime)
@@ -90,7 +94,7 @@ $ . "$TOP/tests/transcript/screen.sh"; screen 80 12
 = python3: the line editor, Ctrl-C and Ctrl-D
 needs tmux python3
 $ . "$TOP/tests/transcript/screen.sh"; screen
-> keys 'warder run -t -- python3 -q' Enter; see '>>>'; keys '40 + 1' Enter; see 41; keys Up BSpace 2 Enter; see 42; keys 'import time; print(9 * 7); time.sleep(100)' Enter; see 63; keys C-c; see KeyboardInterrupt
+> keys 'warder run -t -- python3 -q' Enter; last '>>>'; keys '40 + 1' Enter; see 41; last '>>>'; keys Up BSpace 2 Enter; see 42; last '>>>'; keys 'import time; print(9 * 7); time.sleep(100)' Enter; see 63; keys C-c; see KeyboardInterrupt; last '>>>'
 > shot | tail -n +2; keys C-d; front bash; keys 'clear; echo "over"' Enter; see over
 | >>> 40 + 1
 | 41
@@ -118,7 +122,8 @@ $ . "$TOP/tests/transcript/screen.sh"; screen 80 30; mkdir w; cd w; git init -q 
 = output of a program that buffers lines is there before the wall time ends it
 needs tmux python3
 $ . "$TOP/tests/transcript/screen.sh"; screen
-> keys 'clear; stty -g > before; warder run -t --timeout 2s -- python3 -c "import time; print(\"started\"); time.sleep(60)"' Enter; see 'killed after'; keys 'echo "status $?"; stty -g | cmp - before && echo as before' Enter; see 'status 124'; see 'as before'
+> keys 'clear; stty -g > before; warder run -t --timeout 2s -- python3 -c "import time; print(\"started\"); time.sleep(60)"' Enter; see 'killed after'; shot | grep '^started'; last '>'; keys 'echo "status $?"; stty -g | cmp - before && echo as" "before' Enter; see 'status 124'; see 'as before'
+| started
 
 = the wall time is unlimited, unless one is given
 needs terminal
@@ -143,8 +148,8 @@ $ printf 'warder run -t -- sh -c "seq 200000; echo end >&2" > o' > c; script -qe
 
 = the terminal is restored when Warder is ended: by a signal that goes to the program, and by one that does not
 needs tmux
-$ . "$TOP/tests/transcript/screen.sh"; screen; keys 'stty -g > before; echo "then: stty -g | cmp - before && echo as" before' Enter
-> for s in TERM HUP INT QUIT SEGV USR1 ALRM ABRT; do keys "warder run -t --grace 100ms -- sh -c 'trap \"\" TERM HUP INT QUIT; echo up \$0; sleep 100 & wait; sleep 100' $s" Enter; see "up $s"; kill -$s "$(here "^[^ ]*warder run -t.* $s")"; front bash; keys 'clear; stty -g | cmp - before && echo as before '"$s" Enter; see "as before $s"; done; shot | grep -c 'as before ABRT$'
+$ . "$TOP/tests/transcript/screen.sh"; screen; keys 'stty -g > before' Enter
+> for s in TERM HUP INT QUIT SEGV USR1 ALRM ABRT; do keys "warder run -t --grace 100ms -- sh -c 'trap \"\" TERM HUP INT QUIT; echo up \$0; sleep 100 & wait; sleep 100' $s" Enter; see "up $s"; kill -$s "$(here "^[^ ]*warder run -t.* $s")"; front bash; keys 'clear; stty -g | cmp - before && echo as" "before '"$s" Enter; see "as before $s"; done; shot | grep -c 'as before ABRT$'
 | 1
 
 = without a terminal, with a result, without an input
@@ -179,27 +184,29 @@ needs tmux
 + . "$TOP/tests/transcript/session.sh"
 $ . "$TOP/tests/transcript/screen.sh"; sh s start --set devices.terminals=2 --timeout 5m; screen 70 20
 > keys 'stty -g > before; sh s exec -t -- bash --norc' Enter; see 'bash-'
-> keys 'PS1="in> "; clear; tty; echo $TERM; stty size' Enter; see '20 70'
-> shot; t resize-window -t w -x 66 -y 18; again '18 66' 'clear; stty size' Enter; keys 'clear; echo a""b; sleep 200' Enter; see ab; sleep 0.5; keys C-z; see Stopped
-> keys fg Enter; sleep 0.5; keys C-c; sleep 0.5; shot; keys 'exit 7' Enter; front bash; keys 'echo "status $?"; stty -g | cmp - before && echo as before' Enter; see 'status 7'; see 'as before'; sh s stop
+> keys 'PS1="in> "; clear; tty; echo $TERM; stty size' Enter; see '20 70'; last 'in>'
+> shot; t resize-window -t w -x 66 -y 18; again '18 66' 'clear; stty size' Enter; keys "clear; $hold" Enter; see 14; keys C-z; see Stopped; last 'in>'
+> keys fg Enter; last "$hold"; keys on Enter; see 'on$'; keys C-c; last 'in>'; shot; keys 'exit 7' Enter; front bash; keys 'echo "status $?"; stty -g | cmp - before && echo as" "before' Enter; see 'status 7'; see 'as before'; sh s stop
 | /dev/pts/0
 | tmux-256color
 | 20 70
 | in>
-| ab
+| 14
 | ^Z
-| [1]+  Stopped                 sleep 200
+| [1]+  Stopped                 sh -c "expr 7 + 7; exec cat -A"
 | in> fg
-| sleep 200
+| sh -c "expr 7 + 7; exec cat -A"
+| on
+| on$
 | ^C
 | in>
 
 = in a session: the terminal is restored when Warder is ended by a signal, and when the session ends
 needs tmux
 + . "$TOP/tests/transcript/session.sh"
-$ . "$TOP/tests/transcript/screen.sh"; sh s start --set devices.terminals=2 --timeout 5m; screen; keys 'stty -g > before; echo "then: stty -g | cmp - before && echo as" before' Enter
-> for s in TERM SEGV; do keys "sh s exec -t --grace 100ms -- sh -c 'trap \"\" TERM; echo up \$0; sleep 100 & wait; sleep 100' $s" Enter; see "up $s"; kill -$s "$(here "^warder session exec .* up .* $s\$")"; front bash; keys 'clear; stty -g | cmp - before && echo as before '"$s" Enter; see "as before $s"; done
-> keys "sh s exec -t -- sh -c 'echo up \$0; sleep 100' END" Enter; see 'up END'; sh s stop; front bash; keys 'clear; stty -g | cmp - before && echo as before END' Enter; see 'as before END'; shot | grep -c 'as before END$'
+$ . "$TOP/tests/transcript/screen.sh"; sh s start --set devices.terminals=2 --timeout 5m; screen; keys 'stty -g > before' Enter
+> for s in TERM SEGV; do keys "sh s exec -t --grace 100ms -- sh -c 'trap \"\" TERM; echo up \$0; sleep 100 & wait; sleep 100' $s" Enter; see "up $s"; kill -$s "$(here "^warder session exec .* up .* $s\$")"; front bash; keys 'clear; stty -g | cmp - before && echo as" "before '"$s" Enter; see "as before $s"; done
+> keys "sh s exec -t -- sh -c 'echo up \$0; sleep 100' END" Enter; see 'up END'; sh s stop; front bash; keys 'clear; stty -g | cmp - before && echo as" "before END' Enter; see 'as before END'; shot | grep -c 'as before END$'
 | 1
 
 = in a session: standard error arrives in standard output, the session's time holds, and its policy stays as it is
@@ -239,18 +246,20 @@ $ export NO_COLOR=1; sh s start; printf 'sh s "$@"' > c; for f in '-t' '-t --jso
 needs tmux
 $ . "$TOP/tests/transcript/screen.sh"; warder workspace create job > p; screen 70 20
 > keys 'stty -g > before; warder workspace run job -t -- bash --norc' Enter; see 'bash-'
-> keys 'PS1="in> "; clear; tty; echo $TERM; stty size' Enter; see '20 70'
-> shot; t resize-window -t w -x 66 -y 18; again '18 66' 'clear; stty size' Enter; keys 'clear; echo a""b; sleep 200' Enter; see ab; sleep 0.5; keys C-z; see Stopped
-> keys fg Enter; sleep 0.5; keys C-c; sleep 0.5; shot; keys 'touch $OUTPUT_DIR/made; exit 7' Enter; front bash; keys 'echo "status $?"; stty -g | cmp - before && echo as before' Enter; see 'status 7'; see 'as before'; warder workspace list job out
+> keys 'PS1="in> "; clear; tty; echo $TERM; stty size' Enter; see '20 70'; last 'in>'
+> shot; t resize-window -t w -x 66 -y 18; again '18 66' 'clear; stty size' Enter; keys "clear; $hold" Enter; see 14; keys C-z; see Stopped; last 'in>'
+> keys fg Enter; last "$hold"; keys on Enter; see 'on$'; keys C-c; last 'in>'; shot; keys 'touch $OUTPUT_DIR/made; exit 7' Enter; front bash; keys 'echo "status $?"; stty -g | cmp - before && echo as" "before' Enter; see 'status 7'; see 'as before'; warder workspace list job out
 | /dev/pts/0
 | tmux-256color
 | 20 70
 | in>
-| ab
+| 14
 | ^Z
-| [1]+  Stopped                 sleep 200
+| [1]+  Stopped                 sh -c "expr 7 + 7; exec cat -A"
 | in> fg
-| sleep 200
+| sh -c "expr 7 + 7; exec cat -A"
+| on
+| on$
 | ^C
 | in>
 |~ made

@@ -3,6 +3,9 @@
 #
 #   tests/transcript/run.sh [FILE.t...]      WARDER=build/warder by default
 #
+# WARDER_TEST_TIMES=FILE adds a line for each case to FILE: milliseconds that passed, milliseconds of processor time of the processes that
+# the case waited for, the transcript and the title, with tabs between them. `sort -rn FILE | head` prints the slowest cases.
+#
 # A transcript is a list of cases, and reads as what a user sees:
 #
 #   = a title                     begins a case
@@ -65,6 +68,7 @@ PATH=$scratch/bin:$PATH
 count=0
 failed=0
 slow=${WARDER_TEST_SLOW:-1}
+ticks=$(getconf CLK_TCK)
 
 # unmet CONDITION: prints why it does not hold, or nothing
 unmet()
@@ -166,6 +170,25 @@ run_case()
 	fi
 }
 
+# processor: the milliseconds that ended children used
+processor()
+{
+	local -a field
+	read -ra field </proc/$$/stat
+	echo $(((field[15] + field[16]) * 1000 / ticks))
+}
+
+# take_case: run_case, and the line in WARDER_TEST_TIMES
+take_case()
+{
+	local began used
+	[ -n "${WARDER_TEST_TIMES-}" ] && [ -n "$title" ] || { run_case; return; }
+	began=$(date +%s%N)
+	used=$(processor)
+	run_case
+	printf '%d\t%d\t%s\t%s\n' $((($(date +%s%N) - began) / 1000000)) $(($(processor) - used)) "${file##*/}" "$title" >>"$WARDER_TEST_TIMES"
+}
+
 begin_case()
 {
 	title=$1 needs=$file_needs setup='' command='' status=0 within=''
@@ -178,7 +201,7 @@ for file; do
 	while IFS= read -r line || [ -n "$line" ]; do
 		case $line in
 		'#'* | '') ;;
-		'= '*) run_case; begin_case "${line:2}" ;;
+		'= '*) take_case; begin_case "${line:2}" ;;
 		'needs '*)
 			needs="$needs ${line#needs }"
 			[ -n "$title" ] || file_needs=$needs
@@ -197,7 +220,7 @@ for file; do
 		*) echo "Bail out! $file: what is this line: $line"; exit 1 ;;
 		esac
 	done <"$file"
-	run_case
+	take_case
 done
 echo "1..$count"
 [ $failed -eq 0 ]

@@ -182,7 +182,10 @@ processor()
 take_case()
 {
 	local began used
-	[ -n "${WARDER_TEST_TIMES-}" ] && [ -n "$title" ] || { run_case; return; }
+	if [ -z "${WARDER_TEST_TIMES-}" ] || [ -z "$title" ]; then
+		run_case
+		return
+	fi
 	began=$(date +%s%N)
 	used=$(processor)
 	run_case

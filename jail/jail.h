@@ -386,8 +386,8 @@ int jail_feed(struct jail_run *run, const struct jail_command *command, const ch
 int jail_given_of(const struct jail_template *tmpl, const struct policy *policy, char *const *caller,
 		  char ***ret_environment, struct jail_given *ret, struct warder_error *err);
 void jail_given_free(char **environment);
-/* Clear these parts of a policy. Two policies that differ only in them are then equal. */
-void jail_given_strip(struct policy *policy);
+/* The policy without these parts. Two policies that differ only in them are then equal. What it points to is borrowed. */
+struct policy jail_given_without(const struct policy *policy);
 /* Whether a host path that the template mounts leads to another object by now. */
 bool jail_template_is_stale(const struct jail_template *tmpl);
 

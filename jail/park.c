@@ -114,16 +114,15 @@ void jail_given_free(char **environment)
 	environment_free(environment);
 }
 
-void jail_given_strip(struct policy *policy)
+struct policy jail_given_without(const struct policy *policy)
 {
-	while (policy->environment.set_count) {
-		struct policy_variable *set = &policy->environment.set[--policy->environment.set_count];
+	struct policy rest = *policy;
 
-		free(set->name);
-		free(set->value);
-	}
-	policy->limits.wall_time_us = 0;
-	policy->output.stdout_bytes = policy->output.stderr_bytes = 0;
+	rest.environment.set = NULL;
+	rest.environment.set_count = 0;
+	rest.limits.wall_time_us = 0;
+	rest.output.stdout_bytes = rest.output.stderr_bytes = 0;
+	return rest;
 }
 
 /* ---- stale ---- */

@@ -81,6 +81,8 @@ int policy_preset(const char *name, struct policy *ret, struct warder_error *err
 void policy_done(struct policy *policy); /* zeroed, half-built and NULL are fine; leaves it zeroed */
 #define owned_policy __attribute__((cleanup(policy_done)))
 int policy_copy(const struct policy *from, struct policy *ret, struct warder_error *err);
+/* Whether they have the same values: equal.c. `given` is no value. */
+bool policy_equal(const struct policy *a, const struct policy *b);
 
 /* ---- set.c ---- */
 /* Set the field at `path` ("limits.memory", "network.mode", "filesystem.workspace", "processes.spawn") to a

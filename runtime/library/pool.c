@@ -5,8 +5,8 @@
  * remove, so that a hand-out waits for neither. The first thread does all of this alone, in the pauses between hand-outs. If a key has no
  * jail left, the others help, because callers may be waiting. A jail that was taken belongs to its caller until it is broken or given back.
  *
- * A key's template may be replaced (its sources are other objects by now): each jail holds the one that it was made of. What a key stands
- * for is compared as text, all of it: nothing that is equal only by a digest shares a jail.
+ * A key's template may be replaced (its sources are other objects by now): each jail holds the one that it was made of. pool_kind.c compares
+ * keys.
  *
  * A jail is gone when its removal succeeded, which includes that its init was waited for and that the kernel let its cgroups be removed:
  * it does so only when no process is in them. Drain waits for that.
@@ -62,7 +62,7 @@ struct slot {
 
 struct key {
 	struct key *next;
-	char *text;
+	struct pool_kind kind;        /* owned */
 	struct warder_template *tmpl; /* a reference */
 	char **program;               /* owned; to be started in advance; or NULL */
 	bool merged;                  /* its outputs are one pipe */
@@ -197,11 +197,11 @@ static void unlink_slot(struct warder_pool *pool, const struct slot *slot)
 	*at = slot->next;
 }
 
-static struct key *find_key(const struct warder_pool *pool, const char *text)
+static struct key *find_key(const struct warder_pool *pool, const struct pool_kind *kind)
 {
 	struct key *key = pool->keys;
 
-	while (key && strcmp(key->text, text) != 0)
+	while (key && !pool_kind_equal(&key->kind, kind))
 		key = key->next;
 	return key;
 }
@@ -243,7 +243,7 @@ static void free_key(struct key *key)
 		return;
 	warder_template_free(key->tmpl);
 	interpreters_free(key->program, text_count(key->program));
-	free(key->text);
+	pool_kind_done(&key->kind);
 	free(key);
 }
 
@@ -539,27 +539,6 @@ static void *help(void *arg)
 
 /* ---- keys ---- */
 
-__attribute__((format(printf, 2, 3))) static void add_part(struct json_writer *w, const char *format, ...)
-{
-	char text[4352];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	json_string(w, text);
-}
-
-static void add_file(struct json_writer *w, const char *path)
-{
-	struct stat st = { 0 };
-
-	if (stat(path, &st) != 0)
-		st = (struct stat){ 0 };
-	add_part(w, "%s %ju %ju %jd.%09ld", path, (uintmax_t)st.st_dev, (uintmax_t)st.st_ino,
-		 (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
-}
-
 /* A parked jail does not get the mounts that come later, nor loses those that go. */
 static uint64_t count_mount_changes(struct warder_pool *pool)
 {
@@ -572,83 +551,6 @@ static uint64_t count_mount_changes(struct warder_pool *pool)
 	count = pool->mount_changes;
 	pthread_mutex_unlock(&pool->lock);
 	return count;
-}
-
-static bool has_sources(const struct policy *policy)
-{
-	return policy->filesystem.view == POLICY_VIEW_DIRECTORY || policy->filesystem.workspace_root ||
-	       policy->filesystem.read_only.count || policy->filesystem.read_write.count;
-}
-
-/* Where the links in the policy's paths lead now. -1 with *err. */
-static int add_followed(struct json_writer *w, const struct policy *policy, struct warder_error *err)
-{
-	owned_policy struct policy followed = { 0 };
-	char *text;
-
-	if (!has_sources(policy))
-		return 0;
-	if (preparation_follow(policy, &followed, err) < 0)
-		return -1;
-	text = policy_encode(&followed);
-	json_string(w, text ? text : "");
-	free(text);
-	return text ? 0 : error_no_memory(err, NULL);
-}
-
-/* Whatever a template depends on, except the objects that its sources lead to, which are compared at each hand-out, and what the hand-out
- * itself gives. The pool is this process's, so that no other build of the library uses it. Heap; NULL with *err. */
-static char *write_key(struct warder_pool *pool, const struct pool_asked *asked,
-		       const struct warder_pool_key *key, const struct warder_options *options,
-		       char *const *program, struct warder_error *err)
-{
-	const struct policy *set = &key->policy->policy;
-	const uint64_t mount_changes = count_mount_changes(pool);
-	struct json_writer w = { 0 };
-	owned_policy struct policy stripped = { 0 };
-	char *policy = NULL;
-	char *ceiling = options->ceiling ? policy_encode(&options->ceiling->policy) : NULL;
-	char *text;
-	int followed;
-
-	if (policy_copy(&key->policy->policy, &stripped, err) == 0) {
-		jail_given_strip(&stripped);
-		policy = policy_encode(&stripped);
-	}
-	json_begin_array(&w);
-	add_part(&w, "%s %u %u %u %u %d %" PRIu64, WARDER_VERSION, getuid(), geteuid(), getgid(), getegid(),
-		 options->builds_image, mount_changes);
-	json_string(&w, key->tenant ? key->tenant : "");
-	json_string(&w, asked->subject ? asked->subject->language : "");
-	json_string(&w, policy ? policy : "");
-	followed = policy ? add_followed(&w, &stripped, err) : -1;
-	json_string(&w, ceiling ? ceiling : "");
-	json_string(&w, options->cgroup_parent ? options->cgroup_parent : "");
-	json_string(&w, options->backend ? options->backend : "");
-	if (options->backend)
-		add_file(&w, options->backends ? options->backends : PREPARATION_BACKENDS);
-	/* A program that has started has its variables. */
-	if (program) {
-		json_bool(&w, asked->merged);
-		for (char *const *word = program; *word; word++)
-			json_string(&w, *word);
-		for (size_t i = 0; i < set->environment.set_count; i++)
-			add_part(&w, "%s=%s", set->environment.set[i].name, set->environment.set[i].value);
-		for (char *const *variable = environ;
-		     set->environment.mode != POLICY_ENVIRONMENT_NONE && *variable; variable++)
-			json_string(&w, *variable);
-	}
-	json_end_array(&w);
-	text = json_take(&w);
-	if (followed < 0 || (options->ceiling && !ceiling)) {
-		free(text);
-		text = NULL;
-	}
-	free(policy);
-	free(ceiling);
-	if (!text)
-		error_no_memory(err, NULL);
-	return text;
 }
 
 static int prepare(struct warder_pool *pool, const struct warder_pool_key *key,
@@ -673,66 +575,79 @@ static int prepare(struct warder_pool *pool, const struct warder_pool_key *key,
 	return -1;
 }
 
-/* A key of that text and program, which become the pool's or are freed. Takes the lock, which the caller holds afterwards if it succeeded. */
+/* A key that is not in the list yet. The program becomes its own. NULL with *err, and the program is as before. */
+static struct key *new_key(struct warder_pool *pool, const struct pool_asked *asked,
+			   const struct warder_pool_key *key, const struct warder_options *options,
+			   const struct pool_kind *kind, char **program, struct warder_error *err)
+{
+	struct key *made = calloc(1, sizeof(*made));
+
+	if (!made) {
+		error_no_memory(err, NULL);
+		return NULL;
+	}
+	if (pool_kind_copy(kind, &made->kind, err) != 0 ||
+	    prepare(pool, key, options, asked->subject, &made->tmpl, err) != 0) {
+		free_key(made);
+		return NULL;
+	}
+	made->program = program;
+	made->merged = asked->merged;
+	made->bytes = program ? PROGRAM_BYTES : JAIL_BYTES;
+	made->used_us = clock_us();
+	return made;
+}
+
+/* Put it into the list, and return the one to be freed: itself if another thread was quicker, the least used one, or NULL. */
+static struct key *link_key(struct warder_pool *pool, struct key *made)
+{
+	struct key *replaced = NULL;
+	unsigned int count = 0;
+
+	if (find_key(pool, &made->kind))
+		return made;
+	for (const struct key *other = pool->keys; other; other = other->next)
+		count++;
+	if (count >= pool->options.keys)
+		replaced = take_key(pool, least_used(pool, NULL, false));
+	made->next = pool->keys;
+	pool->keys = made;
+	return replaced;
+}
+
+/* The key of that kind. The program becomes the key's or is freed. Takes the lock, which the caller holds afterwards if it succeeded. */
 static struct key *enter_key(struct warder_pool *pool, const struct pool_asked *asked,
 			     const struct warder_pool_key *key, const struct warder_options *options,
-			     char *text, char **program, struct warder_error *err)
+			     const struct pool_kind *kind, char **program, struct warder_error *err)
 {
-	struct warder_template *tmpl = NULL;
-	struct key *found;
-	struct key *replaced = NULL;
+	struct key *found, *made, *replaced;
 
 	pthread_mutex_lock(&pool->lock);
-	found = find_key(pool, text);
+	found = find_key(pool, kind);
 	if (found) {
-		free(text);
 		interpreters_free(program, text_count(program));
 		return found;
 	}
 	pthread_mutex_unlock(&pool->lock);
-	found = calloc(1, sizeof(*found));
-	if (!found || prepare(pool, key, options, asked->subject, &tmpl, err) != 0) {
-		if (!found)
-			error_no_memory(err, NULL);
-		free(found);
-		free(text);
+	made = new_key(pool, asked, key, options, kind, program, err);
+	if (!made) {
 		interpreters_free(program, text_count(program));
 		return NULL;
 	}
-	*found = (struct key){ .text = text,
-			       .tmpl = tmpl,
-			       .program = program,
-			       .merged = asked->merged,
-			       .bytes = program ? PROGRAM_BYTES : JAIL_BYTES,
-			       .used_us = clock_us() };
 	pthread_mutex_lock(&pool->lock);
-	if (find_key(pool, text)) { /* another thread was quicker */
-		replaced = found;
-		found = find_key(pool, text);
-	} else {
-		unsigned int count = 0;
-
-		for (const struct key *other = pool->keys; other; other = other->next)
-			count++;
-		if (count >= pool->options.keys)
-			replaced = take_key(pool, least_used(pool, NULL, false));
-		found->next = pool->keys;
-		pool->keys = found;
-	}
-	if (replaced) {
-		pthread_mutex_unlock(&pool->lock);
-		free_key(replaced);
-		pthread_mutex_lock(&pool->lock);
-		/* Meanwhile it may have been replaced itself: only where there are more threads than keys. */
-		for (struct key *other = pool->keys; other; other = other->next)
-			if (other == found)
-				return found;
-		pthread_mutex_unlock(&pool->lock);
-		error_set(err, WARDER_ERROR_UNAVAILABLE, "keys",
-			  "the pool has fewer keys than are in use at once");
-		return NULL;
-	}
-	return found;
+	replaced = link_key(pool, made);
+	if (!replaced)
+		return made;
+	pthread_mutex_unlock(&pool->lock);
+	free_key(replaced);
+	pthread_mutex_lock(&pool->lock);
+	/* Meanwhile it may have been replaced itself: only where there are more threads than keys. */
+	found = find_key(pool, kind);
+	if (found)
+		return found;
+	pthread_mutex_unlock(&pool->lock);
+	error_set(err, WARDER_ERROR_UNAVAILABLE, "keys", "the pool has fewer keys than are in use at once");
+	return NULL;
 }
 
 static int check_pool(const struct warder_pool *pool, struct warder_error *err)
@@ -760,15 +675,15 @@ static int take_program(const struct warder_pool_key *key, char ***ret, struct w
 	return *ret ? 0 : -1;
 }
 
-/* The caller holds the lock if it is not NULL. */
-static struct key *open_key(struct warder_pool *pool, const struct pool_asked *asked,
+/* The caller holds the lock if it is not NULL, and frees kind->text, which is NULL or owned. */
+static struct key *open_key(struct warder_pool *pool, const struct pool_asked *asked, struct pool_kind *kind,
 			    struct warder_error *err)
 {
 	struct warder_pool_key known;
 	struct warder_options options = { .size = sizeof(options) };
 	char **program = NULL;
-	char *text;
 
+	kind->text = NULL;
 	if (check_pool(pool, err) != 0 ||
 	    library_take(&known, sizeof(known), asked->key, asked->key->size, "warder_pool_key", err) != 0)
 		return NULL;
@@ -791,10 +706,11 @@ static struct key *open_key(struct warder_pool *pool, const struct pool_asked *a
 		return NULL;
 	if (take_program(&known, &program, err) != 0)
 		return NULL;
-	text = write_key(pool, asked, &known, &options, program, err);
-	if (!text)
+	if (pool_kind_of(asked, &known, &options, program, count_mount_changes(pool), kind, err) != 0) {
 		interpreters_free(program, text_count(program));
-	return text ? enter_key(pool, asked, &known, &options, text, program, err) : NULL;
+		return NULL;
+	}
+	return enter_key(pool, asked, &known, &options, kind, program, err);
 }
 
 /* ---- public ---- */
@@ -881,11 +797,11 @@ int warder_pool_new(const struct warder_pool_options *options, struct warder_poo
 }
 
 /* Until the key has so many; the lock is held. The key is found again each time: it may have gone. */
-static int await_jails(struct warder_pool *pool, const char *text, unsigned int count,
+static int await_jails(struct warder_pool *pool, const struct pool_kind *kind, unsigned int count,
 		       struct warder_error *err)
 {
 	const uint64_t until = clock_us() + FILL_US;
-	const struct key *key = find_key(pool, text);
+	const struct key *key = find_key(pool, kind);
 	const unsigned int failures = key->failures;
 
 	while (key && count_of(pool, key, POOL_READY) < count) {
@@ -898,7 +814,7 @@ static int await_jails(struct warder_pool *pool, const char *text, unsigned int 
 					 "the pool has %u of %u jails ready after 30 s",
 					 count_of(pool, key, POOL_READY), count);
 		wait_until(&pool->changed, &pool->lock, until);
-		key = find_key(pool, text);
+		key = find_key(pool, kind);
 	}
 	return key ? 0
 		   : error_set(err, WARDER_ERROR_CONFLICT, NULL,
@@ -908,8 +824,8 @@ static int await_jails(struct warder_pool *pool, const char *text, unsigned int 
 int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *given, unsigned int count,
 		     struct warder_error *err)
 {
+	struct pool_kind kind;
 	struct key *key;
-	char *text;
 	int filled;
 
 	if (!pool || !given)
@@ -918,23 +834,23 @@ int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *giv
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "count",
 				 "count is %u, and the pool parks at most %u jails a key (jails_a_key)",
 				 count, pool->options.jails_a_key);
-	key = open_key(pool, &(struct pool_asked){ .key = given }, err);
-	if (!key)
+	key = open_key(pool, &(struct pool_asked){ .key = given }, &kind, err);
+	if (!key) {
+		free(kind.text);
 		return -1;
-	text = strdup(key->text);
-	if (!text || count > most_in_all(pool, key->bytes)) {
-		filled = !text ? error_no_memory(err, NULL)
-			       : error_set(err, WARDER_ERROR_UNAVAILABLE, "count", NAME_OF_LIMIT,
-					   most_in_all(pool, key->bytes));
+	}
+	if (count > most_in_all(pool, key->bytes)) {
+		filled = error_set(err, WARDER_ERROR_UNAVAILABLE, "count", NAME_OF_LIMIT,
+				   most_in_all(pool, key->bytes));
 	} else {
 		key->wanted = count;
 		key->used_us = clock_us();
 		key->failed_us = 0;
 		pthread_cond_signal(&pool->work);
-		filled = await_jails(pool, text, count, err);
+		filled = await_jails(pool, &kind, count, err);
 	}
 	pthread_mutex_unlock(&pool->lock);
-	free(text);
+	free(kind.text);
 	return filled;
 }
 
@@ -954,14 +870,14 @@ static void give_back(void *owner, struct jail_run *jail, struct warder_template
 }
 
 /* Of a key whose sources have changed, the jails and the template are given up. The lock is held before and after. False: gone. */
-static bool refresh(struct warder_pool *pool, const struct pool_asked *asked, const char *text,
+static bool refresh(struct warder_pool *pool, const struct pool_asked *asked, const struct pool_kind *kind,
 		    struct warder_error *err)
 {
 	struct warder_options options = { .size = sizeof(options) };
 	struct warder_pool_key known;
 	struct warder_template *fresh = NULL;
 	struct warder_template *tmpl;
-	struct key *key = find_key(pool, text);
+	struct key *key = find_key(pool, kind);
 	bool stale;
 	int prepared = 0;
 
@@ -977,7 +893,7 @@ static bool refresh(struct warder_pool *pool, const struct pool_asked *asked, co
 	if (stale)
 		prepared = prepare(pool, &known, &options, asked->subject, &fresh, err);
 	pthread_mutex_lock(&pool->lock);
-	key = find_key(pool, text);
+	key = find_key(pool, kind);
 	if (stale && key && key->tmpl == tmpl) {
 		give_up(pool, key, POOL_STALE);
 		if (prepared == 0) {
@@ -992,7 +908,7 @@ static bool refresh(struct warder_pool *pool, const struct pool_asked *asked, co
 	pthread_mutex_lock(&pool->lock);
 	if (prepared != 0)
 		return false;
-	return find_key(pool, text) ||
+	return find_key(pool, kind) ||
 	       error_set(err, WARDER_ERROR_CONFLICT, NULL, "the pool was drained meanwhile") == 0;
 }
 
@@ -1114,59 +1030,70 @@ static int do_without(struct warder_pool *pool, struct key *key, const struct po
 	    "without");
 }
 
+static int check_way(const struct key *key, const struct pool_asked *asked, struct warder_error *err)
+{
+	if (!key->program == !asked->work)
+		return 0;
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "program", "%s",
+			 asked->work ? "the key names no program that runs code; set interpreter, or use "
+				       "warder_pool_launch()"
+				     : "the key's program is started in advance; use warder_pool_code()");
+}
+
+/* Until a jail has the program, or there is nothing more to try. The lock is held before and after. */
+static int launch_of(struct warder_pool *pool, const struct pool_asked *asked, const struct pool_kind *kind,
+		     struct warder_run **ret, struct warder_error *err)
+{
+	const uint64_t until = clock_us() + pool->options.wait_us;
+	struct warder_error why;
+	bool was_broken = false;
+
+	for (;;) {
+		struct slot *slot;
+		struct key *key;
+		int launched;
+
+		if (!refresh(pool, asked, kind, err))
+			return -1;
+		key = find_key(pool, kind);
+		key->used_us = clock_us();
+		slot = find_slot(pool, key, POOL_READY);
+		launched = slot ? hand_out(pool, slot, asked, ret, err)
+				: do_without(pool, key, asked, was_broken ? &why : NULL, until, ret, err);
+		if (launched != 1)
+			return launched;
+		if (slot) {
+			was_broken = true;
+			why = *err;
+		}
+	}
+}
+
 int pool_launch(struct warder_pool *pool, const struct pool_asked *asked, struct warder_run **ret,
 		struct warder_error *err)
 {
-	struct warder_error why;
-	bool was_broken = false;
+	struct pool_kind kind;
 	struct key *key;
-	uint64_t until;
-	char *text;
-	int launched = 1;
+	int launched = -1;
 
 	if (!pool || !asked->key || !ret)
 		return error_no_argument(err, !pool ? "pool" : !asked->key ? "key" : "ret");
-	key = open_key(pool, asked, err);
-	if (!key)
+	key = open_key(pool, asked, &kind, err);
+	if (!key) {
+		free(kind.text);
 		return -1;
-	if (!key->program != !asked->work) {
-		pthread_mutex_unlock(&pool->lock);
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "program", "%s",
-				 asked->work
-				     ? "the key names no program that runs code; set interpreter, or use "
-				       "warder_pool_launch()"
-				     : "the key's program is started in advance; use warder_pool_code()");
 	}
-	text = strdup(key->text);
-	until = clock_us() + pool->options.wait_us;
-	if (!key->wanted) {
-		key->wanted = pool->options.jails_a_key;
-		pthread_cond_signal(&pool->work);
-	}
-	if (!text)
-		launched = error_no_memory(err, NULL);
-	while (launched == 1) {
-		struct slot *slot;
-
-		launched = refresh(pool, asked, text, err) ? 1 : -1;
-		key = find_key(pool, text);
-		if (launched != 1 || !key)
-			break;
-		key->used_us = clock_us();
-		slot = find_slot(pool, key, POOL_READY);
-		if (!slot) {
-			launched = do_without(pool, key, asked, was_broken ? &why : NULL, until, ret, err);
-			continue;
+	if (check_way(key, asked, err) == 0) {
+		if (!key->wanted) {
+			key->wanted = pool->options.jails_a_key;
+			pthread_cond_signal(&pool->work);
 		}
-		launched = hand_out(pool, slot, asked, ret, err);
-		was_broken = launched == 1;
-		if (was_broken)
-			why = *err;
+		launched = launch_of(pool, asked, &kind, ret, err);
+		if (launched < 0) /* it may have been woken up for a jail that others wait for */
+			pthread_cond_broadcast(&pool->ready);
 	}
-	if (launched < 0) /* it may have been woken up for a jail that others wait for */
-		pthread_cond_broadcast(&pool->ready);
 	pthread_mutex_unlock(&pool->lock);
-	free(text);
+	free(kind.text);
 	return launched;
 }
 

@@ -68,6 +68,28 @@ struct pool_asked {
 	const char *work; /* for a program that has started; or NULL */
 	size_t work_len;
 };
+
+/* ---- what the jails of a key have in common: pool_kind.c ---- */
+
+/* Whatever a template depends on, except the objects that its sources lead to, which are compared at each hand-out, and what the hand-out
+ * itself gives. The pool is this process's, so that no other build of the library uses it. */
+struct pool_kind {
+	char *text; /* owned; all but the policies */
+	bool has_ceiling;
+	struct policy policy; /* without what the hand-out gives */
+	struct policy ceiling;
+};
+/* The policies are borrowed: free the text alone. -1 with *err. */
+int pool_kind_of(const struct pool_asked *asked, const struct warder_pool_key *key,
+		 const struct warder_options *options, char *const *program, uint64_t mount_changes,
+		 struct pool_kind *ret, struct warder_error *err);
+bool pool_kind_equal(const struct pool_kind *a, const struct pool_kind *b);
+/* A copy that owns all of it. -1 with *err. */
+int pool_kind_copy(const struct pool_kind *from, struct pool_kind *ret, struct warder_error *err);
+void pool_kind_done(struct pool_kind *kind);
+
+/* ---- launches ---- */
+
 /* As warder_pool_launch() and warder_pool_code(). */
 int pool_launch(struct warder_pool *pool, const struct pool_asked *asked, struct warder_run **ret,
 		struct warder_error *err);

@@ -295,17 +295,6 @@ int session_parse_capabilities(const char *text, unsigned int *ret, struct warde
 
 /* ---- comparing ---- */
 
-static bool same_policy(const struct policy *a, const struct policy *b)
-{
-	char *one = policy_encode(a);
-	char *other = policy_encode(b);
-	const bool same = one && other && strcmp(one, other) == 0;
-
-	free(one);
-	free(other);
-	return same;
-}
-
 int session_with_rules(const struct policy *session, const struct policy *other, struct policy *ret,
 		       struct warder_error *err)
 {
@@ -324,7 +313,7 @@ bool session_same_rules(const struct policy *a, const struct policy *b)
 	flat.network.mode = b->network.mode;
 	flat.network.allow = b->network.allow;
 	flat.network.deny = b->network.deny;
-	return same_policy(a, &flat);
+	return policy_equal(a, &flat);
 }
 
 static bool same_setup(const struct session_spec *a, const struct session_spec *b)
@@ -369,7 +358,7 @@ const char *session_spec_difference(const struct session_spec *wanted, const str
 {
 	if (strcmp(wanted->name, found->name) != 0)
 		return "name";
-	if (!same_setup(wanted, found) || !same_policy(&wanted->policy, &found->policy))
+	if (!same_setup(wanted, found) || !policy_equal(&wanted->policy, &found->policy))
 		return "policy or set-up";
 	return differing_option(wanted, found);
 }
@@ -392,7 +381,7 @@ static bool same_place(const struct policy *session, const struct policy *asked)
 	flat.languages = session->languages;
 	flat.functions = session->functions;
 	memcpy(flat.preferred, session->preferred, sizeof(flat.preferred));
-	return same_policy(session, &flat);
+	return policy_equal(session, &flat);
 }
 
 int session_check_narrower(const struct policy *session, const struct policy *asked, struct warder_error *err)

@@ -5,7 +5,6 @@
 #include "policy/policy.h"
 #include "policy/values.h"
 #include "tests/fuzz/input.h"
-#include "tests/lib/policy_equal.h"
 
 static bool contains(const struct policy_cidr *outer, const struct policy_cidr *inner)
 {

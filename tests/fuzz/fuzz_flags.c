@@ -5,7 +5,6 @@
  */
 #include "runtime/cli/flags.h"
 #include "tests/fuzz/input.h"
-#include "tests/lib/policy_equal.h"
 
 #define ARGUMENTS_MAX 24
 

@@ -4,7 +4,6 @@
  */
 #include "policy/policy.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/lib/policy_equal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

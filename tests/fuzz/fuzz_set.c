@@ -1,7 +1,6 @@
 /* set: "path=value" as the command line gives it; whatever happens the policy stays one that can be encoded and freed. */
 #include "policy/policy.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/lib/policy_equal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -353,6 +353,43 @@ Test(pool, keys_share_nothing, .timeout = 60)
 	expect_nothing_left(fds);
 }
 
+Test(pool, keys_differ_by_ceilings_and_links, .timeout = 60)
+{
+	const int fds = begin((struct warder_pool_options){ .empty = WARDER_POOL_FAIL, .jails_a_key = 1 });
+	struct warder_options options = { .size = sizeof(options) };
+	struct warder_policy *ceiling;
+	char dir[] = "/var/tmp/warder-pool.XXXXXX";
+	char link[40];
+	char *json;
+
+	cr_assert(mkdtemp(dir) != NULL && chmod(dir, 0755) == 0);
+	snprintf(link, sizeof(link), "%s/link", dir);
+	cr_assert(symlink("/usr/bin", link) == 0);
+	set("filesystem.paths.readOnly", link);
+	json = warder_policy_json(policy);
+	cr_assert(warder_policy_parse(json, strlen(json), NULL, &ceiling, &err) == 0);
+	cr_assert(warder_policy_set(ceiling, "filesystem.paths.readOnly", "/usr", &err) == 0, "%s", err.text);
+	free(json);
+	fill(1);
+	options.ceiling = ceiling;
+	key.options = &options;
+	cr_expect_null(shell("echo x", (struct warder_command){ 0 }), "without and with a ceiling");
+	fill(1);
+	cr_assert(warder_policy_set(ceiling, "limits.pids", "65", &err) == 0, "%s", err.text);
+	cr_expect_null(shell("echo x", (struct warder_command){ 0 }), "another ceiling");
+	fill(1);
+	cr_assert(unlink(link) == 0 && symlink("/usr/sbin", link) == 0);
+	cr_expect_null(shell("echo x", (struct warder_command){ 0 }), "a link that leads elsewhere");
+	cr_expect(err.code == WARDER_ERROR_UNAVAILABLE, "%s", err.text);
+	cr_expect_eq(library_pool_stat(pool, "keys"), 4);
+	cr_expect_eq(library_pool_stat(pool, "handedOut"), 0);
+	key.options = NULL;
+	warder_policy_free(ceiling);
+	unlink(link);
+	rmdir(dir);
+	expect_nothing_left(fds);
+}
+
 /* Neither its processes nor its files, by any number that the host gives them. */
 Test(pool, a_tenant_does_not_reach_the_jail_of_another, .timeout = 60)
 {

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/lib/policy_equal.h"
-
 /* Decode a copy that ends exactly at its length, so that the address sanitizer sees every read past it. */
 static int decode(const char *text, struct policy *ret, struct warder_error *err)
 {

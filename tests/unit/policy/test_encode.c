@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "tests/lib/policy_equal.h"
 
 static void start(struct policy *policy)
 {

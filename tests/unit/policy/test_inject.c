@@ -6,7 +6,6 @@
 
 #include "base/json.h"
 #include "policy/policy.h"
-#include "tests/lib/policy_equal.h"
 
 /* A document whose network.allow is this. */
 static int decode(const char *rows, const char *more, struct policy *ret, struct warder_error *err)

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/lib/policy_equal.h"
-
 #define MIB ((uint64_t)1 << 20)
 
 Test(presets, values, .timeout = 20)

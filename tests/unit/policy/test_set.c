@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/lib/policy_equal.h"
-
 static void start(struct policy *policy)
 {
 	struct warder_error err;

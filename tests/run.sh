@@ -92,12 +92,13 @@ verdict() {
 }
 
 # How long suites take, roughly, in seconds on a quiet processor: what is long begins early, or it is waited for at the end.
-declare -A length=([analyze]=1200 [transcript]=500 [mechanism]=330 [conformance]=220 [fault]=210 [engines]=200 [escape]=190
-	[images]=180 [clang]=170 [languages]=150 [lint]=140 [workspaces]=120 [containers]=110 [network]=100 [clients]=90)
+declare -A length=([analyze]=1200 [sanitizers]=1000 [transcript]=500 [sessions]=450 [mechanism]=330 [conformance]=220 [fault]=210 [engines]=200 [escape]=190
+	[images]=180 [clang]=170 [languages]=150 [lint]=140 [workspaces]=120 [containers]=110 [network]=100 [clients]=90
+	[asan.mechanism]=109 [asan.unit]=108) # not before their build has ended
 
 # suite ENVIRONMENT NAME COMMAND...: to be run by run_lanes.
 suite() {
-	planned+=("${length[$2]:-60}$(printf ' %q' "$@")")
+	planned+=("${length[$1.$2]:-${length[$2]:-60}}$(printf ' %q' "$@")")
 }
 
 planned=()
@@ -261,15 +262,35 @@ begin_here() {
 
 # tests ENVIRONMENT RUNNER BUILD LAYER...
 tests() {
-	local environment=$1 runner=$2 build=$3 layer again
+	local environment=$1 runner=$2 build=$3 layer
 	shift 3
 	for layer in "$@"; do
-		again=no
-		[ "$layer" = unit ] && again=yes
-		# shellcheck disable=SC2046 # names of our own, without blanks
-		suite "$environment" "$layer" "$runner" env "AGAIN=$again" "$here/criterion.sh" $(programs "$layer" "$build")
+		suite "$environment" "$layer" run_layer "$runner" "$build" "$layer"
 	done
 }
+
+run_layer() {
+	local again=no
+	[ "$3" = unit ] && again=yes
+	built "$2"
+	# shellcheck disable=SC2046 # names of our own, without blanks
+	"$1" env "AGAIN=$again" "$here/criterion.sh" $(programs "$3" "$2")
+}
+
+# built BUILD: wait until it is. Programs with sanitizers are compiled beside the first suites, which leave processors idle.
+built() {
+	case $1 in
+	build/asan | build/tsan)
+		until grep -qs '^sanitizers ' "$results/table"; do
+			sleep 1
+		done
+		;;
+	esac
+}
+
+# Transcripts of what outlives a command, or waits for somebody, and the others. As root, all of them are too much for one lane.
+sessions=$(printf '%s\n' tests/transcript/{attach,context,detach,mcp,notebook,pause,service,session,stuck,terminal,workspace_session}*.t)
+commands=$(printf '%s\n' tests/transcript/*.t | grep -vxF "$sessions")
 
 # faults ENVIRONMENT RUNNER [NAME=VALUE]
 faults() {
@@ -284,10 +305,14 @@ run_root() {
 	if ! $can_be_root; then
 		no_suite root mechanism "not root, and sudo does not let us"
 		no_suite root transcript "not root, and sudo does not let us"
+		no_suite root sessions "not root, and sudo does not let us"
 		return
 	fi
 	tests root as_root build/gcc unit mechanism
-	suite root transcript as_root env WARDER=build/gcc/warder $soaking tests/transcript/run.sh
+	# shellcheck disable=SC2086 # names of our own, without blanks
+	suite root transcript as_root env WARDER=build/gcc/warder $soaking tests/transcript/run.sh $commands
+	# shellcheck disable=SC2086
+	suite root sessions as_root env WARDER=build/gcc/warder $soaking tests/transcript/run.sh $sessions
 	faults root as_root
 	suite root escape as_root env WARDER=build/gcc/warder tests/escape/run.sh
 	suite root languages as_root env WARDER=build/gcc/warder tests/languages/run.sh
@@ -345,6 +370,10 @@ run_user() {
 # Not local: the suites of a queue run after run_asan has returned.
 asan_options=(env ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1)
 in_asan() { as_root "${asan_options[@]}" "$@"; }
+replay_asan() {
+	built build/asan
+	"${asan_options[@]}" tests/fuzz/run.sh replay build/asan
+}
 
 run_asan() {
 	begin_here asan
@@ -354,21 +383,26 @@ run_asan() {
 		no_suite asan unit "not root, and sudo does not let us"
 		no_suite asan mechanism "not root, and sudo does not let us"
 	fi
-	suite asan corpus "${asan_options[@]}" tests/fuzz/run.sh replay build/asan
+	suite asan corpus replay_asan
 }
 
 # The library in many threads. The first report ends a test. Without setarch this sanitizer does not start where the kernel
 # moves a program's parts farther than its shadow memory allows.
 run_tsan() {
 	begin_here tsan
-	local still=()
-	if ! $can_be_root; then
+	if $can_be_root; then
+		suite tsan threads run_threads
+	else
 		no_suite tsan threads "not root, and sudo does not let us"
-		return
 	fi
+}
+
+run_threads() {
+	local still=()
 	! setarch -R true 2>/dev/null || still=(setarch -R)
+	built build/tsan
 	# shellcheck disable=SC2046 # names of our own, without blanks
-	suite tsan threads as_root env TSAN_OPTIONS=halt_on_error=1:exitcode=66 "${still[@]}" "$here/criterion.sh" $(programs guest build/tsan)
+	as_root env TSAN_OPTIONS=halt_on_error=1:exitcode=66 "${still[@]}" "$here/criterion.sh" $(programs guest build/tsan)
 }
 
 # ---- root's suites on other kernels ----
@@ -483,7 +517,8 @@ soaking=
 case $what in
 check | deep)
 	begin host "(this host)" < <(uname -r)
-	run_suite host build build_steps gcc asan tsan
+	run_suite host build build_steps gcc
+	suite host sanitizers build_steps asan tsan
 	run_sources
 	run_uml
 	run_root
@@ -496,7 +531,7 @@ root | user | vm | soak)
 	"run_$what"
 	;;
 asan | tsan)
-	run_suite host build build_steps "$what"
+	run_suite host sanitizers build_steps "$what"
 	"run_$what"
 	;;
 *)

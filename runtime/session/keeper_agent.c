@@ -166,6 +166,8 @@ static int hand_over(const struct keeper_agent *agent, int *ret_fd, struct warde
 		return no_descriptor(err);
 	ours = fds[0];
 	theirs = fds[1];
+	/* The client, which may be more than the session, gets no descriptors from the agent. */
+	fd_refuse_passing(ours);
 	if (fd_send(agent->fd, &byte, sizeof(byte), &theirs, 1, MSG_DONTWAIT) < 0)
 		return errno == EPIPE || errno == ECONNRESET
 			   ? 1

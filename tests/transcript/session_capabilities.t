@@ -42,6 +42,24 @@ needs python3
 $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start --capabilities shell; python3 agent.py $name; sh s stop
 | True
 
+= a program of the session can send no descriptors to a client of its agent
+needs python3
++ cat > agent.py <<'END'
++ import array, os, socket, struct, sys
++ s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
++ s.connect(("/run" if os.geteuid() == 0 else os.environ["XDG_RUNTIME_DIR"]) + "/warder/sessions/" + sys.argv[1] + ".sock")
++ for kind in (1, 26):  # RECORD_HELLO, RECORD_AGENT
++     s.send(struct.pack("<IHHII24s", 0x58455257, 3, kind, 0, 0, b""))
++     answer, fds, _, _ = socket.recv_fds(s, 65536, 1)
++ try:
++     print(socket.socket(fileno=fds[0]).getsockopt(socket.SOL_SOCKET, 83))  # SO_PASSRIGHTS
++ except OSError:
++     print(0)  # before Linux 6.16
++ END
++ cp "$BUILD/warder-agent" "$(dirname "$(command -v warder)")"
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start; python3 agent.py $name; sh s stop
+| 0
+
 = wrong words
 $ . "$TOP/tests/transcript/session.sh"; sh s start --capabilities network; sh s start --capabilities shell,; sh s start --snapshot-on-stop
 ! warder: --capabilities network: the capabilities are "shell" and "filesystem", with a comma between them for both

@@ -52,7 +52,11 @@ static int check_base(int fd, const char *base, struct warder_error *err)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, base, errno, "cannot look at %s", base);
 	if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & 022))
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, base,
-				 "%s can be written by others: sessions are not kept there", base);
+				 "other users can write to %s, so Warder keeps no sessions there; %s", base,
+				 geteuid() == 0
+				     ? "repair it: chown root /run && chmod 755 /run"
+				     : "set XDG_RUNTIME_DIR to a directory that only you may write to: "
+				       "export XDG_RUNTIME_DIR=$(mktemp -d)");
 	return 0;
 }
 

@@ -175,10 +175,10 @@ static int run_here(struct report *report, struct warder_session *session, struc
 /* ---- the keeper supervises ---- */
 
 /* What this process gives a program besides its streams, and a keeper cannot: a terminal, answers to its calls of host functions, a policy
- * of what was used, the capability filesystem in place of shell. */
+ * of what was used. */
 static bool needs_this_process(const struct args *args)
 {
-	return args->terminal || args->functions.count || args->session.for_files ||
+	return args->terminal || args->functions.count ||
 	       args->policy->policy.network.mode == POLICY_NETWORK_LEARN;
 }
 

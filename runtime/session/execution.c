@@ -928,9 +928,11 @@ int executions_start(struct executions *all, const char *id, uint32_t flags, con
 		     char *bytes, const int fds[RECORD_FDS_MAX - 1], struct execution **ret,
 		     struct warder_error *err)
 {
+	const bool for_files = flags & RECORD_STREAMS && flags & RECORD_FOR_FILES;
 	struct execution *execution;
 
-	if (session_check_capability(all->spec, WARDER_SESSION_SHELL, err) < 0) {
+	if (session_check_capability(all->spec, for_files ? WARDER_SESSION_FILESYSTEM : WARDER_SESSION_SHELL,
+				     err) < 0) {
 		free(bytes);
 		return -1;
 	}

@@ -60,6 +60,7 @@ int session_run_start(struct warder_session *session, const struct remote_comman
 	if (!run)
 		return error_no_memory(err, NULL);
 	asked.session_id = session->spec.id;
+	asked.for_files = session->for_files;
 	connected = remote_connect_owner(session->spec.name, gives_up, &run->remote, err);
 	if (connected != 0) {
 		free(run);

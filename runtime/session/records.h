@@ -79,7 +79,9 @@ enum record_flag {
 	RECORD_LOG =
 	    8192, /* of START: the descriptor before that of a terminal is a regular file, which gets all output */
 	RECORD_PROGRESS = 16384, /* of START, with RECORD_STREAMS: the program reports its progress */
-	RECORD_FLAGS = 32767,
+	RECORD_FOR_FILES =
+	    32768, /* of START, with RECORD_STREAMS: the program changes files for its caller: the capability filesystem, not shell */
+	RECORD_FLAGS = 65535,
 };
 
 struct record_head {

@@ -440,7 +440,7 @@ static int start_in(struct remote *remote, const struct remote_command *command,
 	    (command->background ? RECORD_BACKGROUND : 0u) | (command->input ? RECORD_OPEN_INPUT : 0u) |
 	    (command->terminal ? RECORD_TERMINAL : 0u) | (command->context ? RECORD_CONTEXT : 0u) |
 	    (command->no_receipt ? RECORD_NO_RECEIPT : 0u) | (command->log_fd > 0 ? RECORD_LOG : 0u) |
-	    (command->progress ? RECORD_PROGRESS : 0u);
+	    (command->progress ? RECORD_PROGRESS : 0u) | (command->for_files ? RECORD_FOR_FILES : 0u);
 	struct record_start start = { .output_max = command->output_max,
 				      .keep_us = command->keep_us,
 				      .rows = command->rows,

@@ -276,6 +276,7 @@ struct remote_command {
 	uint64_t keep_us;                     /* the result, after the end; 0: 10 minutes */
 	const struct remote_streams *streams; /* or NULL: the keeper keeps what the program writes */
 	const char *session_id;               /* of the session that is meant; NULL: any of the name */
+	bool for_files;                       /* with streams: as session_use_for_files() */
 	bool no_receipt;                      /* with streams: the result needs none */
 	const struct remote_audit *audit;     /* the keeper appends a line at the end; or NULL */
 	int log_fd;                           /* > 0: a regular file that gets all output; not with streams */

@@ -160,3 +160,11 @@ $ sh s start; sh s exec -- mkdir /tmp/w; printf 'a\nb\n' | sh s write /tmp/w/one
 | refused
 | 125
 !*
+
+= the keeper supervises a patch: it goes on if its caller is killed
+needs git
++ . "$TOP/tests/transcript/session.sh"
++ printf -- '--- /dev/null\n+++ b/late\n@@ -0,0 +1 @@\n+x\n' > late; mkfifo pipe
+$ export XDG_RUNTIME_DIR=$PWD/rt; sh s start; sh s patch /tmp < pipe & pid=$!; exec 9> pipe; until id=$(warder ps | awk '/ running .*git apply/ { print $1 }') && [ "$id" ] || ! kill -0 $pid; do sleep 0.05; done; kill -9 $pid; wait $pid 2> /dev/null; cat late >&9; exec 9>&-; warder wait $id; echo $?; sh s read /tmp/late; sh s stop
+| 0
+| x

@@ -97,29 +97,47 @@ static struct warder_result *make_result(const struct remote_end *end)
 	return result;
 }
 
-static struct warder_result *lose(enum session_end why, const char *detail)
+/* The caller learns nothing more of the program, which may go on: no signal is known to have ended it. */
+static struct warder_result *lose(void)
 {
-	const struct remote_end end = {
-		.outcome = { .cause = JAIL_CAUSE_SUPERVISOR, .exit_code = -1, .signal = SIGKILL }
-	};
-	struct warder_result *result = make_result(&end);
+	const struct remote_end end = { .outcome = { .cause = JAIL_CAUSE_SUPERVISOR, .exit_code = -1 } };
 
-	if (!result)
-		return NULL;
-	result->session_end = session_end_name(why);
-	snprintf(result->outcome.detail, sizeof(result->outcome.detail), "%s", detail);
-	return result;
+	return make_result(&end);
 }
 
 struct warder_result *session_run_lost(const struct session_run *run)
 {
-	char detail[200];
+	struct warder_result *result = lose();
 
-	snprintf(
-	    detail, sizeof(detail),
-	    "the keeper of session %.64s does not answer; the program ends when the keeper goes on or ends",
-	    remote_session(run->remote));
-	return lose(SESSION_END_NONE, detail);
+	if (result)
+		snprintf(result->outcome.detail, sizeof(result->outcome.detail),
+			 "the keeper of session %.64s does not answer; the program ends when the keeper goes "
+			 "on or ends",
+			 remote_session(run->remote));
+	return result;
+}
+
+/* The connection is lost. If the keeper answers on another one, it supervises the program still, and has its end for whoever asks. */
+static struct warder_result *lose_connection(const struct session_run *run)
+{
+	struct warder_result *result = lose();
+	struct jail_outcome *outcome;
+
+	if (!result)
+		return NULL;
+	outcome = &result->outcome;
+	if (remote_is_there(run->remote)) {
+		snprintf(outcome->detail, sizeof(outcome->detail),
+			 "the keeper of session %.64s has closed this connection, and goes on to supervise "
+			 "the program; \"warder wait %s\" waits for its end",
+			 remote_session(run->remote), remote_id(run->remote));
+		return result;
+	}
+	outcome->signal = SIGKILL;
+	snprintf(outcome->detail, sizeof(outcome->detail), "killed: %s",
+		 session_end_text(SESSION_END_KEEPER));
+	result->session_end = session_end_name(SESSION_END_KEEPER);
+	return result;
 }
 
 /* The whole result, or, if it cannot be read, what the record of the end says. */
@@ -140,15 +158,13 @@ static struct warder_result *read_result(const struct remote_end *end, int fd)
 
 int session_run_take(struct session_run *run, struct warder_result **ret, struct warder_error *err)
 {
-	char detail[200];
 	owned_fd int fd = -1;
 	struct remote_end end;
 	const int got = remote_wait_whole(run->remote, 0, &end, &fd, err);
 
 	if (got == 0)
 		return 0;
-	snprintf(detail, sizeof(detail), "killed: %s", session_end_text(SESSION_END_KEEPER));
-	*ret = got < 0 ? lose(SESSION_END_KEEPER, detail) : read_result(&end, fd);
+	*ret = got < 0 ? lose_connection(run) : read_result(&end, fd);
 	return *ret ? 1 : error_no_memory(err, NULL);
 }
 

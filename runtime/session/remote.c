@@ -309,6 +309,19 @@ int remote_again(const struct remote *remote, struct remote **ret, struct warder
 	return 0;
 }
 
+bool remote_is_there(const struct remote *remote)
+{
+	struct warder_error ignored;
+	struct remote *again;
+	bool there;
+
+	if (remote_again(remote, &again, &ignored) < 0)
+		return false;
+	there = check_there(again, &ignored) == 0;
+	remote_free(again);
+	return there;
+}
+
 const char *remote_id(const struct remote *remote)
 {
 	return remote->id;

@@ -64,6 +64,25 @@ $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; keeper=$(sh s status --json | sed 
 | 0
 !~ ^warder: the keeper of session .* does not answer
 
+= a caller whose connection is closed says that the program goes on, and how to wait for it
+needs python3
++ . "$TOP/tests/transcript/session.sh"
++ cat > cut.py <<'END'
++ import ctypes, os, socket, sys  # half a record on the caller's connection, which its keeper closes for that
++ libc, pid = ctypes.CDLL(None), int(sys.argv[1])
++ of = os.pidfd_open(pid)
++ for fd in os.listdir(f"/proc/{pid}/fd"):
++     if os.readlink(f"/proc/{pid}/fd/{fd}").startswith("socket:"):
++         s = socket.socket(fileno=libc.syscall(438, of, int(fd), 0))  # pidfd_getfd
++         if s.type == socket.SOCK_SEQPACKET:
++             s.send(b"x")
++             break
++ END
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec --json -- sh -c 'echo begun > /tmp/begun; until [ -e /tmp/go ]; do sleep 0.05; done; exit 7' > out & pid=$!; until sh s exec -- test -e /tmp/begun || ! kill -0 $pid; do sleep 0.05; done; id=$(warder ps | awk '/ running / { print $1 }'); python3 cut.py $pid; wait $pid; echo $?; python3 $TOP/tests/lib/results.py cause signal sessionEnd detail < out | sed "s/$id/ID/; s/of session [^ ]*/of session NAME/"; sh s exec -- touch /tmp/go; warder wait $id; echo $?; sh s stop
+| 137
+| supervisor - - the keeper of session NAME has closed this connection, and goes on to supervise the program; "warder wait ID" waits for its end
+| 7
+
 = a keeper of another version: the caller joins its session and supervises the program itself
 + . "$TOP/tests/transcript/session.sh"; cp "$(command -v warder)" other
 $ export XDG_RUNTIME_DIR=$PWD/rt; ./other session start $(grep -o 'session $word [^ ]*' s | cut -d ' ' -f 3) --prefer limits; sh s exec -- echo by another; sh s exec -- sh -c 'echo begun; sleep 60' > out & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; warder ps | wc -l; kill -9 $pid; wait $pid 2> /dev/null; for i in $(seq 600); do sh s status | grep -q ' 0 at work' && break; sleep 0.1; done; sh s status | grep -o '[0-9]* at work'; sh s stop

@@ -969,23 +969,3 @@ __asm__(".globl _start\n_start:\n\txor %ebp,%ebp\n\tcall inside_main\n");
 #elif defined(__aarch64__)
 __asm__(".globl _start\n_start:\n\tbl inside_main\n");
 #endif
-
-/* The compiler may call these even without a libc. */
-void *memcpy(void *to, const void *from, size_t n)
-{
-	char *t = to;
-	const char *f = from;
-
-	while (n--)
-		*t++ = *f++;
-	return to;
-}
-
-void *memset(void *to, int value, size_t n)
-{
-	char *t = to;
-
-	while (n--)
-		*t++ = (char)value;
-	return to;
-}

@@ -38,8 +38,9 @@ void builtin_capabilities(const struct backend *backend, const struct jail_host 
 	ret->isolation = backend->isolation;
 	ret->languages = languages;
 	for (int i = 0; i < POLICY_CONTROL_COUNT; i++)
-		backend_refused(ret, (enum policy_control)i,
-				"it runs at the model's provider, out of Warder's reach; use local");
+		policy_capability_refused(
+		    ret, (enum policy_control)i,
+		    "it runs at the model's provider, out of Warder's reach; use local");
 }
 
 int builtin_check(const struct backend *backend, const struct jail_host *host, const struct policy *policy,

@@ -54,11 +54,11 @@ void process_capabilities(const struct backend *backend, const struct jail_host 
 	ret->isolation = backend->isolation;
 	ret->languages = languages;
 	for (int i = 0; i < POLICY_CONTROL_COUNT; i++)
-		backend_refused(ret, (enum policy_control)i, "%s", nothing);
+		policy_capability_refused(ret, (enum policy_control)i, "%s", nothing);
 	for (size_t i = 0; i < ARRAY_LENGTH(kept); i++)
-		backend_enforced(ret, kept[i].control, kept[i].mechanism);
+		policy_capability_enforced(ret, kept[i].control, kept[i].mechanism);
 	if (!lists_children())
-		backend_refused(ret, POLICY_CONTROL_WALL_TIME, "%s", no_children);
+		policy_capability_refused(ret, POLICY_CONTROL_WALL_TIME, "%s", no_children);
 }
 
 int process_check(const struct backend *backend, const struct jail_host *host, const struct policy *policy,

@@ -1,14 +1,10 @@
 /*
- * rows: what the backends share when they say what they can enforce, and the rows themselves. Private to backends/.
+ * rows: the functions that the rows of the table of backends name. Private to backends/.
  */
 #ifndef WARDER_BACKENDS_ROWS_H
 #define WARDER_BACKENDS_ROWS_H
 
 #include "backends/backend.h"
-
-void backend_enforced(struct policy_capabilities *to, enum policy_control control, const char *mechanism);
-void backend_refused(struct policy_capabilities *to, enum policy_control control, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 
 /* local.c */
 void local_capabilities(const struct backend *backend, const struct jail_host *host,

@@ -99,12 +99,12 @@ void wasm_capabilities(const struct backend *backend, const struct jail_host *ho
 		struct policy_capability *row = &ret->controls[instead[i].control];
 
 		if (!instead[i].mechanism)
-			backend_refused(ret, instead[i].control, "%s", instead[i].reason);
+			policy_capability_refused(ret, instead[i].control, "%s", instead[i].reason);
 		else if (row->enforced)
 			put_before(row->mechanism, sizeof(row->mechanism), instead[i].mechanism);
 	}
 	for (int i = 0; why_not(policy, text, sizeof(text)) && i < POLICY_CONTROL_COUNT; i++)
-		backend_refused(ret, (enum policy_control)i, "%s", text);
+		policy_capability_refused(ret, (enum policy_control)i, "%s", text);
 }
 
 /* A module is given directories: a file alone would be granted, and never seen. */

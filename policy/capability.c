@@ -1,9 +1,13 @@
-#include "backends/rows.h"
-
+/*
+ * The rows of a backend's capabilities, one control each.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 
-void backend_enforced(struct policy_capabilities *to, enum policy_control control, const char *mechanism)
+#include "policy/policy.h"
+
+void policy_capability_enforced(struct policy_capabilities *to, enum policy_control control,
+				const char *mechanism)
 {
 	struct policy_capability *row = &to->controls[control];
 
@@ -12,7 +16,8 @@ void backend_enforced(struct policy_capabilities *to, enum policy_control contro
 	snprintf(row->mechanism, sizeof(row->mechanism), "%s", mechanism);
 }
 
-void backend_refused(struct policy_capabilities *to, enum policy_control control, const char *format, ...)
+void policy_capability_refused(struct policy_capabilities *to, enum policy_control control,
+			       const char *format, ...)
 {
 	struct policy_capability *row = &to->controls[control];
 	va_list args;

@@ -263,6 +263,13 @@ struct policy_capabilities {
 	struct policy_capability controls[POLICY_CONTROL_COUNT];
 };
 
+/* ---- capability.c ---- */
+/* A control becomes enforced, by this mechanism; or it becomes refused, for this reason. */
+void policy_capability_enforced(struct policy_capabilities *to, enum policy_control control,
+				const char *mechanism);
+void policy_capability_refused(struct policy_capabilities *to, enum policy_control control,
+			       const char *format, ...) __attribute__((format(printf, 3, 4)));
+
 /* ---- reported.c: between two machines ---- */
 /* {"enforced": ..., "mechanism" or "reason": ...}. */
 void policy_capability_write(const struct policy_capability *capability, struct json_writer *writer);

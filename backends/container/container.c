@@ -238,10 +238,10 @@ void container_capabilities(const struct backend *backend, const struct jail_hos
 				 (int)(gap - instead[i].mechanism), instead[i].mechanism, backend->name,
 				 gap + 2);
 	}
-	backend_refused(ret, POLICY_CONTROL_NETWORK_LEARN,
-			"only the backend local learns; leave out --backend, or --net learn");
+	policy_capability_refused(ret, POLICY_CONTROL_NETWORK_LEARN,
+				  "only the backend local learns; leave out --backend, or --net learn");
 	for (int i = 0; why_not(backend, host, text, sizeof(text)) && i < POLICY_CONTROL_COUNT; i++)
-		backend_refused(ret, (enum policy_control)i, "%s", text);
+		policy_capability_refused(ret, (enum policy_control)i, "%s", text);
 }
 
 int container_check(const struct backend *backend, const struct jail_host *host, const struct policy *policy,

@@ -125,10 +125,11 @@ void engine_capabilities(const struct backend *backend, const struct jail_host *
 
 	container_capabilities(backend, host, policy, ret);
 	for (int i = 0; program && i < POLICY_CONTROL_COUNT; i++)
-		backend_refused(ret, (enum policy_control)i,
-				"%s is driven with %s, and there is none in /usr/bin, /usr/sbin, ...; "
-				"install Debian's package %s, or use local",
-				backend->name, program, package_of(program));
+		policy_capability_refused(
+		    ret, (enum policy_control)i,
+		    "%s is driven with %s, and there is none in /usr/bin, /usr/sbin, ...; "
+		    "install Debian's package %s, or use local",
+		    backend->name, program, package_of(program));
 }
 
 int engine_check(const struct backend *backend, const struct jail_host *host, const struct policy *policy,

@@ -1,5 +1,5 @@
 /*
- * marks: what is put on the host for attempts to find. Private to cli/.
+ * marks: what is put on the host for attempts to find. For the command, in runtime/cli.
  *
  * Life: attack_marks_make() -> jails are attacked, with the marks as arguments of the attempts ->
  * attack_marks_remove().

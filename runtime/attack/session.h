@@ -1,5 +1,5 @@
 /*
- * session: the session that an attempt has to itself, with `doctor --attack --session`. Private to cli/.
+ * session: the session that an attempt has to itself, with `doctor --attack --session`. For the command, in runtime/cli.
  *
  * Life: zeroed -> attack_session_open() -> attack_session_companion(), where the attempt wants one -> jail_launch() with .tmpl, for the
  * attempt; meanwhile, where it wants them, attack_session_join() to attack_session_joined() -> attack_session_check() ->

@@ -1,5 +1,5 @@
 /*
- * table: the attempts that warder-attempts knows, and what of a policy allows one. Private to cli/.
+ * table: the attempts that warder-attempts knows, and what of a policy allows one. For the command, in runtime/cli.
  *
  * Life: attack_table_read() -> walk the rows -> attack_table_done(). The table is the program's own (--list);
  * one with words that are not known here is refused.

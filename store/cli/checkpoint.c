@@ -493,7 +493,8 @@ COMMAND(rescue_command, rescue)
 const struct command checkpoint_commands[] = {
 	{ "checkpoint", "put", "--store --json --id --parent --metadata", "THREAD [FILE]", 1, 2,
 	  "save a state as the newest one of a thread",
-	  "The state is one JSON document from FILE or standard input, and is stored byte by byte. THREAD is "
+	  "The state is one JSON document from FILE or standard input, and is stored exactly as it is. "
+	  "THREAD is "
 	  "any\n"
 	  "text. Prints the id of the checkpoint. If the thread has more checkpoints than the store allows "
 	  "(see\n"

@@ -954,7 +954,7 @@ const struct command workspace_commands[] = {
 	{ "workspace", "write", "--store --mode", "ID PATH", 2, 2, "write standard input to a file", NULL,
 	  "warder workspace create job-7 && echo hello | warder workspace write job-7 work/hello.txt",
 	  write_one, true },
-	{ "workspace", "read", "--store", "ID PATH", 2, 2, "print a file, byte by byte", NULL,
+	{ "workspace", "read", "--store", "ID PATH", 2, 2, "print a file exactly as it is", NULL,
 	  "warder workspace read job-7 work/hello.txt", read_one, true },
 	{ "workspace", "stage", "--store --json --to --link --read-only --pin", "ID FROM", 2, 2,
 	  "put an input into the workspace, and record it",
@@ -970,7 +970,8 @@ const struct command workspace_commands[] = {
 	{ "workspace", "collect",
 	  "--store --json --max-files --max-file-size --max-size --to --save --name-template --strict",
 	  "ID PATTERN...", 2, OPTIONS_MAX,
-	  "collect matching files: as a list, in JSON, into a directory or as artifacts",
+	  "find the matching files, and list them, print them in JSON (--json), copy them (--to) or save "
+	  "them as artifacts (--save)",
 	  "Two stars match any number of directories; a pattern may begin with $WORKSPACE_DIR, $SKILLS_DIR,\n"
 	  "$WORK_DIR or $OUTPUT_DIR. Unless flags say otherwise, Warder takes at most 100 files, 4 MiB of "
 	  "each\n"

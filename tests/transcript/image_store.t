@@ -81,7 +81,7 @@ $ for words in 'image import' 'workspace collect' 'artifact save'; do warder $wo
 |   --max-files N            refuse more than N files, directories and links (default: 1000000)
 |   --max-size SIZE          collect at most SIZE of all files together (default: 64MiB)
 |   --max-files N            collect at most N files (default: 100)
-|   --max-size SIZE          save at most SIZE of the content, and drop the rest (default: 16GiB)
+|   --max-size SIZE          save no content that is larger than SIZE (default: 16GiB)
 |   --limit N                print at most N checkpoints (default: 100)
 | print the existing events, oldest first; --limit N prints only the last N of them
 |   --limit N                print at most N events (default: all)

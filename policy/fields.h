@@ -143,8 +143,8 @@ struct policy_variable {
 	MEMBER("network", OBJECT)                                                                            \
 	MEMBER("network.mode", CHOICE(network.mode, policy_network_modes, 0))                                \
 	FLAG("network.mode", "--net", "MODE", AS_VALUE,                                                      \
-	     "none, loopback, host (the host's own), allow (what --allow lists), or learn (public names "    \
-	     "and IPv4 addresses on ports 22, 80 and 443; Warder lists those that were used)")               \
+	     "the network: none, loopback, host (the host's own), allow (what --allow lists), or learn "     \
+	     "(public names and IPv4 addresses on ports 22, 80 and 443; Warder lists those that were used)") \
 	MEMBER("network.allow", ENDPOINTS(network.allow))                                                    \
 	FLAG("network.allow", "--allow", "HOST[:PORT]", CHANGE(change_allow),                                \
 	     "allow a destination, on ports 443 and 80 if none is given", REPEATABLE)                        \
@@ -203,8 +203,8 @@ struct policy_variable {
 	MEMBER("filesystem.workspace",                                                                       \
 	       SOURCED(filesystem.workspace, policy_workspaces, filesystem.workspace_root))                  \
 	FLAG("filesystem.workspace", "--workspace", "DIR[:ro|:rw|:overlay]", CHANGE(change_workspace),       \
-	     "show a host directory as /workspace: read-only, writable, or with changes that stay private "  \
-	     "(default: as the preset says, else ro)")                                                       \
+	     "show the host directory DIR as /workspace: read-only (:ro), writable (:rw), or with changes "  \
+	     "that stay private (:overlay); without a suffix, as the preset says, else read-only")           \
 	CONTROL(WORKSPACE_NONE, "filesystem.workspace.none", WORKSPACE, "no workspace",                      \
 		p->filesystem.workspace == POLICY_WORKSPACE_NONE)                                            \
 	CONTROL(WORKSPACE_READ_ONLY, "filesystem.workspace.readOnly", WORKSPACE, "a read-only workspace",    \
@@ -220,7 +220,7 @@ struct policy_variable {
 	     "show a host path read-only, at DST or at the same path", REPEATABLE)                           \
 	MEMBER("filesystem.paths.readWrite", LIST(filesystem.read_write))                                    \
 	FLAG("filesystem.paths.readWrite", "--rw", "SRC[:/DST]", CHANGE(change_rw),                          \
-	     "as --ro, but read-write and without a limit of size", REPEATABLE)                              \
+	     "as --ro, but read-write and without a limit of the bytes written there", REPEATABLE)           \
 	CONTROL(PATHS_READ_ONLY, "filesystem.paths.readOnly", PATHS, "read-only extra paths",                \
 		p->filesystem.read_only.count > 0)                                                           \
 	CONTROL(PATHS_READ_WRITE, "filesystem.paths.readWrite", PATHS, "read-write extra paths",             \
@@ -237,7 +237,7 @@ struct policy_variable {
 	MEMBER("environment.names", LIST(environment.names))                                                 \
 	MEMBER("environment.set", VARIABLES(environment.set))                                                \
 	FLAG("environment.set, environment.names", "--env", "NAME[=VALUE]", CHANGE(change_environment),      \
-	     "set a variable; without =VALUE, pass the variable of the caller to the program", REPEATABLE,   \
+	     "set a variable; without =VALUE, pass your own variable NAME to the program", REPEATABLE,       \
 	     SHORT('e'))                                                                                     \
 	CONTROL(ENVIRONMENT, "environment", ENVIRONMENT, "only the granted environment variables",           \
 		p->environment.mode != POLICY_ENVIRONMENT_HOST)                                              \
@@ -289,7 +289,8 @@ struct policy_variable {
 	LIMIT(STDERR, "output.stderr", "output", SIZE, output.stderr_bytes, 0, TIB, LIMITED, MIB, "",        \
 	      check_errors, "a limit of kept standard error")                                                \
 	FLAG("output.stdout, output.stderr", "--max-output", "SIZE", CHANGE(change_output),                  \
-	     "at most SIZE of standard output, and at most SIZE of standard error")                          \
+	     "keep at most SIZE of standard output, and as much of standard error; if the output is not "    \
+	     "kept but passed through, kill a program that writes more")                                     \
 	MEMBER("output.onLimit", CHOICE(output.on_limit, policy_on_output_limits, 0))                        \
 	MEMBER("processes", OBJECT)                                                                          \
 	FIELD(SPAWN, "processes.spawn", "processes", check_spawn)                                            \

@@ -27,7 +27,7 @@ _warder()
 	languages) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --languages --json --no-config --help' ;;
 	changes) flags='--force --diff --json --no-config --help show commit drop' ;;
 	session) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --audit --audit-argv --setup --lifetime --idle-timeout --workspace-id --snapshot-on-stop --capabilities --auto-start --max-bytes --on-existing --background --detach --interactive --keep --log --grace --terminal --no-input --progress --function-command --env-from --receipt --backend --backends --json --no-config --help start exec list status stop restart pause resume extend read write cp patch copy changes' ;;
-	context) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --language --code --timeout --no-wait --no-input --json --no-config --help create list run interrupt restart fork describe delete' ;;
+	context) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --language --code --no-wait --keep-seed --no-input --json --no-config --help create list run interrupt restart fork describe delete' ;;
 	ps) flags='--json --help' ;;
 	logs) flags='--follow --from --lines --yield --json --help' ;;
 	attach) flags='--detach-keys --no-input --help' ;;
@@ -35,7 +35,7 @@ _warder()
 	kill) flags='--signal --help' ;;
 	wait) flags='--json --help' ;;
 	serve) flags='--local --listen --state --config --check --tls-cert --tls-key --stop-all --insecure-http --idle-timeout --help' ;;
-	tenant) flags='' ;;
+	tenant) flags='--state --scopes --expires --ceiling --json --help' ;;
 	explain) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --backend --backends --json --no-config --help' ;;
 	backend) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --for-model --model --backends --json --no-config --help list describe declare trust' ;;
 	policy) flags='--ceiling --for --json --help check show ceiling' ;;

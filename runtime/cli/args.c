@@ -35,7 +35,7 @@ static int refuse_unknown(enum flag_command command, const char *text, size_t le
 	char name[64], remedy[96];
 
 	for (size_t i = 0; (flag = flag_at(i)) != NULL; i++) {
-		if (flag->commands & (unsigned)command)
+		if (flag->commands & (uint64_t)command)
 			words[count++] = flag->name;
 	}
 	words[count] = NULL;

@@ -185,11 +185,11 @@ static int find(struct args *args, char **argv, const struct languages *language
 /* Flags of what is executed: without --run nothing is. */
 static int check_no_policy(const struct args *args, struct warder_error *err)
 {
-	static const char *const also[] = { "--languages", "--json", "--no-config", "--help" };
+	static const char *const also[] = { "--language", "--languages", "--json", "--no-config", "--help" };
 	const struct flag *flag;
 
 	for (size_t i = 0; (flag = flag_at(i)); i++) {
-		bool ours = (flag->commands & FLAG_BLOCKS) && (flag->commands & FLAG_CODE);
+		bool ours = (flag->commands & FLAG_BLOCKS) && flag_find(FLAG_CODE, flag->name);
 
 		for (size_t j = 0; j < ARRAY_LENGTH(also); j++)
 			ours &= strcmp(flag->name, also[j]) != 0;

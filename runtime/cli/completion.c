@@ -14,12 +14,18 @@ static void print_commands(const struct command *commands)
 		printf("%s%s", command > commands ? " " : "", command->name);
 }
 
+/* Whether a command has the flag of row i, and has not had an earlier row of the same name. */
+static bool is_new(enum flag_command command, size_t i)
+{
+	return flag_find(command, flag_at(i)->name) == flag_at(i);
+}
+
 static void print_flags(enum flag_command command)
 {
 	const char *gap = "";
 
 	for (size_t i = 0; flag_at(i); i++) {
-		if (flag_at(i)->commands & (unsigned)command) {
+		if (is_new(command, i)) {
 			printf("%s%s", gap, flag_at(i)->name);
 			gap = " ";
 		}
@@ -221,7 +227,7 @@ static void print_zsh(const struct command *commands)
 	for (const struct command *command = commands; command->name; command++) {
 		printf("\t%s)\n\t\t_arguments -s \\\n", command->name);
 		for (size_t j = 0; command->run && flag_at(j); j++) {
-			if (flag_at(j)->commands & (uint64_t)command->flags)
+			if (is_new(command->flags, j))
 				print_zsh_flag(flag_at(j));
 		}
 		printf("\t\t\t'1:command:' \\\n\t\t\t'*:argument:{ compadd -- ");
@@ -267,7 +273,7 @@ static void print_fish(const struct command *commands)
 			printf("'\n");
 		}
 		for (size_t j = 0; command->run && flag_at(j); j++) {
-			if (flag_at(j)->commands & (uint64_t)command->flags)
+			if (is_new(command->flags, j))
 				print_fish_flag(command, flag_at(j));
 		}
 	}

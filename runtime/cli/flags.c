@@ -17,7 +17,6 @@
 
 #include "base/file.h"
 #include "runtime/cli/spool.h"
-#include "runtime/cli/term.h"
 #include "runtime/cli/workers.h"
 #include "runtime/code/code.h"
 #include "runtime/library/preparation.h"
@@ -324,7 +323,9 @@ static int change_cwd(struct args *args, const struct flag *flag, const char *va
 #define POLICY_FLAG   (USES_POLICY | FLAG_SHAPES)
 #define USES_CODE     (FLAG_CODE | FLAG_TOOL | FLAG_JUDGE)
 #define USES_TEXT     (FLAG_BLOCKS | FLAG_FORMAT)
-#define PRINTS_RESULT (FLAG_RUN | FLAG_CODE | FLAG_TOOL | FLAG_BLOCKS | FLAG_WAIT | FLAG_CODE_CONTEXT)
+#define IN_SESSION    (FLAG_SESSION_EXEC | FLAG_CONTEXT_CREATE) /* under the session's policy */
+#define AUDITED       (FLAG_RUN | USES_CODE | FLAG_SESSION_EXEC)
+#define PRINTS_RESULT (FLAG_RUN | FLAG_CODE | FLAG_WAIT | FLAG_CODE_CONTEXT)
 #define KEEPS_JAIL    (FLAG_SESSION_ANY | FLAG_CONTEXT_ANY)
 #define EVERY                                                                                                \
 	(FLAG_RUN | FLAG_CODE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR |                  \
@@ -354,9 +355,15 @@ static int change_cwd(struct args *args, const struct flag *flag, const char *va
 #define FIELD_FLAG(field, flag_name, value, how, text, ...)                                                  \
 	{ POLICY_FLAG, flag_name, value, field, text, how, ##__VA_ARGS__ },
 
+#define PREFER_HELP                                                                                          \
+	"run even if FIELD cannot be enforced; the receipt then says so. \"--prefer all\": every field"
+
 static const struct flag flags[] = {
-	{ POLICY_FLAG, "--preset", "NAME", NULL,
+	{ POLICY_FLAG & ~IN_SESSION, "--preset", "NAME", NULL,
 	  "start from a preset (default: strict); \"warder policy --help\" lists them", CHOOSE(choose_base) },
+	{ IN_SESSION, "--preset", "NAME", NULL,
+	  "start from a preset (default: the session's policy); \"warder policy --help\" lists them",
+	  CHOOSE(choose_base) },
 	{ POLICY_FLAG, "--policy", "FILE", NULL, "start from a policy document; - is standard input",
 	  CHOOSE(choose_base) },
 	/* clang-format off */
@@ -367,7 +374,8 @@ static const struct flag flags[] = {
 	  "error",
 	  CHANGE(change_dry_run) },
 	{ FLAG_RUN, "--changes", "DIR", NULL,
-	  "store the changes to an overlay workspace in DIR; \"warder changes\" shows and commits them",
+	  "store the changes that the run makes to an overlay workspace, in the new directory DIR; \"warder "
+	  "changes\" shows and commits them",
 	  TEXT(changes.directory) },
 	{ FLAG_CHANGES, "--force", NULL, NULL,
 	  "also replace files that have changed on the host since the run", SWITCH(changes.force) },
@@ -378,9 +386,10 @@ static const struct flag flags[] = {
 	{ POLICY_FLAG, "--require", "FIELD", NULL,
 	  "refuse to run if FIELD cannot be enforced; this is the default. \"--require all\": every field",
 	  CHANGE(change_enforcement), REPEATABLE },
-	{ POLICY_FLAG, "--prefer", "FIELD", NULL,
-	  "run even if FIELD cannot be enforced; the receipt then says so. \"--prefer all\": every field. "
-	  "\"--prefer audit\": run even if Warder cannot write the line of --audit",
+	{ POLICY_FLAG & ~AUDITED, "--prefer", "FIELD", NULL, PREFER_HELP, CHANGE(change_enforcement),
+	  REPEATABLE },
+	{ AUDITED, "--prefer", "FIELD", NULL,
+	  PREFER_HELP ". \"--prefer audit\": run even if Warder cannot write the line of --audit",
 	  CHANGE(change_enforcement), REPEATABLE },
 	{ POLICY_FLAG | FLAG_POLICY, "--ceiling", "FILE", NULL,
 	  "a policy that no run may exceed (default: " CEILING_PATH ")", TEXT(ceiling_path) },
@@ -394,40 +403,49 @@ static const struct flag flags[] = {
 	{ FLAG_CODE | FLAG_JUDGE | FLAG_SCAN | FLAG_CODE_CONTEXT, "--language", "NAME", NULL,
 	  "the language of the code (default: detected from the code; refused if that is not certain)",
 	  TEXT(code.language) },
-	{ FLAG_CONTEXT_CREATE, "--language", "NAME", NULL,
-	  "create: the language of the context (default: python)", TEXT(code.language) },
+	{ FLAG_CONTEXT_CREATE, "--language", "NAME", NULL, "the language of the context (default: python)",
+	  TEXT(code.language) },
 	{ FLAG_CODE | FLAG_CODE_CONTEXT, "--session", "NAME", NULL,
 	  "run the code in this session, where it sees the files of the session; see \"warder session\"",
 	  TEXT(context.session), .typed = true },
 	{ FLAG_CODE | FLAG_CODE_CONTEXT, "--context", "NAME", NULL,
 	  "with --session: run the code in this interpreter of the session; see \"warder context\"",
 	  TEXT(context.name), .typed = true },
-	{ FLAG_CONTEXT_RUN, "--code", "CODE", NULL, "run: the piece of code, instead of a file",
+	{ FLAG_CONTEXT_RUN, "--code", "CODE", NULL, "the piece of code, instead of a file",
 	  TEXT(context.code), .letter = 'c' },
 	{ FLAG_CONTEXT_RUN | FLAG_CODE_CONTEXT, "--timeout", "TIME", NULL,
-	  "run: interrupt the piece of code after this long (default: limits.wallTime of the context)",
+	  "interrupt the piece of code after this long (default: limits.wallTime of the context)",
 	  TIME(context.timeout_us), .fallback = "limits.wallTime of the context" },
-	{ FLAG_CONTEXT_RUN, "--no-wait", NULL, NULL,
-	  "run: refuse the piece of code if another one is running", SWITCH(context.no_wait) },
+	{ FLAG_CONTEXT_RUN, "--no-wait", NULL, NULL, "refuse the piece of code if another one is running",
+	  SWITCH(context.no_wait) },
 	{ FLAG_CONTEXT_FORK, "--keep-seed", NULL, NULL,
-	  "fork: keep the state of the random number generators (default: give them new seeds)",
+	  "keep the state of the random number generators (default: give them new seeds)",
 	  SWITCH(context.keep_seed) },
 	{ FLAG_CODE, "--stdin", "FILE", NULL,
-	  "the standard input of the code (default: that of this command)", TEXT(code.standard_input) },
+	  "the standard input of the code (default: that of this command, or empty if the code comes from "
+	  "there)",
+	  TEXT(code.standard_input) },
 	{ FLAG_CODE, "--input", "JSON", NULL,
-	  "a value that the code reads at $WARDER_INPUT; @FILE reads it from a file", TEXT(code.input) },
+	  "a value that the code can read from descriptor 4 ($WARDER_INPUT); with @FILE, Warder takes the "
+	  "value from FILE",
+	  TEXT(code.input) },
 	{ FLAG_CODE, "--last-line", NULL, NULL,
-	  "if the last line of standard output is JSON, take it as the result", SWITCH(code.last_line) },
+	  "if the code writes no result to descriptor 3, take the last line of standard output, if it is "
+	  "JSON",
+	  SWITCH(code.last_line) },
 	{ FLAG_CODE, "--file", "SRC[=DST]", NULL, "put a file into the code's working directory",
 	  LIST(code.files), REPEATABLE },
 	{ FLAG_CODE, "--collect", "PATTERN", NULL,
-	  "return the files that match (default: new and changed files)", LIST(code.collect), REPEATABLE },
+	  "with --json or --artifacts: return the matching files of the working directory, such as *.csv "
+	  "(default: new and changed files)",
+	  LIST(code.collect), REPEATABLE },
 	{ FLAG_CODE, "--artifacts", "DIR|store:[PREFIX/]", NULL,
-	  "store files that are too large for the result: in a directory, or in the artifact store, which "
-	  "also takes output that is too long",
+	  "save the collected files (with --json, only those too large for the result) in DIR; \"store:\" "
+	  "saves them, and output that is too long, in the artifact store (see \"warder artifact\")",
 	  TEXT(code.artifacts) },
 	{ FLAG_RUN | FLAG_TOOL | FLAG_JUDGE, "--artifacts", "store:[PREFIX/]", NULL,
-	  "put output that is too long for the result into the artifact store, as PREFIX/stdout and "
+	  "put output that is too long for the result into the artifact store (see \"warder artifact\"), as "
+	  "PREFIX/stdout and "
 	  "PREFIX/stderr",
 	  CHOOSE(choose_store) },
 	{ FLAG_RUN | USES_CODE, "--max-artifact", "SIZE", NULL,
@@ -450,11 +468,14 @@ static const struct flag flags[] = {
 	{ FLAG_RUN | USES_CODE | FLAG_SESSION_EXEC, "--audit-argv", NULL, NULL,
 	  "put the arguments of the program into the lines of --audit, too", SWITCH(audit_argv) },
 	{ FLAG_CODE, "--check", NULL, NULL,
-	  "stop after the check, or after the build of a compiled language; do not run the code",
+	  "only check the code, by the means of its language (such as bash -n), or build it if the language "
+	  "has none; do not run it",
 	  SWITCH(code.check) },
 	{ FLAG_CODE, "--function", NULL, NULL,
-	  "the code is a function of `input`, and its return value is the result: a body in python and "
-	  "javascript, fn run(input: Value) -> Value in rust",
+	  "the code is a function: its argument is the value of --input, and its return value is the result. "
+	  "In python and "
+	  "javascript, the code is the body of a function with the parameter `input`; in rust, it contains "
+	  "fn run(input: Value) -> Value",
 	  SWITCH(code.function) },
 	{ USES_CODE | FLAG_BLOCKS, "--no-cache", NULL, NULL,
 	  "do not use an earlier build, and do not store this one", SWITCH(code.no_cache) },
@@ -471,8 +492,9 @@ static const struct flag flags[] = {
 	  SWITCH(tool.unordered) },
 	{ FLAG_TOOL, "--scopes", "SCOPE,...", NULL,
 	  "the permissions of requests, from the list below (default: all)", TEXT(tool.scopes) },
-	{ FLAG_TOOL | FLAG_JUDGE, "--request-env", "NAME", NULL,
-	  "let the document (judge) or each request (tool) set this variable for its program",
+	{ FLAG_TOOL, "--request-env", "NAME", NULL, "let each request set this variable for its program",
+	  LIST(tool.granted), REPEATABLE },
+	{ FLAG_JUDGE, "--request-env", "NAME", NULL, "let the document set this variable for its program",
 	  LIST(tool.granted), REPEATABLE },
 	{ FLAG_TOOL, "--default-language", "NAME", NULL,
 	  "language of requests that name none (default: detected, if certain)",
@@ -491,8 +513,8 @@ static const struct flag flags[] = {
 	{ FLAG_JUDGE, "--stop", NULL, NULL, "stop after the first case that is not accepted",
 	  SWITCH(tool.stop) },
 	{ FLAG_SESSION_START | FLAG_SESSION_EXEC | FLAG_MCP, "--setup", "COMMAND", NULL,
-	  "run this shell command in the session before any execution", LIST(session.setup), REPEATABLE,
-	  .typed = true },
+	  "run this shell command once, when the session starts and before any other program",
+	  LIST(session.setup), REPEATABLE, .typed = true },
 	{ FLAG_SESSION_START | FLAG_SESSION_EXEC, "--lifetime", "TIME", NULL,
 	  "end the session this long after its start (default: 8h)", TIME(session.lifetime_us),
 	  .fallback = "8h" },
@@ -503,11 +525,11 @@ static const struct flag flags[] = {
 	  "end the session after this long without an execution (default: 30m)", TIME(session.idle_us),
 	  .fallback = "30m" },
 	{ FLAG_SERVE, "--local", NULL, NULL,
-	  "start jails for the commands run, code, judge and tool of this user", SWITCH(local),
+	  "start the jails of this user's commands \"run\", \"code\", \"judge\" and \"tool\"", SWITCH(local),
 	  .typed = true },
 	{ FLAG_SERVE, "--listen", "ADDR:PORT", NULL,
-	  "serve HTTP clients at this address, or, with \"inherited\" in place of it, at the socket of a "
-	  "service manager",
+	  "serve HTTP clients at this address, or, with \"inherited\" instead of an address, at the socket "
+	  "that a service manager passes",
 	  TEXT(host.listen), .typed = true },
 	{ FLAG_SERVE | FLAG_TENANT, "--state", "DIR", NULL,
 	  "the directory of tenants and sandboxes (default: /var/lib/warder/host, or $XDG_STATE_HOME/warder)",
@@ -526,7 +548,8 @@ static const struct flag flags[] = {
 	  "end the sandboxes that an ended \"serve --listen\" has left, 100 at a time; serve nothing",
 	  SWITCH(host.stop_all), .typed = true },
 	{ FLAG_SERVE, "--insecure-http", NULL, NULL,
-	  "with --listen: serve plain HTTP to other hosts; they can read the tokens",
+	  "with --listen: serve other hosts without encryption; everybody on the network in between can read "
+	  "tokens and output",
 	  SWITCH(host.insecure_http), .typed = true },
 	{ FLAG_TENANT, "--scopes", "LIST", NULL,
 	  "add: let the token do only this, a list of read, sandboxes, run and metrics (default: the first "
@@ -542,16 +565,19 @@ static const struct flag flags[] = {
 	{ FLAG_RUN | USES_CODE, "--no-service", NULL, NULL,
 	  "start the jail directly, even if \"warder serve --local\" runs", SWITCH(no_service) },
 	{ FLAG_SESSION_START, "--workspace-id", "ID", NULL,
-	  "start the session in this stored workspace, see \"warder workspace\"; --cwd is relative to it; "
-	  "further workspaces are /workspaces/ID",
+	  "show the stored workspace ID (see \"warder workspace\") as /workspace, read-write; --cwd is "
+	  "relative to it. "
+	  "The second and each further workspace is shown as /workspaces/ID",
 	  LIST(session.workspace_ids), REPEATABLE, .typed = true },
 	{ FLAG_SESSION_START, "--snapshot-on-stop", NULL, NULL,
-	  "let \"warder session stop\" store a snapshot of each --workspace-id after the end",
+	  "when \"warder session stop\" has ended the session, store a snapshot of each --workspace-id",
 	  SWITCH(session.snapshot_on_stop), .typed = true },
 	{ FLAG_SESSION_START, "--capabilities", "LIST", NULL,
-	  "what callers may do in the session: shell, filesystem, or both (default)",
+	  "what the session accepts: shell (to run programs and code), filesystem (to read and write its "
+	  "files), or both (default)",
 	  CHOOSE(choose_capabilities), .typed = true },
-	{ FLAG_SESSION_EXEC, "--auto-start", NULL, NULL, "start the session if it does not run",
+	{ FLAG_SESSION_EXEC, "--auto-start", NULL, NULL,
+	  "start the session if it does not run, with the policy and the other flags of this command",
 	  SWITCH(session.auto_start) },
 	{ FLAG_SESSION_FILES, "--max-bytes", "SIZE", NULL,
 	  "read, write: at most SIZE of the file; cp: of all files together (default: 1GiB)",
@@ -591,7 +617,9 @@ static const struct flag flags[] = {
 	{ FLAG_KILL, "--signal", "SIGNAL", NULL, "a name or a number (default: TERM)", TEXT(execution.signal),
 	  .letter = 's' },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--grace", "TIME", NULL,
-	  "time for the program to end by itself after a signal (default: 2s)", TIME(grace_us) },
+	  "if Warder gets SIGTERM, SIGINT, SIGHUP or SIGQUIT: pass it to the program, and kill the program "
+	  "if it has not ended after TIME (default: 2s)",
+	  TIME(grace_us) },
 	{ FLAG_RUN, "--terminal", NULL, NULL,
 	  "give the program a terminal, and no limit of wall time unless --timeout or --policy sets one",
 	  SWITCH(terminal), SHORT('t') },
@@ -602,23 +630,23 @@ static const struct flag flags[] = {
 	  "with --net learn: afterwards run the program again under the learned policy, with an empty input",
 	  SWITCH(replay) },
 	{ FLAG_CONTEXT_RUN | FLAG_CODE_CONTEXT, "--no-input", NULL, NULL,
-	  "run: give the piece of code an empty standard input", SWITCH(no_input), SHORT('n') },
+	  "give the piece of code an empty standard input", SWITCH(no_input), SHORT('n') },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--no-input", NULL, NULL,
 	  "give the program an empty standard input; Warder does not read its own", SWITCH(no_input),
 	  SHORT('n') },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--progress", NULL, NULL,
 	  "let the program report its progress on descriptor 5 ($WARDER_PROGRESS)", SWITCH(progress) },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--function-command", "NAME=PROGRAM", NULL,
-	  "run PROGRAM on this host for each call of the function NAME by the jailed program; the policy "
-	  "must "
-	  "grant NAME (--set functions=NAME)",
+	  "let the jailed program call a function of this host, NAME: Warder runs PROGRAM outside of the "
+	  "jail for each call. "
+	  "The policy must grant NAME (--set functions=NAME)",
 	  LIST(functions), REPEATABLE },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--env-from", "FILE", NULL,
-	  "if the caller's environment lacks a variable of --env NAME, take its value from FILE (lines "
-	  "NAME=VALUE)",
+	  "if your environment lacks a variable of --env NAME, take its value from FILE (lines NAME=VALUE)",
 	  TEXT(env_from) },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--receipt", "FILE", NULL,
-	  "write the receipt to FILE; - is standard error", TEXT(receipt) },
+	  "write the receipt, which lists all restrictions, to FILE as JSON; - is standard error",
+	  TEXT(receipt) },
 	{ FLAG_RUN | USES_CODE | FLAG_BLOCKS | FLAG_DOCTOR | FLAG_SESSION_START | FLAG_SESSION_EXEC |
 	      FLAG_MCP,
 	  "--backend", "NAME", NULL,
@@ -640,9 +668,13 @@ static const struct flag flags[] = {
 	  "the operator's settings for backends (default: " PREPARATION_BACKENDS ")", TEXT(backends) },
 	{ FLAG_BLOCKS, "--language", "NAME", NULL, "only blocks of this language", LIST(text.languages),
 	  REPEATABLE },
-	{ USES_TEXT, "--delimiters", "START END", NULL,
-	  "the texts that begin and end a piece of code or a result", CHOOSE(choose_delimiters), .two = true,
-	  REPEATABLE },
+	{ FLAG_BLOCKS, "--delimiters", "START END", NULL,
+	  "also find code that stands between the texts START and END", CHOOSE(choose_delimiters),
+	  .two = true, REPEATABLE },
+	{ FLAG_FORMAT, "--delimiters", "START END", NULL,
+	  "put the texts START and END around the result, or with --extract look for what stands between "
+	  "them",
+	  CHOOSE(choose_delimiters), .two = true, REPEATABLE },
 	{ FLAG_BLOCKS, "--no-fences", NULL, NULL, "ignore Markdown fences: find only code between delimiters",
 	  SWITCH(text.no_fences) },
 	{ FLAG_BLOCKS, "--ignore", "TEXT", NULL, "skip the blocks that have TEXT as their first line",
@@ -654,26 +686,35 @@ static const struct flag flags[] = {
 	{ FLAG_BLOCKS, "--run", NULL, NULL,
 	  "execute the blocks in order, each in a jail of its own, under the policy of the other flags",
 	  SWITCH(text.run) },
-	{ FLAG_BLOCKS, "--code", "NUMBER", NULL, "print the code of one block, byte by byte",
+	{ FLAG_BLOCKS, "--code", "NUMBER", NULL, "print only the code of block NUMBER; the first block is 1",
 	  NUMBER(text.code, AGENT_MAX_BLOCKS) },
 	{ FLAG_FORMAT, "--as", "FORM", NULL, "block (default), inline or text: the form of the output",
 	  CHOOSE(choose_as) },
 	{ FLAG_BLOCKS, "--extract", NULL, NULL, "print only the code of all blocks", SWITCH(text.extract) },
 	{ FLAG_FORMAT, "--extract", NULL, NULL,
-	  "read text instead of a result, and print only the part between the delimiters",
+	  "read a text instead of a result, and print only the parts between the delimiters",
 	  SWITCH(text.extract) },
 	{ FLAG_DATA, "--pandas", NULL, NULL, "load the tables with pandas instead of Python's csv module",
 	  SWITCH(text.pandas) },
 	{ PRINTS_RESULT, "--json", NULL, NULL,
 	  "print one JSON object: the result, with the output of the program", SWITCH(json) },
-	{ KEEPS_JAIL, "--json", NULL, NULL,
-	  "print JSON instead of text; the result of an execution then contains the output of the program",
+	{ FLAG_TOOL, "--json", NULL, NULL,
+	  "print the refusal of a wrong command line as JSON, too; results are JSON even without this flag",
 	  SWITCH(json) },
-	{ (USES_POLICY | USES_TEXT | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | FLAG_POLICY | FLAG_PS |
-	   FLAG_LOGS) &
-	      ~(PRINTS_RESULT | KEEPS_JAIL | FLAG_MCP),
+	{ FLAG_BLOCKS, "--json", NULL, NULL,
+	  "print one JSON object: a list of the blocks, or with --run their results", SWITCH(json) },
+	{ FLAG_TENANT, "--json", NULL, NULL, "list: print the tenants as JSON, with scopes and expiry",
+	  SWITCH(json) },
+	{ FLAG_FORMAT, "--json", NULL, NULL, "print a JSON object that contains the text", SWITCH(json) },
+	{ FLAG_DATA, "--json", NULL, NULL,
+	  "print one JSON object: the texts, and the name and the content of each file", SWITCH(json) },
+	{ KEEPS_JAIL, "--json", NULL, NULL,
+	  "print JSON instead of text; the result of a program or a piece of code then contains its output",
+	  SWITCH(json) },
+	{ FLAG_JUDGE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_DOCTOR | FLAG_BACKEND | FLAG_SCAN | FLAG_CHANGES |
+	      FLAG_POLICY | FLAG_PS | FLAG_LOGS,
 	  "--json", NULL, NULL, "print JSON instead of text", SWITCH(json) },
-	{ FLAG_DOCTOR, "--clean", NULL, NULL, "remove what remains if Warder itself was killed",
+	{ FLAG_DOCTOR, "--clean", NULL, NULL, "remove the leftovers of runs whose Warder was killed",
 	  SWITCH(clean) },
 	{ FLAG_DOCTOR, "--attack", NULL, NULL,
 	  "run attacks under the policy of the other flags (default: strict), and say which succeed",
@@ -716,23 +757,4 @@ const struct flag *flag_find(uint64_t commands, const char *name)
 bool flag_changes_policy(const struct flag *flag)
 {
 	return flag->kind == FLAG_KIND_FIELD || flag->kind == FLAG_KIND_CHANGE;
-}
-
-void flags_print(enum flag_command command)
-{
-	for (const struct flag *flag = flags; flag < flags + ARRAY_LENGTH(flags); flag++) {
-		char left[64];
-
-		if (!(flag->commands & (unsigned)command))
-			continue;
-		snprintf(left, sizeof(left), "  %s%.1s%s%s %s", flag->letter ? "-" : "", &flag->letter,
-			 flag->letter ? ", " : "", flag->name, flag->argument ? flag->argument : "");
-		term_print(TERM_PLAIN, 28, left);
-		printf(" %s", flag->help);
-		if (flag->many)
-			printf(" (repeatable)");
-		if (flag->path)
-			printf(" (%s)", flag->path);
-		putchar('\n');
-	}
 }

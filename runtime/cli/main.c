@@ -34,21 +34,25 @@ static const struct command commands[] = {
 	  "The code writes its result, if it has one, to descriptor 3 ($WARDER_RESULT), and reads the value "
 	  "of\n"
 	  "--input from descriptor 4 ($WARDER_INPUT). \"warder code --json\" reports the result, compiler\n"
-	  "diagnostics and files. Languages: python javascript typescript bash sh ruby r perl lua php go "
-	  "rust c c++ "
-	  "java\n"
-	  "wasm command; a language must be installed in the jail's view.\n"
+	  "diagnostics and files.\n"
+	  "Languages: python, javascript, typescript, bash, sh, ruby, r, perl, lua, php, go, rust, c, c++, "
+	  "java, wasm,\n"
+	  "and command (one shell command). The jail must see the programs of the language; the default view "
+	  "shows\n"
+	  "those that are installed on this host.\n"
 	  "Exit status: the same as \"warder run\"; 125 also if the code does not compile.\n",
 	  "echo 'print(6 * 7)' | warder code --language python -", code_command },
 	{ "tool", FLAG_TOOL, "tool [FLAG...]", "run code from JSON requests, and print JSON results",
-	  "Reads one request, or with --stream one from each line. Prints each result on a line. A request:\n"
+	  "Reads one request from standard input, or with --stream one from each line. Prints each result as "
+	  "one line\n"
+	  "of JSON. A request:\n"
 	  "{\"language\": \"python\", \"code\": \"print(6 * 7)\"}\n"
 	  "The flags set the policy of all requests. A request may not ask for more.\n"
 	  "With --scopes, a request is refused unless the list has:\n"
 	  "  code:execute, or code:execute:LANGUAGE for code in this language\n"
 	  "  code:network            if its policy has a network other than none and loopback\n"
 	  "  code:filesystem:write   if its policy lets the program write to a directory of the host\n"
-	  "  code:execute:host       if its policy passes the whole environment of the caller\n"
+	  "  code:execute:host       if its policy passes your whole environment to the program\n"
 	  "  code:execute:container  if its backend makes containers\n"
 	  "Exit status: 0 if every request got a result, good or bad; 125 if Warder cannot work.\n",
 	  "echo '{\"language\": \"python\", \"code\": \"print(6 * 7)\"}' | warder tool", tool_command },
@@ -64,7 +68,8 @@ static const struct command commands[] = {
 	{ "scan", FLAG_SCAN, "scan [FLAG...] FILE|-",
 	  "find dangerous operations in a piece of code, without running it",
 	  "The result is advice: it prevents nothing, and code can hide an operation from the scan.\n"
-	  "Exit status: 0 allow, 1 review or deny, 125 if Warder refused or failed.\n",
+	  "The last line is the decision of the scan: allow, review or deny.\n"
+	  "Exit status: 0 for allow, 1 for review and deny, 125 if Warder refused or failed.\n",
 	  "echo 'print(1)' | warder scan --language python -", scan_command },
 	{ "judge", FLAG_JUDGE, "judge [FLAG...] [FILE] | judge --cases DIR [FLAG...] FILE [ARGUMENT...]",
 	  "run a program on many inputs, and compare its output with the expected output",
@@ -73,14 +78,13 @@ static const struct command commands[] = {
 	  "{\"language\": \"python\", \"code\": \"print(int(input()) * 2)\",\n"
 	  " \"cases\": [{\"stdin\": \"21\", \"expected\": \"42\"}]}\n"
 	  "With --cases, FILE is the code alone.\n"
-	  "The code is built once. Each case has a jail of its own, with the limits of the flags; in the "
-	  "document,\n"
-	  "\"timeout\", \"cpuTime\" and \"memory\" of a case, or of \"limits\", can narrow them. The verdict "
-	  "of a "
-	  "case is\n"
-	  "accepted, wrongAnswer, timeLimit, memoryLimit, outputLimit, runtimeError, systemError, "
-	  "compileError or\n"
-	  "skipped.\n"
+	  "The code is built once. Each case has a jail of its own, with the limits that the flags set. The "
+	  "document\n"
+	  "may set lower limits, by the members \"timeout\", \"cpuTime\" and \"memory\": in its member "
+	  "\"limits\" for all\n"
+	  "cases, or in one case. The verdict of a case is accepted, wrongAnswer, timeLimit, memoryLimit, "
+	  "outputLimit,\n"
+	  "runtimeError, systemError, compileError or skipped.\n"
 	  "--compare compares output and expected output:\n"
 	  "  lines      line by line, without blanks at line ends and without empty lines at the end\n"
 	  "  exact      byte by byte\n"
@@ -125,15 +129,16 @@ static const struct command commands[] = {
 	  "       warder session read NAME PATH | write NAME PATH          print or write one of its files\n"
 	  "       warder session cp NAME:PATH PATH | cp PATH NAME:PATH     copy files out or in\n"
 	  "       warder session patch NAME [DIRECTORY]                    apply the patch on standard input",
-	  "keep a jail, with its files, between executions",
-	  "The next execution finds the files of the earlier ones, and processes that --background left "
+	  "keep a jail, with its files, and run one program after the other in it",
+	  "A program finds the files of the earlier ones, and the processes that exec --background has left "
 	  "running.\n"
 	  "The flags of exec may narrow the policy of the session, and set other variables or another "
 	  "working\n"
 	  "directory. read, write, list, cp and patch have the rights of the session's programs.\n"
-	  "Exit status: exec: the same as \"warder run\"; status: 1 if the session does not run; else 0, or "
-	  "125 "
-	  "if refused\nor failed.\n",
+	  "Exit status: of exec, the same as \"warder run\"; of status, 0 if the session runs and 1 if it "
+	  "does "
+	  "not;\n"
+	  "of the others, 0. Of all, 125 if Warder refused or failed.\n",
 	  "warder session start work && warder session exec work -- sh -c 'date > /tmp/a' && warder session "
 	  "exec work -- cat /tmp/a && warder session stop work",
 	  session_command },
@@ -147,10 +152,15 @@ static const struct command commands[] = {
 	  "keep an interpreter in a session, with its variables, between pieces of code",
 	  "run gives the context a piece of code. One piece runs at a time; others wait. If the "
 	  "context NAME\n"
-	  "reports a value or an error, run prints it as \"NAME: VALUE\". The flags of create\n"
-	  "may only narrow the session's policy; limits.wallTime limits the time of each piece. ctrl-c "
-	  "interrupts\n"
-	  "the piece, and the context stays. Languages: python javascript typescript r bash.\n"
+	  "reports a value or an error, run prints it as \"NAME: VALUE\". ctrl-c interrupts the piece, and "
+	  "the "
+	  "context\n"
+	  "stays. Languages: python, javascript, typescript, r, bash.\n"
+	  "create starts with the session's policy. Its flags that end with the name of a field in "
+	  "parentheses\n"
+	  "change this policy, but may only narrow it. --timeout of create is the limit of each piece; "
+	  "--timeout of run,\n"
+	  "that of one piece.\n"
 	  "fork makes a second Python context with the same state, in the same jail.\n"
 	  "Exit status of run: 0; 1 if the piece ended with an error; 124 if its time was over; 130 if it "
 	  "was\n"
@@ -159,10 +169,10 @@ static const struct command commands[] = {
 	  "6' && "
 	  "warder context run work py -c 'x * 7'; warder session stop work",
 	  context_command },
-	{ "ps", FLAG_PS, "ps [--json]", "list the executions that outlive their callers",
-	  "These are the programs of \"warder run --detach\" and \"warder session exec --detach\". A "
-	  "program\n"
-	  "stays in the list for some time after its end (see --keep of \"warder run\").\n",
+	{ "ps", FLAG_PS, "ps [--json]",
+	  "list the executions: the programs of \"session exec\" and \"run --detach\"",
+	  "An execution that was started with --detach goes on when the command that started it has ended,\n"
+	  "and stays in the list for some time after its own end (see --keep of \"warder run\").\n",
 	  "warder ps", ps_command },
 	{ "logs", FLAG_LOGS, "logs [FLAG...] ID", "print the output of an execution",
 	  "Prints the program's standard output to standard output, and its standard error to standard "
@@ -176,18 +186,25 @@ static const struct command commands[] = {
 	  "both\n"
 	  "standard input and the input of the program are terminals, earlier output is left out, and the\n"
 	  "program draws its screen again. Several terminals may attach to one execution. The keys\n"
-	  "ctrl-p ctrl-q, or a signal, detach this one: the program goes on. Exit status: the same as\n"
-	  "\"warder run\" if the program ended; 0 if the keys detached; 128+N if signal N did.\n",
+	  "ctrl-p ctrl-q detach this terminal, and so does a signal to \"warder attach\"; the program goes "
+	  "on.\n"
+	  "Exit status: the same as \"warder run\" if the program ended; 0 if the keys detached this "
+	  "terminal, "
+	  "128+N\n"
+	  "if signal N did.\n",
 	  "id=$(warder run --detach --keep 1s -i -- cat) && echo hello | warder attach $id", attach_command },
 	{ "write", FLAG_WRITE, "write [FLAG...] ID", "write standard input to the input of an execution",
-	  "Input from other writers is never mixed into it. The execution must have been started with -i or "
-	  "-t.\n"
+	  "The program reads the bytes of one \"warder write\" without a byte of another writer between "
+	  "them. "
+	  "The\n"
+	  "execution must have been started with -i or -t.\n"
 	  "Exit status: 0; 125 if Warder refused or failed.\n",
 	  "id=$(warder run --detach --keep 1s -i -- cat) && echo hello | warder write --close $id && warder "
 	  "wait $id",
 	  write_command },
 	{ "kill", FLAG_KILL, "kill [-s SIGNAL] ID", "send a signal to the program of an execution",
-	  "Every process in the program's process group gets it. Exit status: 0; 125 if Warder refused or "
+	  "Every process in the program's process group gets the signal. Exit status: 0; 125 if Warder "
+	  "refused or "
 	  "failed.\n",
 	  "id=$(warder run --detach --keep 1s -- sleep 20) && warder kill $id", kill_command },
 	{ "wait", FLAG_WAIT, "wait [--json] ID", "wait for the end of an execution",
@@ -198,12 +215,16 @@ static const struct command commands[] = {
 	  "[--check] "
 	  "[--tls-cert FILE --tls-key FILE] [--insecure-http] | serve --stop-all [--state DIR]",
 	  "keep jails ready for this user's commands, or serve sandboxes over HTTP",
-	  "--local: run a service in the foreground. It starts jails for the commands run, code, judge and\n"
-	  "tool of this user, which then take a fraction of the time. In two cases a command does without "
-	  "the\n"
-	  "service and starts its jail itself: if its namespaces, cgroups, resource limits or priorities\n"
-	  "differ from those of the service; and if the program needs variables of the caller, a network\n"
-	  "other than none and loopback, a terminal or an image.\n"
+	  "--local: run a service in the foreground. It starts the jails of this user's commands \"warder\n"
+	  "run\", \"warder code\", \"warder judge\" and \"warder tool\", which then take a fraction of the "
+	  "time. "
+	  "In two\n"
+	  "cases a command does not use the service, and starts its jail itself: if the namespaces, "
+	  "cgroups,\n"
+	  "resource limits or priorities of the command differ from those of the service; and if the "
+	  "program\n"
+	  "needs variables of your environment, a network other than none and loopback, a terminal or an "
+	  "image.\n"
 	  "--listen: clients with a token of \"warder tenant add\" create sandboxes, run programs in them "
 	  "and end\n"
 	  "them; see warder-serve(1). The sandboxes go on when serve ends, and the next serve takes them "
@@ -215,16 +236,10 @@ static const struct command commands[] = {
 	  "tenant add NAME [--scopes LIST] [--expires TIME] [--ceiling FILE] | list [--json] | revoke "
 	  "NAME; each with [--state DIR]",
 	  "manage the tenants of \"warder serve --listen\": the clients that may use it",
-	  "add prints the token of the new tenant, and stores only its digest. list prints the tenants. "
-	  "revoke\n"
-	  "makes the token of a tenant invalid and ends the sandboxes of the tenant. A running \"warder "
-	  "serve\n"
-	  "--listen\" with the same --state obeys add and revoke at once. add --scopes: what the token may "
-	  "do, a\n"
-	  "list of read, sandboxes, run and metrics (default: all but metrics); --expires: the token's "
-	  "lifetime;\n"
-	  "--ceiling: a policy that no sandbox of the tenant may exceed. Exit status: 0, or 125 if Warder\n"
-	  "refused or failed.\n",
+	  "add prints the token of the new tenant, and stores only its digest. list prints the tenants.\n"
+	  "revoke makes the token of a tenant invalid and ends the sandboxes of the tenant. A running\n"
+	  "\"warder serve --listen\" with the same --state obeys add and revoke at once.\n"
+	  "Exit status: 0, or 125 if Warder refused or failed.\n",
 	  "state=$(mktemp -d) && warder tenant add me --state $state && warder tenant revoke me --state "
 	  "$state",
 	  tenant_command },
@@ -236,27 +251,31 @@ static const struct command commands[] = {
 	{ "backend", FLAG_BACKEND,
 	  "backend [FLAG...] list | describe NAME | declare NAME [FILE] | trust remote:NAME",
 	  "list and describe the backends on this host",
-	  "A backend is a kind of isolation, such as local (Warder's own jail) or gvisor. \"warder run "
+	  "A backend is a kind of isolation, such as local (Warder's own jail) or crun (a container). "
+	  "\"warder run "
 	  "--backend\n"
 	  "NAME\" uses it. describe --for-model prints a paragraph for a model that writes code for the "
 	  "backend.\n"
-	  "With the backend named \"builtin\", the provider of a model runs the code. \"declare builtin\" "
-	  "reads a "
-	  "request to a\n"
-	  "model (FILE, or standard input), and prints it with the provider's code executor added. The "
-	  "operator must "
-	  "have\n"
-	  "enabled the backend. Warder can enforce no field of the policy there, so every field must be "
-	  "marked as\n"
-	  "preferred (--prefer all).\n"
-	  "trust asks a host on another machine for its key, shows the key, and keeps it: from then on, the "
-	  "host's\n"
-	  "answers must be signed with it.\n",
+	  "Some providers of models run code for their models, on their own machines; this is the backend "
+	  "\"builtin\".\n"
+	  "\"declare builtin\" reads a request to such a model (JSON, from FILE or standard input), adds the "
+	  "provider's\n"
+	  "tool for running code to the request, and prints the result. The operator must have enabled this "
+	  "backend.\n"
+	  "Warder can enforce no field of the policy there, so every field must be marked as preferred "
+	  "(--prefer all).\n"
+	  "\"trust remote:NAME\" asks the remote host NAME (another machine that runs \"warder serve "
+	  "--listen\") for its\n"
+	  "public key, shows the key, and stores it. From then on, Warder uses an answer of this host only "
+	  "if "
+	  "it is\n"
+	  "signed with this key.\n",
 	  "warder backend describe local", backend_command },
 	{ "policy", FLAG_POLICY,
 	  "policy check FILE... | policy show PRESET|FILE | policy ceiling [--for PRESET|FILE]",
-	  "validate or print a policy, or compare it with the ceiling",
-	  "The ceiling is a policy of the operator that no run may exceed. \"policy ceiling\" prints it, "
+	  "validate or print a policy, or compare it with the ceiling (the most that the operator allows)",
+	  "The ceiling is a policy of the operator that no other policy may exceed. \"policy ceiling\" "
+	  "prints it, "
 	  "field by\n"
 	  "field. With --for, it compares a policy with the ceiling: \"lowered\" means that the ceiling "
 	  "refuses\n"
@@ -267,9 +286,9 @@ static const struct command commands[] = {
 	  "125 if not.\n",
 	  "warder policy show strict", policy_command },
 	{ "doctor", FLAG_DOCTOR, "doctor [FLAG...]", "probe which restrictions this host can enforce",
-	  "Exit status: 0 if the strict preset can be enforced, whatever policy the flags make, 1 if not; "
-	  "with --attack, 0 if every attack "
-	  "that the\npolicy does not allow was stopped, else 1.\n",
+	  "Exit status: 0 if this host can enforce the preset strict, else 1; other policies do not matter.\n"
+	  "With --attack: 0 if every attack that the policy does not allow was stopped, else 1.\n"
+	  "With --matrix: 0. In all cases: 125 if Warder refused or failed.\n",
 	  "warder doctor", doctor_command },
 	{ "blocks", FLAG_BLOCKS, "blocks [FLAG...] [FILE]", "find code blocks in a model's text",
 	  "Without FILE, or with -, the text is standard input. Prints for each block a line with its\n"
@@ -279,21 +298,22 @@ static const struct command commands[] = {
 	  "block failed, 124 if a block ran out of time.\n",
 	  "printf '```python\\nprint(1)\\n```\\n' | warder blocks --code 1", blocks_command },
 	{ "format", FLAG_FORMAT, "format [FLAG...] [FILE]",
-	  "turn a JSON result into text for a model, or extract it from such text",
-	  "The result is the JSON of \"warder run --json\" or another such command, in FILE or on standard "
-	  "input.\n"
-	  "With --extract, FILE or standard input is the text.\n",
+	  "turn the JSON result of a run into text for a model, or extract the output from such text",
+	  "Reads FILE or standard input: the JSON that \"warder run --json\" or a similar command has "
+	  "printed, "
+	  "or with\n"
+	  "--extract a text.\n",
 	  "warder run --json -- echo hello | warder format", format_command },
 	{ "data", FLAG_DATA, "data [FLAG...] [FILE]",
-	  "move tables out of a conversation into files, and print Python code that loads the files",
+	  "replace the tables in a conversation by file names, and print Python code that loads these files",
 	  "Without FILE, or with -, the conversation is standard input:\n"
 	  "{\"messages\": [[{\"text\": \"Look:\"}, {\"mimeType\": \"text/csv\", \"content\": "
 	  "\"a,b\\n1,2\\n\"}]]}\n"
-	  "Prints the text of the chat with a file name in place of each table, and Python code that loads "
-	  "the "
-	  "files.\n"
-	  "It writes no files: --json prints their names and contents, for a caller that puts them into a "
-	  "jail.\n",
+	  "Prints the text of the conversation with a file name in place of each table, and Python code that "
+	  "loads the\n"
+	  "files. The command itself writes no file: with --json, it prints the name and the content of each "
+	  "file, and\n"
+	  "the caller has to put the files into the jail in which the code runs.\n",
 	  "echo '{\"messages\": [[{\"mimeType\": \"text/csv\", \"content\": \"a,b\"}]]}' | warder data",
 	  data_command },
 	{ "checkpoint", 0,
@@ -302,7 +322,7 @@ static const struct command commands[] = {
 	  "[...]",
 	  "save and restore the state of an agent's conversations (threads)", NULL, NULL, NULL },
 	{ "image", 0, "image import|pull|ensure|build|list|inspect|verify|remove|gc [...]",
-	  "store root file systems by name", NULL, NULL, NULL },
+	  "keep root file systems for jails (images) in Warder's store", NULL, NULL, NULL },
 	{ "events", 0,
 	  "events "
 	  "request-work|claim|publish|request-feedback|provide-feedback|block|complete|post|wait|follow|"
@@ -312,11 +332,11 @@ static const struct command commands[] = {
 	  "workspace "
 	  "create|run|list|put|write|read|stage|provision|drive|collect|patch|show|snapshot|resume|remove "
 	  "[...]",
-	  "keep directories of inputs and outputs in the store, between runs", NULL, NULL, NULL },
+	  "keep working directories for programs in Warder's store, from run to run", NULL, NULL, NULL },
 	{ "snapshot", 0, "snapshot list|verify|remove|prune [...]",
-	  "list, verify and remove saved states of workspaces", NULL, NULL, NULL },
+	  "list, verify and remove saved states of these working directories", NULL, NULL, NULL },
 	{ "artifact", 0, "artifact save|take|list|read|verify|remove [...]",
-	  "store content in versions under a name", NULL, NULL, NULL },
+	  "keep contents with their versions in Warder's store, by name", NULL, NULL, NULL },
 	{ "completion", FLAG_COMPLETION, "completion bash|zsh|fish", "print the shell's completion script",
 	  NULL, "warder completion bash", complete },
 	{ 0 },
@@ -348,8 +368,10 @@ static int print_usage(void)
 		term_print(TERM_TITLE, 12, command->name);
 		printf("%s\n", command->summary);
 	}
-	printf("\n\"warder COMMAND --help\" says more; \"warder --version\" prints the version.\n"
-	       "\nExample:\n  warder run -- echo hello\n");
+	printf(
+	    "\nWarder's store is a directory: /var/lib/warder for root, ~/.local/share/warder for others.\n"
+	    "\"warder COMMAND --help\" says more; \"warder --version\" prints the version.\n"
+	    "\nExample:\n  warder run -- echo hello\n");
 	return 0;
 }
 

@@ -159,8 +159,9 @@ $ printf '```bash\necho 1\n```\n```bash\nsleep 60\n```\n```bash\necho 3\n```\n' 
 ! warder: Execution block 2 failed: the time is over (limits.wallTime)
 
 = flags of the execution need --run; too many blocks are refused before the first runs
-$ printf '```bash\necho 1\n```\n' > a; warder blocks --timeout 1s a; warder blocks --run --extract a; for i in $(seq 101); do cat a; done > b; warder blocks --run b; warder blocks --run --policy - a; warder blocks --run --memory x a
+$ printf '```bash\necho 1\n```\n' > a; warder blocks --timeout 1s a; warder blocks --prefer limits a; warder blocks --run --extract a; for i in $(seq 101); do cat a; done > b; warder blocks --run b; warder blocks --run --policy - a; warder blocks --run --memory x a
 !~ ^warder: --timeout needs --run$
+!~ ^warder: --prefer needs --run$
 !~ give one of --run, --code, --extract and --until-first$
 !~ --run executes at most 100 blocks, and there are 101; 
 !~ --policy -: each block reads the policy again; name a file$

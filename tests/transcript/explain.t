@@ -284,6 +284,31 @@ $ for c in run code tool scan judge languages changes explain backend policy doc
 $ warder completion bash > c && bash -n c && . ./c && COMP_WORDS=(warder run --mem) COMP_CWORD=2 && _warder && echo ${COMPREPLY[@]}
 | --memory
 
+= the help of a command names only flags of this command, except where it quotes another command
+$ for c in run code tool mcp scan judge languages changes context logs attach write kill wait serve tenant explain backend doctor blocks format data completion; do warder $c --help | sed '/^Example/,$d; s/"warder [^"]*"//g; s/"warder run --.*//' > help; grep -oE -- '(^|[^a-z])--[a-z][a-z-]+' help | grep -oE -- '--.*' | sort -u > named; sed -n 's/^  \(-., \)\{0,1\}\(--[a-z-]*\).*/\2/p' help | sort -u > flags; wc -l < flags | grep -qv '^0$' || echo "$c: no flags"; comm -23 named flags | sed "s/^/$c: /"; done
+
+= the help of a command with several words lists the flags of each word
+$ for c in session context; do warder $c --help | grep '^Flags of'; done; warder context --help | sed -n '/^Flags of run/,/^Flags of fork/p' | grep -o -e '--timeout TIME  *[a-z]*'
+| Flags of start:
+| Flags of exec:
+| Flags of start, exec:
+| Flags of read, write, list, cp, patch:
+| Flags of all these commands:
+| Flags of create:
+| Flags of run:
+| Flags of fork:
+| Flags of all these commands:
+| --timeout TIME             interrupt
+
+= the completion offers each flag of a command once
+$ for s in bash zsh fish; do warder completion $s > c; case $s in bash) sed -n "s/^\t\([a-z]*\)) flags='\(.*\)' ;;/\1 \2/p" c | while read -r name flags; do tr ' ' '\n' <<<"$flags" | grep '^--' | sort | uniq -d | sed "s/^/$name /"; done ;; zsh) awk '/^\t[a-z]+\)/ { name = $1 } match($0, /--[a-z-]+\[/) { print name, substr($0, RSTART, RLENGTH) }' c | sort | uniq -d ;; fish) grep -o "from [a-z]*' -l [a-z-]*" c | sort | uniq -d ;; esac; done
+
+= warder tenant list prints names, or with --json all of each tenant
+$ warder tenant add me --state s | wc -l; warder tenant list --state s; warder tenant list --state s --json
+| 1
+| me
+|~ ^\[\{"name":"me","scopes":
+
 = every flag and command is in the manual
 $ { for c in run explain policy doctor blocks format tool judge data; do warder $c --help | sed -n 's/^  \(-., \)\{0,1\}--\([a-z-]*\).*/\2/p'; done; } | sort -u | while read f; do grep -q "Fl -$f" "$TOP/docs/warder.1" || echo "missing: $f"; done
 

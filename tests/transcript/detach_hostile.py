@@ -1,5 +1,5 @@
 """Hostile clients of a keeper: what becomes of them. One line for each."""
-import os, socket, struct, sys, time
+import os, select, socket, struct, sys, time
 
 ID = sys.argv[1].encode()
 BASE = "/run" if os.geteuid() == 0 else os.environ["XDG_RUNTIME_DIR"]
@@ -81,7 +81,9 @@ time.sleep(0.3)
 
 s = greet()
 s.send(record(ATTACH, struct.pack("<QQ", 0, 0), ident=ID))
-time.sleep(12)
+closed = select.poll()  # by the other side, which is seen without reading
+closed.register(s, 0)
+closed.poll(60000)
 got = b"x"
 try:
     while got:

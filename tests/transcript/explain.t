@@ -251,7 +251,7 @@ $ warder policy show strict > /dev/full
 $ warder completion bash | diff - "$TOP/docs/completion/warder.bash"; warder completion zsh | diff - "$TOP/docs/completion/_warder"; warder completion fish | diff - "$TOP/docs/completion/warder.fish"
 
 = every flag of the help is in the completion for zsh and for fish, and every command
-$ for c in run code tool scan judge languages changes explain backend policy doctor blocks format data completion; do warder $c --help | sed -n "s/^  \(-., \)\{0,1\}--\([a-z-]*\).*/$c \2/p"; done | sort -u > all; wc -l < all | awk '{ print ($1 > 100) }'; while read -r c f; do warder completion zsh | sed -n "/^\t$c)/,/;;/p" | grep -q -- "--$f\[" || echo "zsh: $c $f"; warder completion fish | grep -q "from $c' -l $f " || echo "fish: $c $f"; done < all; for c in image workspace events checkpoint artifact snapshot; do warder completion zsh | grep -q "'$c:" || echo "zsh: $c"; warder completion fish | grep -q -- "-a $c " || echo "fish: $c"; done
+$ for c in run code tool scan judge languages changes explain backend policy doctor blocks format data completion; do warder $c --help | sed -n "s/^  \(-., \)\{0,1\}--\([a-z-]*\).*/$c \2/p"; done | sort -u > all; wc -l < all | awk '{ print ($1 > 100) }'; warder completion zsh > zsh; warder completion fish > fish; while read -r c f; do sed -n "/^\t$c)/,/;;/p" zsh | grep -q -- "--$f\[" || echo "zsh: $c $f"; grep -q "from $c' -l $f " fish || echo "fish: $c $f"; done < all; for c in image workspace events checkpoint artifact snapshot; do warder completion zsh | grep -q "'$c:" || echo "zsh: $c"; warder completion fish | grep -q -- "-a $c " || echo "fish: $c"; done
 | 1
 
 = short flags, flags behind words, and a flag that is given twice

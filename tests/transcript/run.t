@@ -264,7 +264,7 @@ $ warder run --timeout 1s -- sh -c 'trap "" TERM; while :; do :; done'
 
 = a reader that does not read does not lengthen it
 needs pgrep
-$ n=3$$; { warder run --timeout 1s -- sh -c "yes & sleep $n"; echo $? >&2; } | { sleep 8; pgrep -fx "sleep $n"; cat >/dev/null; }
+$ n=3$$; { warder run --timeout 1s -- sh -c "yes & sleep $n"; echo $? >&2; : > ended; } | { for i in $(seq $((80 * ${WARDER_TEST_SLOW:-1}))); do [ ! -e ended ] || break; sleep 0.1; done; pgrep -fx "sleep $n"; cat >/dev/null; }
 ! warder: killed after 1s (limits.wallTime)
 !~ ^warder: stdout: [0-9]* of [0-9]* bytes were dropped: the reader did not take them in time$
 ! 124

@@ -22,7 +22,7 @@ $ sh s start; sh s exec -- sh -c 'echo out; echo err >&2; exit 3'; echo $?; sh s
 
 = a program that is killed at its time limit keeps the output that it has written, also in the result
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start; sh s exec --timeout 8s -- sh -c 'echo out; exec sleep 60' 2> /dev/null; echo $?; sh s exec --timeout 8s --json -- sh -c 'echo kept; exec sleep 60' | grep -o '"status":"timeout"\|"text":"kept[^"]*"'; sh s stop
+$ sh s start; sh s exec --timeout 8s --json -- sh -c 'echo kept; exec sleep 60' > result & sh s exec --timeout 8s -- sh -c 'echo out; exec sleep 60' 2> /dev/null; echo $?; wait; grep -o '"status":"timeout"\|"text":"kept[^"]*"' result; sh s stop
 | out
 | 124
 | "status":"timeout"

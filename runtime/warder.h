@@ -8,10 +8,10 @@
  *   struct warder_run *run;            warder_launch(template, &command, &run, &err)     many times
  *   struct warder_result *result;      warder_wait(run, &result, &err)
  *
- * Returns: a function with a parameter `err` returns 0 if it succeeds. If it fails, it returns -1, or NULL if it returns
- * a pointer, and fills *err. The comment of a function names other values that it returns. err must not be NULL. A
- * `const char *` that is returned belongs to the object and lives as long as the object. A `char *` that is returned
- * belongs to the caller, who frees it with free(). Every _free accepts NULL.
+ * Returns: a function with a parameter `err` returns 0 if it succeeds. If it fails, it returns -1, or NULL if it
+ * returns a pointer, and fills *err. The comment of a function names other values that it returns. err must not be
+ * NULL. A `const char *` that is returned belongs to the object and lives as long as the object. A `char *` that is
+ * returned belongs to the caller, who frees it with free(). Every _free accepts NULL.
  * Errors: where a comment names a kind of error, such as CONFLICT, err->code is WARDER_ERROR_CONFLICT.
  * Members: where the comment of a member has "NULL: ..." or "0: ...", the text says what this value means.
  * Threads: several threads may use one policy or template at the same time, but not while one of them changes the
@@ -21,10 +21,11 @@
  * about cgroups, protected by a lock, and a few atomic counters of jails and cgroups. The first process of a jail, its
  * init, is a child of the calling process, and raises SIGCHLD when it ends. An application that waits for any child
  * may reap this init. This does no harm.
- * For a program that answers the calls of a function (struct warder_function), the library starts a helper process,
- * which is that program's parent. The helper is a child of the calling process, but raises no SIGCHLD when it ends. A
- * wait for any child does not reap the helper, unless the wait has the option __WALL or __WCLONE. While a call is open,
- * the helper shares the memory of the calling process copy-on-write, so each page written meanwhile is copied.
+ * Helpers: a jailed program can call functions of the host (struct warder_function). If a program of the host answers
+ * such a call, the library starts a helper process for the call, by a fork of the application, and the helper starts
+ * that program. The helper is a child of the application, but raises no SIGCHLD when it ends. A wait for any child does
+ * not reap the helper, unless the wait has the option __WALL or __WCLONE. As long as it lives, it shares the memory of
+ * the application copy-on-write: the kernel copies each page that the application writes in this time.
  * Fork: templates and runs belong to the process that made them. In a forked child, launch and wait
  * fail, and _free does nothing: the child keeps the memory and the descriptors until it ends.
  * Time: the wall time is enforced even if warder_wait() or warder_run_dispatch() is called late, or if on_output does
@@ -54,7 +55,9 @@ enum warder_error_kind {
 	WARDER_ERROR_COMPILE_FAILED,   /* the code does not compile, so there is nothing to run */
 	WARDER_ERROR_TIMEOUT,          /* another process builds the same code, and did not finish in time */
 	WARDER_ERROR_EXECUTION_FAILED, /* not executable; a set-up command failed; a build was cancelled */
-	WARDER_ERROR_REJECTED,    /* refused by the operator's ceiling or settings, or by a scan of code */
+	/* refused by the ceiling (a policy of the operator: the most that another policy may ask for), by the
+	 * operator's settings, or by a scan of code */
+	WARDER_ERROR_REJECTED,
 	WARDER_ERROR_NOT_FOUND,   /* no such program in the jail; no such session, execution or context */
 	WARDER_ERROR_CONFLICT,    /* not now: the object is in use, has ended, or differs from the request */
 	WARDER_ERROR_UNAVAILABLE, /* this host lacks a feature or a program, or is busy, or does not answer */
@@ -111,9 +114,9 @@ WARDER_API int warder_policy_require(struct warder_policy *policy, const char *p
 /* Return the policy as JSON in its canonical form, or NULL if memory is missing. The caller frees the text
  * with free(). */
 WARDER_API char *warder_policy_json(const struct warder_policy *policy);
-/* Compare a policy with a ceiling, field by field. Warder never lowers a policy: it refuses one that asks for
- * too much, and this function shows which fields are too wide. It borrows `policy` and `ceiling` and does not
- * change them. If `policy` is NULL, it only shows the ceiling. If `ceiling` is NULL, there is none, and
+/* Compare a policy with a ceiling, field by field. A ceiling is itself a policy: the most that another policy may
+ * ask for. Warder never lowers a policy: it refuses one that asks for too much, and this function shows which fields
+ * are too wide. It borrows `policy` and `ceiling` and does not change them. If `policy` is NULL, it only shows the ceiling. If `ceiling` is NULL, there is none, and
  * Warder does not look for one in /etc/warder. Then every field is granted, with two exceptions: the network
  * mode "learn" and rows of "network" with `inject` need a ceiling that allows them. *ret is a JSON object in UTF-8
  * with a final NUL. The caller frees it with free(). Its members are
@@ -221,22 +224,25 @@ struct warder_spill {
 	 * the first byte on, also beyond the limits of the result. An element of -1: no file for that stream. NULL:
 	 * no file for either stream. */
 	const int *fds;
-	uint64_t
-	    bytes_max; /* at most this many bytes are written to each file; the rest is left out. 0: none */
-	/* 1: in a call with `collect` (struct warder_collect), the result keeps a descriptor of each collected file
-	 * that is larger than inline_bytes, for warder_result_held(). Not together with collect->directory. */
+	/* At most this many bytes are written to each file; the rest is left out. 0: no byte is written. UINT64_MAX:
+	 * no limit. */
+	uint64_t bytes_max;
+	/* 1: only with warder_call() and a `collect` in struct warder_call: the result keeps a descriptor of each
+	 * collected file that is larger than inline_bytes of struct warder_collect, for warder_result_held(). Not
+	 * together with `directory` of struct warder_collect. */
 	int hold_files;
 };
 
-/* A function of the host. The policy must have its name in `functions`. The program calls it by one line on descriptor
- * 5, such as {"id": 1, "name": "lookup", "arguments": {"key": "a"}}, and reads one line from there: {"id": 1,
- * "result": ...}, or {"id": 1, "error": {"kind", "message"}}. A call has at most 64 KiB, a result at most 1 MiB. At
- * most four calls are open at a time; further ones wait. A call that has no answer after 30 seconds gets an error. The
- * result and the receipt have the number of calls. */
+/* A function of the host that the jailed program may call. The policy must have its name in `functions`. The jailed
+ * program calls it by one line on descriptor 5, such as {"id": 1, "name": "lookup", "arguments": {"key": "a"}}, and
+ * reads one line from there: {"id": 1, "result": ...}, or {"id": 1, "error": {"kind", "message"}}. A call has at most
+ * 64 KiB, a result at most 1 MiB. At most four calls are open at a time; further ones wait. A call that has no answer
+ * after 30 seconds gets an error. The result of the run and its receipt have the number of calls. */
 struct warder_function {
 	const char *name;
-	/* A program of this host that answers each call, with the rights, variables and directory of the caller: a path,
-	 * or a name that is searched in PATH. It gets the arguments as standard input, as JSON; its standard output is
+	/* A program of this host that is started once for each call, outside of the jail: a path, or a name that is
+	 * searched in PATH. It has the rights, the variables and the working directory of the application, not those of
+	 * the jailed program. It gets the arguments of the call on its standard input, as JSON; its standard output is
 	 * the result, as JSON. It is killed after 30 seconds, and when the run ends. NULL: on_call answers. */
 	const char *program;
 };
@@ -246,8 +252,8 @@ struct warder_command {
 	/* NULL-terminated. argv[0] is a path in the jail, or a name that is searched in the jail's PATH. NULL
 	 * or empty: entrypoint and command of the policy's image. */
 	char *const *argv;
-	/* NULL-terminated "NAME=value", in addition to the policy's variables, or NULL. No ceiling applies: the
-	 * caller is responsible. */
+	/* NULL-terminated "NAME=value", in addition to the policy's variables, or NULL. No ceiling limits
+	 * them: the application is responsible for them. */
 	char *const *environment;
 	const char *input; /* standard input; borrowed until the run is freed. NULL: empty */
 	size_t input_len;
@@ -303,9 +309,9 @@ struct warder_command {
 	 * so a launch is a little cheaper. Every restriction that the kernel shows is read back and compared all the
 	 * same, and a difference ends the launch. */
 	int no_receipt;
-	/* 1: the program may report its progress on descriptor 5 (the path in $WARDER_PROGRESS), one JSON value a
-	 * line. Lines of more than 4 KiB, more than ten lines a second, and lines that are not JSON are dropped and
-	 * counted. The result keeps the newest 64 KiB of lines. */
+	/* 1: the program may report its progress on descriptor 5, one JSON value a line. $WARDER_PROGRESS holds the
+	 * path of this descriptor, /dev/fd/5. Lines of more than 4 KiB, more than ten lines a second, and lines that
+	 * are not JSON are dropped and counted. The result keeps the newest 64 KiB of lines. */
 	int progress;
 	/* With `progress`: called with `context` and each line, without its newline, from warder_wait() and
 	 * warder_run_dispatch(). It must not block. NULL: not called. */
@@ -362,7 +368,7 @@ WARDER_API int warder_run_answer(struct warder_run *run, uint64_t call, const ch
 				 struct warder_error *err);
 /* The port of the host for row `row` of network.publish (0 is the first row). Warder listens on it from the launch
  * to the end of the run. If the row has the host port 0, this is the port that Warder picked. Returns 0 if there is
- * no such row, and for an execution of a session. */
+ * no such row, and for a run in a session: the session publishes the ports. */
 WARDER_API unsigned int warder_run_published(const struct warder_run *run, size_t row);
 /* Give the program's terminal the new size of terminal_fd. Call this after SIGWINCH. Any thread or signal
  * handler may call this function. It takes effect in warder_wait() or warder_run_dispatch(). With NULL it has
@@ -378,16 +384,19 @@ WARDER_API void warder_run_free(struct warder_run *run);
 /* ---- event loops ---- */
 /*
  * One thread can drive many runs. Poll the descriptor of each run for reading (poll, epoll, libuv, ...). Each
- * time it is readable, call warder_run_dispatch() once. Stop when this returns 1 or -1. docs/example-epoll.c and docs/example-uv.c are
- * complete programs. Executions of sessions and runs from warder_call() work in the same way.
+ * time it is readable, call warder_run_dispatch() once. Stop when this returns 1 or -1. docs/example-epoll.c and
+ * docs/example-uv.c are complete programs. Runs in a session (warder_session_prepare()) and runs from warder_call()
+ * work in the same way.
  * Between two dispatches, Warder does not take the program's output, and does not enforce the limit of CPU time.
- * A dispatch does not wait, unless its on_output frees the run. The descriptor also becomes readable when
- *   the grace of warder_stop() is over,
+ * A dispatch does not wait, unless its on_output frees the run. The descriptor is readable when the program has written
+ * output, takes input or has ended, and also when
+ *   a time limit or the grace of warder_stop() is over,
  *   a program that is being killed has ended, or a container has ended,
  *   a slow reader of output_fds takes more, or
  *   the cgroup can be removed.
- * A dispatch takes long only if a callback does, or if a slow disk takes output for warder_spill. It also takes long
- * at the end of the run, if files are collected or changes are stored. warder_launch() takes some milliseconds.
+ * A dispatch is short, except in three cases: a callback takes long; a slow disk takes the output for struct
+ * warder_spill; or the run has ended, and files are collected or changes are stored. warder_launch() takes some
+ * milliseconds.
  * Threads: different threads may drive different runs. One run belongs to one thread at a time.
  */
 /* Return the run's descriptor, for poll(2) and its relatives, level-triggered. It belongs to the run, and
@@ -408,11 +417,13 @@ WARDER_API int warder_run_dispatch(struct warder_run *run, struct warder_result 
 
 /* ---- sessions ---- */
 /*
- * A session is a jail that stays between executions. An execution finds the files of the earlier ones, and
- * the processes that they left running with WARDER_SESSION_BACKGROUND. The limits of the
- * session hold for all of its processes together. A session has a name, unique for each user, and a process that
- * holds it: the keeper (`warder session keeper`). The session continues when the process that started it has ended.
- * Any number of processes and threads may start it and execute in it at the same time.
+ * A session is a jail that stays, and in which programs run one after the other or at the same time. Each program that
+ * is started in it is an execution, whether by a template of warder_session_prepare() or by warder_execution_start().
+ * An execution finds the files of the earlier ones, and the processes that they left running with
+ * WARDER_SESSION_BACKGROUND. The limits of the session hold for all of its processes together. A session has a name,
+ * unique for each user, and a process that holds it: the keeper (`warder session keeper`). The session continues when
+ * the process that started it has ended. Any number of processes and threads may start it and execute in it at the same
+ * time.
  */
 struct warder_session;
 
@@ -426,8 +437,9 @@ enum warder_session_capability {
 struct warder_session_options {
 	size_t size; /* sizeof(struct warder_session_options) */
 	const struct warder_policy
-	    *policy;              /* policy of the session; each execution may have this or a narrower one */
-	const char *const *setup; /* commands for sh, executed before any execution; NULL: none */
+	    *policy; /* policy of the session; each execution may have this or a narrower one */
+	/* shell commands that run once, when the session starts and before any execution; NULL: none */
+	const char *const *setup;
 	size_t setup_count;
 	uint64_t lifetime_us; /* microseconds after which the session ends; 0: 8 hours; at most 30 days */
 	uint64_t idle_us;     /* it also ends after this time without an execution; 0: 30 minutes */
@@ -501,10 +513,9 @@ WARDER_API void warder_session_free(struct warder_session *session);
 /* ---- executions that outlive their callers ---- */
 /*
  * A run of warder_launch() ends with the process that launched it. An execution of warder_execution_start() goes on
- * when its caller has ended, because the keeper of its session launches and supervises it. It has an id, by
- * which every process of the same user finds it. The keeper keeps at most the newest 4 MiB of its output, and the result
- * after its end. All executions of a session together keep at most 64 MiB of output; the oldest is dropped first. At
- * most 128 executions run at a time in a session.
+ * when the process that started it has ended, because the keeper of its session launches and supervises it. It has an id, by which every process of the same user finds it. The keeper keeps at most
+ * the newest 4 MiB of its output, and the result after its end. All executions of a session together keep at most 64
+ * MiB of output; the oldest is dropped first. At most 128 executions run at a time in a session.
  *
  *   struct warder_session *session;      warder_session_start("build", &options, &session, &err)
  *   struct warder_execution *execution;  warder_execution_start(session, &command, &execution, &err)
@@ -725,15 +736,17 @@ struct warder_piece {
 	/* the piece is interrupted after this time; 0: limits.wallTime of the context's policy */
 	uint64_t timeout_us;
 	int at_once; /* 1: if another piece runs, fail with CONFLICT. 0: wait behind it */
-	/* A part of a stream, in order; `offset` counts the bytes of this stream since the context's start. NULL: output is not
-	 * wanted. If it returns non-zero, the dispatch or wait fails with EXECUTION_FAILED, and the next one continues after
-	 * these bytes. */
+	/* A part of a stream, in order; `offset` counts the bytes of this stream since the context's start. NULL:
+	 * output is not wanted. If it returns non-zero, the dispatch or wait fails with EXECUTION_FAILED, and the next
+	 * one continues after these bytes. */
 	int (*on_output)(void *context, enum warder_stream stream, uint64_t offset, const char *bytes,
 			 size_t len);
 	/* The keeper has dropped a part of a stream before it was read: the bytes from offset `from` up to offset
 	 * `to`. NULL: not called. */
 	void (*on_gap)(void *context, enum warder_stream stream, uint64_t from, uint64_t to);
-	/* The piece shows something: a JSON object with one text per media type. NULL: not called. */
+	/* The piece displays a value, for example by display() in Python. `bundle` is a JSON object with the forms of
+	 * this value: its members are named by media types, and each is a text, such as {"text/plain": "...",
+	 * "image/png": "..."}. The interpreters encode binary forms, such as image/png, in base64. NULL: not called. */
 	void (*on_shown)(void *context, const char *bundle, size_t len);
 	/* The piece asks for a line of input, with this prompt; warder_context_answer() gives it. NULL: it gets no
 	 * input. */
@@ -759,7 +772,8 @@ struct warder_piece_end {
 };
 
 /* Hand a piece of code to the context. It runs after the pieces that are already waiting. Warder copies
- * the code. The call fails with
+ * the code and *piece; the object that piece->context points to must be valid until the piece has ended. The
+ * call fails with
  *   CONFLICT         a piece of this handle has not ended, or at_once is 1 and another piece runs
  *   INVALID_REQUEST  the code is too long
  *   UNAVAILABLE      the keeper is gone */
@@ -834,8 +848,8 @@ struct warder_selection {
 
 /* Make the selected changes in the original directory; if `selection` is NULL, make all. Each file is
  * replaced as a whole or not at all. If a selected path has changed since the run, and `force` is 0, nothing is
- * done: the call fails with CONFLICT, and the text names the path. *ret_count is the number of changes made, also after a
- * failure; ret_count may be NULL. The set stays as it is. */
+ * done: the call fails with CONFLICT, and the text names the path. *ret_count is the number of changes made, also after
+ * a failure; ret_count may be NULL. The set stays as it is. */
 WARDER_API int warder_changes_commit(struct warder_changes *changes, const struct warder_selection *selection,
 				     size_t *ret_count, struct warder_error *err);
 /* Remove the set from the disk. The object still has to be freed. */
@@ -849,8 +863,8 @@ enum warder_code_flags {
 	WARDER_CODE_CHECK_ONLY = 1, /* stop before any part of the code is executed */
 	WARDER_CODE_NO_CACHE = 2,   /* neither use nor fill the cache of built programs */
 	/* The source is a function. Its argument is `json` of struct warder_call, or null, and its return value is the
-	 * result. Rust: the source has `fn run(input: Value) -> Value` and no main. Python, JavaScript: the source is the
-	 * body of a function with the parameter `input` */
+	 * result. Rust: the source has `fn run(input: Value) -> Value` and no main. Python, JavaScript: the source is
+	 * the body of a function with the parameter `input` */
 	WARDER_CODE_FUNCTION = 4,
 	WARDER_CODE_SCAN = 8,       /* look for dangerous code: advice in the result, no protection */
 	WARDER_CODE_SCAN_DENY = 16, /* the same, and refuse (REJECTED) code that the scan advises against */
@@ -881,8 +895,8 @@ struct warder_code {
 	/* If another process builds the same code, warder_build() waits for it and calls this every 10 ms.
 	 * Non-zero: warder_build() fails (EXECUTION_FAILED). NULL: not called. */
 	int (*should_stop)(void *context);
-	/* The session in which the program runs; the policy must then be one that warder_session_prepare() accepts. NULL: in a jail of
-	 * its own. The stages of the build always have jails of their own. */
+	/* The session in which the program runs; the policy must then be one that warder_session_prepare() accepts.
+	 * NULL: in a jail of its own. The stages of the build always have jails of their own. */
 	struct warder_session *session;
 };
 
@@ -931,7 +945,7 @@ struct warder_call {
 	const char *input;        /* as in struct warder_command */
 	size_t input_len;
 	int input_fd;
-	/* A JSON value that the code finds on descriptor 4, at the path in $WARDER_INPUT; NULL: none. Copied. */
+	/* A JSON value that the code can read from descriptor 4, whose path is in $WARDER_INPUT; NULL: none. Copied. */
 	const char *json;
 	size_t json_len;
 	uint64_t result_bytes; /* most bytes of JSON on descriptor 3 ($WARDER_RESULT); 0: 1 MiB */
@@ -943,12 +957,12 @@ struct warder_call {
 	const struct warder_spill *spill;     /* or NULL */
 	uint64_t output_max;                  /* as in struct warder_command */
 	int (*should_stop)(void *context);    /* as in struct warder_command */
-	/* As in struct warder_command. A WebAssembly module that runs in an engine has no descriptor for
-	 * progress: with 1, the call then fails (INVALID_REQUEST). */
+	/* As in struct warder_command. A WebAssembly module (language "wasm") that node executes has no descriptor 5:
+	 * for such a module, 1 is refused (INVALID_REQUEST). */
 	int progress;
 	void (*on_progress)(void *context, const char *line);
 	long (*on_input)(void *context, char *bytes, size_t size); /* as in struct warder_command */
-	/* As in struct warder_command. Not for a WebAssembly module that runs in an engine: INVALID_REQUEST. */
+	/* As in struct warder_command. Refused for a WebAssembly module that node executes (INVALID_REQUEST). */
 	const struct warder_function *functions;
 	size_t function_count;
 	void (*on_call)(void *context, uint64_t call, const char *name, const char *arguments);
@@ -973,8 +987,8 @@ WARDER_API const char *warder_result_value(const struct warder_result *result);
  * unknown, it returns -1 with *err. */
 WARDER_API int warder_compare(const char *how, const char *expected, size_t expected_len, const char *got,
 			      size_t got_len, struct warder_error *err);
-/* The verdict about a run. `same` is the return value of warder_compare(). Returns "accepted", "wrongAnswer", "timeLimit",
- * "memoryLimit", "outputLimit", "runtimeError", "systemError" or "skipped" (cancelled). Never NULL. */
+/* The verdict about a run. `same` is the return value of warder_compare(). Returns "accepted", "wrongAnswer",
+ * "timeLimit", "memoryLimit", "outputLimit", "runtimeError", "systemError" or "skipped" (cancelled). Never NULL. */
 WARDER_API const char *warder_result_verdict(const struct warder_result *result, int same);
 
 /* ---- pool ---- */
@@ -1024,7 +1038,8 @@ struct warder_pool_options {
 
 /* The key of a parked jail. The pool hands a jail out only if the launch has the same tenant, ceiling, cgroup parent,
  * backend, user and policy as the key for which the jail was parked. Four fields of the policy may differ, and take
- * effect at the hand-out: limits.wallTime, output.stdout, output.stderr and environment.set. */
+ * effect at the hand-out: limits.wallTime, output.stdout, output.stderr and environment.set. Warder copies what it
+ * needs of a key: the key, and all that it points to, must be valid only until the call returns. */
 struct warder_pool_key {
 	size_t size; /* sizeof(struct warder_pool_key) */
 	const struct warder_policy *policy;
@@ -1069,7 +1084,8 @@ WARDER_API int warder_pool_launch(struct warder_pool *pool, const struct warder_
  *   With WARDER_POOL_LAUNCH, an empty pool starts the program now. If it does not start, the call fails
  *   (EXECUTION_FAILED, NOT_FOUND).
  * If a file has changed, the pool removes each jail whose program has mapped it, or has written its path to
- * descriptor 3. The program ends with its code, so the next piece gets another jail. */
+ * descriptor 3. When its code has ended, the program ends, too, and the pool removes its jail: the next piece
+ * of code gets another one. */
 WARDER_API int warder_pool_code(struct warder_pool *pool, const struct warder_pool_key *key, const char *code,
 				size_t len, const struct warder_command *command, struct warder_run **ret,
 				struct warder_error *err);
@@ -1096,9 +1112,13 @@ WARDER_API char *warder_pool_stats(struct warder_pool *pool);
 /* Drain and free a pool. Free all of its runs before. With NULL, it has no effect. */
 WARDER_API void warder_pool_free(struct warder_pool *pool);
 
-/* ---- result ---- */
-/* If `result` is NULL, each of these functions returns the same value as for missing data: the text "", the number -1, 0 or
- * UINT64_MAX, or NULL. */
+/* ---- result ----
+ * If `result` is NULL, these functions return the following values:
+ *   ""          warder_result_status(), _cause(), _backend(), _isolation() and _output()
+ *   NULL        warder_result_passed_over() and _json()
+ *   -1          warder_result_exit_code() and _held()
+ *   0           warder_result_signal(), _spilled(), _wall_us() and _cpu_us()
+ *   UINT64_MAX  warder_result_memory_peak() */
 /* The status: "success", "failed", "compileFailed", "timeout" or "killed". */
 WARDER_API const char *warder_result_status(const struct warder_result *result);
 /* The cause of the end: "exit", "signal", "wallTime", "cpuTime", "memory", "output", "disk", "syscall",

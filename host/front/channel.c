@@ -95,6 +95,7 @@ static void take_record(struct channel *channel, const char *text, int *fd)
 	case RECORD_DELETE:
 	case RECORD_FORK:
 	case RECORD_AGENT:
+	case RECORD_REPEAT:
 	case RECORD_TYPES:
 		return;
 	}
@@ -288,13 +289,23 @@ int channel_resize(struct channel *channel, uint16_t rows, uint16_t columns, str
 	return post(channel, RECORD_RESIZE, 0, sizeof(channel->front->out.size), NULL, 0, err);
 }
 
-int channel_piece(struct channel *channel, const char *code, size_t len, uint64_t timeout_us,
+int channel_piece(struct channel *channel, const char *code, uint64_t timeout_us, const char *key,
 		  struct warder_error *err)
 {
+	struct record_piece *piece = &channel->front->out.piece;
+	const size_t len = strlen(code);
 	owned_fd int code_fd = record_make_file(code, len);
 
 	if (code_fd < 0)
 		return error_no_memory(err, "code");
-	channel->front->out.piece = (struct record_piece){ .bytes = len, .timeout_us = timeout_us };
-	return post(channel, RECORD_PIECE, 0, sizeof(channel->front->out.piece), &code_fd, 1, err);
+	*piece = (struct record_piece){ .bytes = len, .timeout_us = timeout_us };
+	if (*key)
+		memcpy(piece->key, key, RECORD_KEY_LENGTH);
+	return post(channel, RECORD_PIECE, 0, *key ? sizeof(*piece) : RECORD_PIECE_BARE, &code_fd, 1, err);
+}
+
+int channel_repeat(struct channel *channel, const char *key, struct warder_error *err)
+{
+	memcpy(channel->front->out.bytes, key, RECORD_KEY_LENGTH);
+	return post(channel, RECORD_REPEAT, 0, RECORD_KEY_LENGTH, NULL, 0, err);
 }

@@ -40,7 +40,9 @@ static void start(struct context_visit *context)
 {
 	struct visit *visit = &context->visit;
 	char *argv[] = { (char *)(uintptr_t)context->language, context->name, NULL };
-	const struct channel_command command = { .policy = visit->policy, .argv = argv, .context = true };
+	const struct channel_command command = {
+		.policy = visit->policy, .argv = argv, .context = true, .id = context->id
+	};
 	struct warder_error err = { 0 };
 
 	if (channel_start(visit->channel, &command, &err) < 0)
@@ -52,8 +54,16 @@ static void run_piece(struct context_visit *context)
 	struct warder_error err = { 0 };
 
 	context->asked = true;
-	if (channel_piece(context->visit.channel, context->code, strlen(context->code), context->timeout_us,
-			  &err) < 0)
+	if (channel_piece(context->visit.channel, context->code, context->timeout_us, context->key, &err) < 0)
+		context_fail(context, &err);
+}
+
+/* The piece of an earlier request with the key. */
+static void repeat(struct context_visit *context)
+{
+	struct warder_error err = { 0 };
+
+	if (channel_repeat(context->visit.channel, context->key, &err) < 0)
 		context_fail(context, &err);
 }
 
@@ -73,6 +83,41 @@ static void act(struct context_visit *context, const struct json_value *row)
 
 /* ---- what the keeper says ---- */
 
+/* The context that an earlier request with the key has created; NULL: none has. *ret_same: that was the same request. */
+static const struct json_value *find_created(const struct context_visit *context,
+					     const struct json_value *rows, bool *ret_same)
+{
+	for (const struct json_value *row = rows->child; row; row = row->next) {
+		const char *id = json_member_text(row, "id", "");
+
+		*ret_same = strcmp(id, context->id) == 0;
+		if (json_member(row, "context") && strncmp(id, context->id, REMOTE_ID_LENGTH / 2) == 0)
+			return row;
+	}
+	return NULL;
+}
+
+/* Of a creation with a key. */
+static void create_once(struct context_visit *context, const struct json_value *rows)
+{
+	bool same;
+	const struct json_value *found = find_created(context, rows, &same);
+	struct warder_error err = { 0 };
+
+	if (!found) {
+		start(context);
+	} else if (!same) {
+		error_set(&err, WARDER_ERROR_CONFLICT, "idempotencyKey",
+			  "another request with this key has created context %.64s; use a new key",
+			  json_member_text(found, "context", ""));
+		context_fail(context, &err);
+	} else {
+		channel_choose(context->visit.channel, context->id);
+		snprintf(context->name, sizeof(context->name), "%s", json_member_text(found, "context", ""));
+		context->form->created(context, true);
+	}
+}
+
 static void take_rows(struct context_visit *context, const char *text)
 {
 	struct json_value *rows = visit_rows(&context->visit, text);
@@ -86,6 +131,8 @@ static void take_rows(struct context_visit *context, const char *text)
 			found = row;
 	if (context->call == CALL_LIST) {
 		context->form->listed(context, rows);
+	} else if (context->call == CALL_CREATE) {
+		create_once(context, rows);
 	} else if (found) {
 		act(context, found);
 	} else if (context->may_create) {
@@ -103,10 +150,10 @@ static void answered_well(struct context_visit *context, enum record_type reques
 	if (request == RECORD_LIST) {
 		take_rows(context, text);
 	} else if (request == RECORD_START && context->call == CALL_CREATE) {
-		context->form->created(context);
+		context->form->created(context, false);
 	} else if (request == RECORD_START && context->call == CALL_PIECE) {
 		run_piece(context);
-	} else if (request == RECORD_PIECE) {
+	} else if (request == RECORD_PIECE || request == RECORD_REPEAT) {
 		context->runs = pieces_before == 0;
 		context->form->begun(context);
 	} else if (request == RECORD_START || request == RECORD_DELETE || request == RECORD_INTERRUPT) {
@@ -116,6 +163,14 @@ static void answered_well(struct context_visit *context, enum record_type reques
 	}
 }
 
+/* Whether another call has made the context meanwhile. */
+static bool came_second(const struct context_visit *context, const struct warder_error *err)
+{
+	return err->code == WARDER_ERROR_CONFLICT &&
+	       (context->call == CALL_PIECE ||
+		(context->call == CALL_CREATE && *context->id && strcmp(err->field, "id") == 0));
+}
+
 static void on_answered(void *of, enum record_type request, const struct record_answer *answer,
 			const char *text)
 {
@@ -123,9 +178,9 @@ static void on_answered(void *of, enum record_type request, const struct record_
 
 	if (!answer->failed)
 		answered_well(context, request, text, answer->values[0]);
-	else if (request == RECORD_START && context->call == CALL_PIECE &&
-		 answer->error.code == WARDER_ERROR_CONFLICT)
-		look(context); /* another call has made it meanwhile */
+	else if ((request == RECORD_START && came_second(context, &answer->error)) ||
+		 (request == RECORD_REPEAT && answer->error.code == WARDER_ERROR_NOT_FOUND))
+		look(context);
 	else if (request != RECORD_CLOSE)
 		context_fail(context, &answer->error);
 }
@@ -186,18 +241,20 @@ static void begin(struct visit *visit)
 {
 	struct context_visit *context = of_visit(visit);
 
-	if (context->call == CALL_CREATE)
+	if (context->call == CALL_CREATE && !*context->id)
 		start(context);
+	else if (context->call == CALL_PIECE && *context->key)
+		repeat(context);
 	else
 		look(context);
 }
 
-/* A client that leaves while its piece runs interrupts it. A piece that waits is dropped by the keeper. */
+/* A client that leaves while its piece runs interrupts it, unless it may ask again with a key. A piece that waits is dropped by the keeper. */
 static void done(struct visit *visit)
 {
 	struct context_visit *context = of_visit(visit);
 
-	if (visit->channel && context->asked && context->runs)
+	if (visit->channel && context->asked && context->runs && !*context->key)
 		visit_leave(visit, RECORD_INTERRUPT, 0);
 	context->form->freed(context);
 }
@@ -227,6 +284,21 @@ int context_set_name(struct context_visit *context, const char *name, struct war
 	}
 	snprintf(context->name, sizeof(context->name), "%s", name);
 	return 0;
+}
+
+/* Half of it is of the client's key, and half of the request. */
+void context_set_key(struct context_visit *context, const char *key)
+{
+	const char *body = context->visit.x->body;
+	char digest[2][SHA256_HEX];
+
+	link_digest(key, digest[0]);
+	link_digest(body ? body : "", digest[1]);
+	snprintf(context->key, sizeof(context->key), "%.*s%.*s", RECORD_KEY_LENGTH / 2, digest[0],
+		 RECORD_KEY_LENGTH / 2, digest[1]);
+	if (context->call == CALL_CREATE)
+		snprintf(context->id, sizeof(context->id), "%.*s%.*s", REMOTE_ID_LENGTH / 2, digest[0],
+			 REMOTE_ID_LENGTH / 2, digest[1]);
 }
 
 bool context_draw_name(struct context_visit *context)

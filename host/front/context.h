@@ -22,16 +22,19 @@ struct context_visit {
 	enum context_call call;
 	char name[SESSION_NAME_MAX + 1]; /* of the context */
 	const char *language;
-	bool may_create;     /* the context is made if it is not there */
-	const char *code;    /* of a piece */
-	uint64_t timeout_us; /* of a piece; 0: as the policy grants */
-	bool asked, runs;    /* the piece was sent; it runs, so far as can be seen */
+	bool may_create;                 /* the context is made if it is not there */
+	const char *code;                /* of a piece */
+	uint64_t timeout_us;             /* of a piece; 0: as the policy grants */
+	char key[RECORD_KEY_LENGTH + 1]; /* of a piece, which then goes on without its client; or "" */
+	char id[REMOTE_ID_LENGTH + 1];   /* that a context which is created is to have; or "" */
+	bool asked, runs;                /* the piece was sent; it runs, so far as can be seen */
 };
 
 /* What an API does with what the keeper says. DELETE, RESTART and INTERRUPT are answered with 204. */
 struct context_form {
 	void (*listed)(struct context_visit *context, const struct json_value *rows);
-	void (*created)(struct context_visit *context);
+	/* again: the same request has created it before. */
+	void (*created)(struct context_visit *context, bool again);
 	void (*begun)(struct context_visit *context); /* the keeper has taken the piece */
 	void (*bytes)(struct context_visit *context, int stream, uint64_t offset, const char *bytes,
 		      size_t len);
@@ -50,6 +53,8 @@ int context_set_name(struct context_visit *context, const char *name, struct war
 /* Each names the context, or answers the client: a drawn name; "default-LANGUAGE", which is made if it is not there. */
 bool context_draw_name(struct context_visit *context);
 bool context_name_default(struct context_visit *context);
+/* Remember that the request has this idempotency key. */
+void context_set_key(struct context_visit *context, const char *key);
 /* Answer with an error. */
 void context_fail(struct context_visit *context, const struct warder_error *err);
 /* Whether a row of the keeper's list is a context that lives. */

@@ -41,7 +41,7 @@ static char *directory_of(const struct visit *visit)
 	return directory;
 }
 
-static void send_context(struct context_visit *context)
+static void send_context(struct context_visit *context, bool again)
 {
 	char *directory = directory_of(&context->visit);
 	struct json_writer w = { 0 };

@@ -247,9 +247,11 @@ int channel_write(struct channel *channel, const void *bytes, size_t len, bool m
 		  struct warder_error *err);
 int channel_resize(struct channel *channel, uint16_t rows, uint16_t columns, struct warder_error *err);
 /* Run a piece of code in the context that was started or chosen; shown() and done() follow. timeout_us 0: as long as the context's policy
- * grants. */
-int channel_piece(struct channel *channel, const char *code, size_t len, uint64_t timeout_us,
+ * grants. key: of RECORD_KEY_LENGTH bytes, or "". */
+int channel_piece(struct channel *channel, const char *code, uint64_t timeout_us, const char *key,
 		  struct warder_error *err);
+/* The same for the piece of the sandbox that has the key. */
+int channel_repeat(struct channel *channel, const char *key, struct warder_error *err);
 /* Stop reading, or go on: a stream whose client does not read. */
 void channel_hold(struct channel *channel, bool hold);
 

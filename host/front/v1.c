@@ -155,6 +155,14 @@ void v1_write_end(struct json_writer *w, const struct record_end *end)
 	json_end_object(w);
 }
 
+int v1_check_key(const char *key, struct warder_error *err)
+{
+	if (*key && strlen(key) <= V1_KEY_MAX)
+		return 0;
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "idempotencyKey",
+			 "\"idempotencyKey\" must be a text of 1 to %d bytes", V1_KEY_MAX);
+}
+
 static void describe_api(struct exchange *x)
 {
 	exchange_json(x, 200, openapi_json());
@@ -261,6 +269,7 @@ static const struct member of_resize[] = {
 static const struct member of_context[] = {
 	{ "context", MEMBER_TEXT, false, "its name; without it, one is drawn" },
 	{ "language", MEMBER_TEXT, false, "without it: python" },
+	KEY_MEMBER,
 	{ 0 },
 };
 static const struct member of_piece[] = {
@@ -268,6 +277,7 @@ static const struct member of_piece[] = {
 	{ "context", MEMBER_TEXT, false, "name of the context; without it: default-LANGUAGE, which is made" },
 	{ "language", MEMBER_TEXT, false, "of the context that is made; without it: python" },
 	TIMEOUT_MEMBER(false, "after which the piece is interrupted; without it: as the policy grants"),
+	KEY_MEMBER,
 	{ 0 },
 };
 static const struct member of_policy[] = { POLICY_MEMBERS, { 0 } };

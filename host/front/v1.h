@@ -7,6 +7,10 @@
 #include "host/front/front.h"
 
 #define V1_TERMINAL_MAX 1000 /* rows, and columns */
+#define V1_KEY_MAX      128  /* bytes of an idempotency key */
+
+/* Whether a text can be an idempotency key. -1 with *err. */
+int v1_check_key(const char *key, struct warder_error *err);
 
 /* One server-sent event of a stream; empties the writer. id: or NULL. Returns whether the stream has room for more. */
 bool v1_event(struct exchange *x, const char *name, const char *id, struct json_writer *w);

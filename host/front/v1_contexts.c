@@ -2,7 +2,8 @@
  * The contexts of a sandbox, in Warder's own API: interpreters that keep their variables between pieces of code.
  *
  * A piece is answered with the object of `warder context run --json`, or, if the client accepts text/event-stream, with events as they come:
- * output, gap, shown, end. A client that leaves while its piece runs interrupts it. What the context says of itself stands in contextSays;
+ * output, gap, shown, end. A client that leaves while its piece runs interrupts it, unless the request had an idempotency key: then the keeper
+ * keeps the piece, and gives it to the same request when that comes again. What the context says of itself stands in contextSays;
  * the rest is the keeper's word.
  */
 #include <stdlib.h>
@@ -219,7 +220,7 @@ static void ended(struct context_visit *context, const struct record_done *recor
 
 /* ---- requests ---- */
 
-static void say_made(struct context_visit *context)
+static void say_made(struct context_visit *context, bool again)
 {
 	struct json_writer w = { 0 };
 
@@ -229,7 +230,7 @@ static void say_made(struct context_visit *context)
 	json_key_string(&w, "id", channel_execution(context->visit.channel));
 	json_key_string(&w, "sandbox", context->visit.x->sandbox);
 	json_end_object(&w);
-	reply(context, 201, &w);
+	reply(context, again ? 200 : 201, &w);
 }
 
 static void freed(struct context_visit *context)
@@ -266,6 +267,21 @@ static bool take_name(struct own_visit *own, const char *name)
 	return false;
 }
 
+/* The idempotency key of the body. False: the client was answered. */
+static bool take_key(struct own_visit *own)
+{
+	const char *key = json_member_text(own->document, "idempotencyKey", NULL);
+	struct warder_error err = { 0 };
+
+	if (key && v1_check_key(key, &err) < 0) {
+		context_fail(&own->context, &err);
+		return false;
+	}
+	if (key)
+		context_set_key(&own->context, key);
+	return true;
+}
+
 void v1_list_contexts(struct exchange *x)
 {
 	struct own_visit *own = own_new(x, CALL_LIST);
@@ -284,6 +300,8 @@ void v1_create_context(struct exchange *x)
 		return;
 	name = json_member_text(own->document, "context", NULL);
 	own->context.language = json_member_text(own->document, "language", CONTEXT_LANGUAGE);
+	if (!take_key(own))
+		return;
 	if (name ? take_name(own, name) : context_draw_name(&own->context))
 		visit_open(&own->context.visit);
 }
@@ -309,6 +327,8 @@ void v1_run_piece(struct exchange *x)
 	if (!own || exchange_object(x, &own->document) < 0)
 		return;
 	take_piece(own);
+	if (!take_key(own))
+		return;
 	name = json_member_text(own->document, "context", NULL);
 	language = json_member_text(own->document, "language", NULL);
 	if (name && language) {

@@ -323,9 +323,8 @@ static bool check_start(struct exchange *x, const struct json_value *document)
 	if (rows && json_member_text(document, "stdin", NULL))
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "stdin",
 			  "a program on a terminal has no \"stdin\"; write to its input");
-	if (key && (!*key || strlen(key) > 128))
-		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "idempotencyKey",
-			  "\"idempotencyKey\" must be a text of 1 to 128 bytes");
+	if (key)
+		v1_check_key(key, &err);
 	if (!err.code)
 		return true;
 	exchange_error(x, 400, &err);

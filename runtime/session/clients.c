@@ -44,9 +44,10 @@ struct client {
 	struct execution *starts, *reads, *waits, *writes;
 	struct execution *asks; /* the context of `piece` */
 	struct piece *piece;
-	bool piece_begun;          /* the cursor is the piece's */
-	struct ring_cursor cursor; /* of `reads`, or of the piece */
-	struct held held;          /* for `writes` */
+	struct piece_event **event; /* of `piece`: the place of the first one that was not sent */
+	bool piece_begun;           /* the cursor is the piece's */
+	struct ring_cursor cursor;  /* of `reads`, or of the piece */
+	struct held held;           /* for `writes` */
 	struct unsent unsent;
 	uint64_t blocked_us; /* since when it takes nothing; 0: it does */
 };
@@ -271,29 +272,72 @@ static int begin_branch(struct client *client, struct execution *execution, stru
 	return 1;
 }
 
+static void watch_piece(struct client *client, struct execution *execution, struct piece *piece)
+{
+	client->piece = piece;
+	client->event = &piece->events;
+	client->piece_begun = false;
+	use(&client->asks, execution);
+}
+
+/* Watch the piece that has the key. 0: there is none; 1; -1 with *err. */
+static int watch_again(struct client *client, const char *key, struct warder_error *err)
+{
+	struct execution *of;
+	struct piece *piece;
+	const int found = pieces_find(client->clients->all, key, &of, &piece, err);
+
+	if (found <= 0)
+		return found;
+	piece->watchers++;
+	watch_piece(client, of, piece);
+	return 1;
+}
+
+static int check_reads_nothing(const struct client *client, struct warder_error *err)
+{
+	return client->piece || client->reads ? error_set(err, WARDER_ERROR_CONFLICT, "id",
+							  "this connection reads something else already")
+					      : 0;
+}
+
 /* What follows is the piece's output, what it shows, and its end. */
 static int begin_piece(struct client *client, struct execution *execution, int code_fd,
 		       struct warder_error *err)
 {
 	const struct record *in = &client->clients->in;
+	struct record_piece asked = { 0 };
+	struct piece *piece;
 	char *code;
-	int added;
+	int added = 0;
 
-	if (client->piece || client->reads)
-		return error_set(err, WARDER_ERROR_CONFLICT, "id",
-				 "this connection reads something else already");
-	if (record_read_file(code_fd, in->piece.bytes, &code, err) < 0)
+	memcpy(&asked, &in->piece, in->head.len);
+	if (check_reads_nothing(client, err) < 0)
 		return -1;
-	added = keeper_context_add(execution, code, in->piece.bytes, in->piece.timeout_us,
-				   !(in->head.flags & RECORD_AT_ONCE), &client->piece, err);
+	if (*asked.key)
+		added = watch_again(client, asked.key, err);
+	if (added != 0)
+		return added < 0 ? -1 : 0;
+	if (record_read_file(code_fd, asked.bytes, &code, err) < 0)
+		return -1;
+	added = keeper_context_add(execution, code, &asked, !(in->head.flags & RECORD_AT_ONCE), &piece, err);
 	free(code);
 	if (added < 0)
 		return -1;
-	use(&client->asks, execution);
-	client->piece_begun = false;
+	watch_piece(client, execution, piece);
 	/* Send the code first, so that the interpreter works while the keeper answers the client. */
 	keeper_contexts_step(execution->all);
 	return 0;
+}
+
+static int repeat_piece(struct client *client, struct warder_error *err)
+{
+	const int found =
+	    check_reads_nothing(client, err) < 0 ? -1 : watch_again(client, client->clients->in.bytes, err);
+
+	return found > 0   ? 0
+	       : found < 0 ? -1
+			   : error_set(err, WARDER_ERROR_NOT_FOUND, "key", "no piece of code has this key");
 }
 
 static int attach(struct client *client, struct execution *execution, uint64_t *values,
@@ -425,6 +469,7 @@ static int act(struct client *client, struct execution *execution, int file_fd, 
 	case RECORD_SHOWN:
 	case RECORD_DONE:
 	case RECORD_LINES:
+	case RECORD_REPEAT:
 	case RECORD_TYPES:
 		break;
 	}
@@ -491,6 +536,8 @@ static bool handle(struct client *client, int fd, const int fds[RECORD_FDS_MAX],
 		client->clients->measure(client->clients->keeper, &counters);
 		counters_fill(&counters, values);
 		done = 0;
+	} else if (type == RECORD_REPEAT) {
+		done = repeat_piece(client, &err);
 	} else if (type == RECORD_EXTEND) {
 		done = client->clients->extend(client->clients->keeper, client->clients->in.extend.us, &err);
 	} else {
@@ -703,14 +750,14 @@ static enum piece_news make_news(struct client *client, struct ring_piece *ret, 
 		client->piece_begun = true;
 		client->cursor = (struct ring_cursor){ piece->at, { piece->from[0], piece->from[1] } };
 	}
-	news = piece_next(client->asks, piece, &client->cursor, out->bytes + sizeof(out->frame),
-			  RING_FRAME_MAX, ret);
+	news = piece_next(client->asks, piece, *client->event, &client->cursor,
+			  out->bytes + sizeof(out->frame), RING_FRAME_MAX, ret);
 	if (news == PIECE_BYTES || news == PIECE_GAP)
 		begin_output(client, client->asks, news == PIECE_GAP, ret);
 	if (news == PIECE_SAID) {
 		record_begin(out, RECORD_SHOWN, 0, client->asks->id, sizeof(out->number));
-		out->number = piece->events->type;
-		*ret_fd = record_make_file(piece->events->text, piece->events->len);
+		out->number = (*client->event)->type;
+		*ret_fd = record_make_file((*client->event)->text, (*client->event)->len);
 	}
 	if (news == PIECE_DONE) {
 		begin_done(client, piece);
@@ -737,7 +784,9 @@ static bool push_piece(struct client *client, int fd)
 			break;
 		if (news == PIECE_BYTES || news == PIECE_GAP)
 			ring_advance(&execution->spool, &client->cursor, &output);
-		if (news == PIECE_SAID)
+		if (news == PIECE_SAID && *client->piece->key)
+			client->event = &(*client->event)->next;
+		else if (news == PIECE_SAID)
 			piece_drop_event(execution, client->piece);
 		if (news == PIECE_DONE) {
 			piece_leave(execution, client->piece);

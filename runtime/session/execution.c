@@ -742,6 +742,7 @@ static void execution_free(struct execution *execution)
 	fd_done(&execution->input_fd);
 	fd_done(&execution->source_fd);
 	keeper_branch_free(execution);
+	pieces_done(execution);
 	keeper_context_free(execution->context);
 	keeper_agent_free(execution->agent);
 	words_done(&execution->words);

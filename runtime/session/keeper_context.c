@@ -277,37 +277,6 @@ void keeper_context_launched(struct execution *execution)
 
 /* ---- pieces ---- */
 
-static void drop_said(struct executions *all, struct piece *piece, size_t len)
-{
-	piece->said -= len;
-	all->said_bytes -= len;
-}
-
-void piece_drop_event(struct execution *execution, struct piece *piece)
-{
-	struct piece_event *event = piece->events;
-
-	piece->events = event->next;
-	if (!piece->events)
-		piece->events_end = &piece->events;
-	drop_said(execution->all, piece, event->len);
-	free(event->text);
-	free(event);
-}
-
-/* When neither the context nor a client needs it. */
-static void piece_settle(struct execution *execution, struct piece *piece)
-{
-	if (piece->queued || piece->watched)
-		return;
-	while (piece->events)
-		piece_drop_event(execution, piece);
-	drop_said(execution->all, piece, piece->result_len);
-	free(piece->result);
-	free(piece->code);
-	free(piece);
-}
-
 /* The first of the context's. */
 static void piece_finish(struct execution *execution, enum context_end end, const char *why)
 {
@@ -324,34 +293,19 @@ static void piece_finish(struct execution *execution, enum context_end end, cons
 		piece->wall_us = clock_us() - piece->began_us;
 		memcpy(piece->to, execution->spool.totals, sizeof(piece->to));
 	}
+	piece_keep(execution, piece);
 	piece_settle(execution, piece);
-}
-
-/* Whether so many bytes of what the piece says may be held. */
-static bool may_hold(struct execution *execution, struct piece *piece, size_t len)
-{
-	struct executions *all = execution->all;
-
-	if (!piece->watched)
-		return false;
-	if (piece->said + len > CONTEXT_SAID_MAX || all->said_bytes + len > CONTEXTS_SAID_MAX) {
-		piece->cut = true;
-		return false;
-	}
-	piece->said += len;
-	all->said_bytes += len;
-	return true;
 }
 
 static void add_event(struct execution *execution, struct piece *piece, struct frames *reader)
 {
 	struct piece_event *event;
 
-	if (!reader->bytes || !may_hold(execution, piece, reader->len))
+	if (!reader->bytes || !piece_may_hold(execution, piece, reader->len))
 		return;
 	event = calloc(1, sizeof(*event));
 	if (!event) {
-		drop_said(execution->all, piece, reader->len);
+		piece_drop_said(execution->all, piece, reader->len);
 		piece->cut = true;
 		return;
 	}
@@ -392,6 +346,23 @@ static void count_refused(struct keeper_context *context)
 		context->pieces->refused++;
 }
 
+/* With a line, or (NULL) with the end of the input. False: no piece waits for it. */
+static bool answer_piece(struct keeper_context *context, const char *line, size_t len)
+{
+	struct frame frame;
+	bool sent;
+
+	if (!running(context) || !context->pieces->asked)
+		return false;
+	frame.head =
+	    (struct frame_head){ FRAME_MAGIC, FRAME_INPUT, running(context), line ? 0 : FRAME_AT_END };
+	if (line)
+		memcpy(frame.body, line, len);
+	sent = send(context->fd, &frame, sizeof(frame.head) + len, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+	context->pieces->asked -= sent;
+	return sent;
+}
+
 static void take_text(struct execution *execution)
 {
 	struct keeper_context *context = execution->context;
@@ -421,15 +392,21 @@ static void take_text(struct execution *execution)
 		return;
 	}
 	piece->cut |= reader->cut;
-	if (reader->type == FRAME_ASKS)
+	if (reader->type == FRAME_ASKS) {
 		piece->asked++;
+		if (*piece->key) {
+			/* It goes on without its client, and so nobody can be asked. */
+			answer_piece(context, NULL, 0);
+			return;
+		}
+	}
 	if (reader->type != FRAME_DONE) {
 		add_event(execution, piece, reader);
 		if (reader->type == FRAME_SHOWN)
 			tell_taken(context, piece);
 		return;
 	}
-	if (reader->bytes && may_hold(execution, piece, reader->len)) {
+	if (reader->bytes && piece_may_hold(execution, piece, reader->len)) {
 		piece->result = reader->bytes;
 		piece->result_len = reader->len;
 		reader->bytes = NULL;
@@ -444,7 +421,7 @@ static void count_held(struct execution *execution, size_t len)
 	struct executions *all = execution->all;
 
 	all->said_bytes -= context->held;
-	if (all->said_bytes + len > CONTEXTS_SAID_MAX) {
+	if (!pieces_make_room(all, len)) {
 		frames_cut(&context->reader);
 		len = 0;
 	}
@@ -646,7 +623,7 @@ static uint64_t step(struct execution *execution, uint64_t now)
 uint64_t keeper_contexts_step(struct executions *all)
 {
 	const uint64_t now = clock_us();
-	uint64_t next = UINT64_MAX;
+	uint64_t next = pieces_sweep(all, now);
 
 	for (size_t i = 0; i < all->count; i++) {
 		const uint64_t due = all->items[i]->context ? step(all->items[i], now) : UINT64_MAX;
@@ -680,9 +657,11 @@ bool keeper_context_is_idle(const struct execution *execution)
 
 /* ---- what clients ask ---- */
 
-int keeper_context_add(struct execution *execution, const char *code, size_t len, uint64_t timeout_us,
+int keeper_context_add(struct execution *execution, const char *code, const struct record_piece *asked,
 		       bool wait, struct piece **ret, struct warder_error *err)
 {
+	const uint64_t timeout_us = asked->timeout_us;
+	const size_t len = asked->bytes;
 	struct keeper_context *context = execution->context;
 	const bool unlimited = context && context->most_us == POLICY_UNLIMITED;
 	struct piece **end;
@@ -710,7 +689,9 @@ int keeper_context_add(struct execution *execution, const char *code, size_t len
 	}
 	memcpy(piece->code, code, len);
 	piece->len = len;
-	piece->queued = piece->watched = true;
+	piece->queued = true;
+	piece->watchers = 1;
+	memcpy(piece->key, asked->key, RECORD_KEY_LENGTH);
 	piece->timeout_us = timeout_us ? timeout_us : unlimited ? UINT64_MAX : context->most_us;
 	piece->events_end = &piece->events;
 	for (end = &context->pieces; *end;)
@@ -718,19 +699,6 @@ int keeper_context_add(struct execution *execution, const char *code, size_t len
 	*end = piece;
 	*ret = piece;
 	return 0;
-}
-
-void piece_leave(struct execution *execution, struct piece *piece)
-{
-	piece->watched = false;
-	for (struct piece **at = &execution->context->pieces; *at && !piece->number; at = &(*at)->next) {
-		if (*at != piece)
-			continue;
-		*at = piece->next;
-		piece->queued = false;
-		break;
-	}
-	piece_settle(execution, piece);
 }
 
 int keeper_context_interrupt(struct execution *execution, struct warder_error *err)
@@ -752,25 +720,16 @@ int keeper_context_interrupt(struct execution *execution, struct warder_error *e
 int keeper_context_answer(struct execution *execution, const char *line, size_t len, struct warder_error *err)
 {
 	struct keeper_context *context = execution->context;
-	struct frame frame;
-	bool sent = false;
 
 	if (check_alive(execution, err) < 0)
 		return -1;
 	if (len > FRAME_BODY_MAX)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "input",
 				 "a line of input has %zu bytes; at most %zu", len, (size_t)FRAME_BODY_MAX);
-	if (running(context) && context->pieces->asked) {
-		frame.head = (struct frame_head){ FRAME_MAGIC, FRAME_INPUT, running(context),
-						  line ? 0 : FRAME_AT_END };
-		if (line)
-			memcpy(frame.body, line, len);
-		sent = send(context->fd, &frame, sizeof(frame.head) + len, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
-		context->pieces->asked -= sent;
-	}
-	return sent ? 0
-		    : error_set(err, WARDER_ERROR_CONFLICT, "context",
-				"no piece in context %.64s waits for input", context->name);
+	return answer_piece(context, line, len)
+		   ? 0
+		   : error_set(err, WARDER_ERROR_CONFLICT, "context",
+			       "no piece in context %.64s waits for input", context->name);
 }
 
 int keeper_context_delete(struct execution *execution, struct warder_error *err)
@@ -808,24 +767,6 @@ int keeper_context_restart(struct execution *execution, struct execution **ret, 
 	}
 	kill_for(execution, "the context was restarted");
 	return 0;
-}
-
-enum piece_news piece_next(const struct execution *execution, const struct piece *piece,
-			   const struct ring_cursor *cursor, void *buf, size_t size, struct ring_piece *ret)
-{
-	const uint64_t *bound = piece->events ? piece->events->at : piece->done ? piece->to : NULL;
-	enum ring_found found;
-
-	if (!piece->number)
-		return piece->done ? PIECE_DONE : PIECE_NOTHING;
-	found = ring_read(&execution->spool, cursor, buf, size, ret);
-	/* Whatever was appended before the bound lies before everything that was appended behind it. */
-	if (found != RING_NOTHING && (!bound || ret->offset < bound[ret->stream])) {
-		if (bound && ret->end > bound[ret->stream])
-			ret->end = bound[ret->stream];
-		return found == RING_BYTES ? PIECE_BYTES : PIECE_GAP;
-	}
-	return piece->events ? PIECE_SAID : piece->done ? PIECE_DONE : PIECE_NOTHING;
 }
 
 void keeper_context_describe(const struct execution *execution, struct json_writer *w)

@@ -22,6 +22,8 @@
 #define CONTEXT_READY_US  UINT64_C(20000000)
 #define CONTEXT_SAID_MAX  (8u << 20) /* bytes of what a piece displays; more is dropped, and the end says so */
 #define CONTEXTS_SAID_MAX (64u << 20) /* of all contexts of a session together */
+#define PIECES_KEPT_MAX   64          /* pieces with a key, after their end, of a session */
+#define PIECES_KEPT_BYTES (8u << 20)  /* of what these have said */
 
 struct interpreter {
 	const char *language; /* as a policy has it */
@@ -50,7 +52,10 @@ struct piece {
 	uint32_t number;    /* 0: it waits */
 	char *code;         /* owned */
 	size_t len, sent;
-	bool queued, watched;      /* by the context; by a client */
+	char key[RECORD_KEY_LENGTH + 1]; /* of its request; "": it has none */
+	bool queued, kept;               /* by the context; after its end, for clients that ask again */
+	size_t watchers;                 /* clients */
+	uint64_t kept_until_us;
 	uint64_t timeout_us;       /* UINT64_MAX: none */
 	uint64_t began_us, due_us; /* on the clock */
 	uint64_t at;               /* in the spool: where its output begins */
@@ -87,6 +92,7 @@ struct keeper_context {
 	struct frames reader;
 	size_t held;             /* bytes of the text that is not whole yet */
 	struct piece *pieces;    /* the first one runs, or is next */
+	struct piece *kept;      /* those with a key, after their end */
 	struct execution *forks; /* a branch that its loop is to fork now; or NULL */
 	uint64_t gone_by_us;     /* only its program was killed, whose jail has branches; 0: not so */
 };
@@ -116,12 +122,10 @@ struct execution *keeper_contexts_find(struct executions *all, const char *name)
 bool keeper_context_is_idle(const struct execution *execution);
 void keeper_context_describe(const struct execution *execution, struct json_writer *w);
 
-/* Put a piece of code (copied) behind the others. timeout_us 0: as much as the context's policy grants. wait: also if another one runs.
- * *ret is watched until piece_leave(). -1 with *err: CONFLICT, INVALID_REQUEST. */
-int keeper_context_add(struct execution *execution, const char *code, size_t len, uint64_t timeout_us,
+/* Put a piece of code (copied) behind the others. wait: also if another one runs. *ret is watched until piece_leave(). -1 with *err: CONFLICT,
+ * INVALID_REQUEST. */
+int keeper_context_add(struct execution *execution, const char *code, const struct record_piece *asked,
 		       bool wait, struct piece **ret, struct warder_error *err);
-/* The client no longer watches the piece. A piece that waits is dropped; one that runs goes on. */
-void piece_leave(struct execution *execution, struct piece *piece);
 /* SIGINT to the piece that runs. -1 with *err (CONFLICT): none does. */
 int keeper_context_interrupt(struct execution *execution, struct warder_error *err);
 /* Answer a piece that waits in input(): with a line, or (line NULL) with the end of the input. -1 with *err (CONFLICT): no piece waits. */
@@ -132,11 +136,33 @@ int keeper_context_delete(struct execution *execution, struct warder_error *err)
 /* The same, and begin another one with the same name and policy. *ret is the new one. -1 with *err: it is a branch. */
 int keeper_context_restart(struct execution *execution, struct execution **ret, struct warder_error *err);
 
-/* The next thing to send to the client that watches the piece. */
+/* ---- keeper_pieces.c ---- */
+
+/* The client no longer watches the piece. A piece that waits is dropped unless it has a key; one that runs goes on. */
+void piece_leave(struct execution *execution, struct piece *piece);
+/* The next thing to send to a client that watches the piece. event: the first one that it has not got, or NULL. */
 enum piece_news { PIECE_NOTHING, PIECE_BYTES, PIECE_GAP, PIECE_SAID, PIECE_DONE };
 enum piece_news piece_next(const struct execution *execution, const struct piece *piece,
-			   const struct ring_cursor *cursor, void *buf, size_t size, struct ring_piece *ret);
-/* PIECE_SAID was sent. */
+			   const struct piece_event *event, const struct ring_cursor *cursor, void *buf,
+			   size_t size, struct ring_piece *ret);
+/* The first event was sent, and nobody else will ask for it. */
 void piece_drop_event(struct execution *execution, struct piece *piece);
+/* Whether so many bytes of what the piece says may be held; then they are counted. */
+bool piece_may_hold(struct execution *execution, struct piece *piece, size_t len);
+/* So many bytes of what the piece has said are not held any more. */
+void piece_drop_said(struct executions *all, struct piece *piece, size_t len);
+/* Free it if neither the context nor a client needs it. */
+void piece_settle(struct execution *execution, struct piece *piece);
+/* The piece has ended: if it has a key, keep it for EXECUTION_KEEP_US, or until others need its room. */
+void piece_keep(struct execution *execution, struct piece *piece);
+/* Drop kept pieces, the oldest first, until the contexts of the session may hold so many bytes more. False: they may not. */
+bool pieces_make_room(struct executions *all, size_t len);
+/* Drop the kept pieces whose time is over. Returns the clock at which the next one's is, or UINT64_MAX. */
+uint64_t pieces_sweep(struct executions *all, uint64_t now);
+/* Drop those of one context, which is about to be freed. */
+void pieces_done(struct execution *execution);
+/* A piece with the key, in any context. 0: there is none; 1: *ret, of *ret_of; -1 with *err (CONFLICT): it is that of another request. */
+int pieces_find(const struct executions *all, const char *key, struct execution **ret_of, struct piece **ret,
+		struct warder_error *err);
 
 #endif

@@ -38,7 +38,7 @@ static const struct {
 	[RECORD_EXTEND] = { sizeof(struct record_extend), sizeof(struct record_extend) },
 	[RECORD_PAUSE] = { sizeof(uint32_t), sizeof(uint32_t) },
 	[RECORD_END] = { sizeof(struct record_end), sizeof(struct record_end) },
-	[RECORD_PIECE] = { sizeof(struct record_piece), sizeof(struct record_piece) },
+	[RECORD_PIECE] = { RECORD_PIECE_BARE, sizeof(struct record_piece) },
 	[RECORD_SHOWN] = { sizeof(uint32_t), sizeof(uint32_t) },
 	[RECORD_DONE] = { sizeof(struct record_done), sizeof(struct record_done) },
 	[RECORD_INPUT] = { 0, REMOTE_WRITE_MAX },
@@ -48,6 +48,7 @@ static const struct {
 	[RECORD_AGENT] = { 0, 0 },
 	[RECORD_LINES] = { 1, RECORD_BODY_MAX },
 	[RECORD_FORK] = { 1, SESSION_NAME_MAX },
+	[RECORD_REPEAT] = { RECORD_KEY_LENGTH, RECORD_KEY_LENGTH },
 	[RECORD_STOP] = { sizeof(struct record_stop), sizeof(struct record_stop) },
 };
 
@@ -63,6 +64,15 @@ static bool is_id(const char id[EXECUTION_ID_LENGTH + 8])
 	return true;
 }
 
+static bool is_key(const char key[RECORD_KEY_LENGTH])
+{
+	size_t i = 0;
+
+	while (i < RECORD_KEY_LENGTH && key[i] && strchr("0123456789abcdef", key[i]))
+		i++;
+	return i == RECORD_KEY_LENGTH;
+}
+
 bool record_valid(const struct record *record, size_t len)
 {
 	const struct record_head *head = &record->head;
@@ -75,6 +85,11 @@ bool record_valid(const struct record *record, size_t len)
 	    (head->version < RECORD_VERSION_OLD || head->version > RECORD_VERSION))
 		return false;
 	if (head->type == RECORD_START && head->len != sizeof(record->start) && head->len != RECORD_START_OLD)
+		return false;
+	if (head->type == RECORD_PIECE && head->len != RECORD_PIECE_BARE &&
+	    (head->len != sizeof(record->piece) || !is_key(record->piece.key)))
+		return false;
+	if (head->type == RECORD_REPEAT && head->len == RECORD_KEY_LENGTH && !is_key(record->bytes))
 		return false;
 	return head->len >= sizes[head->type].least && head->len <= sizes[head->type].most;
 }

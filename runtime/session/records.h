@@ -17,12 +17,14 @@
 
 #include "base/error.h"
 
-#define RECORD_MAX           65536u
-#define RECORD_VERSION       3u
-#define RECORD_VERSION_OLD   2u
-#define RECORD_MAGIC         0x58455257u
-#define RECORD_FDS_MAX       5
-#define EXECUTION_ID_LENGTH  16
+#define RECORD_MAX          65536u
+#define RECORD_VERSION      3u
+#define RECORD_VERSION_OLD  2u
+#define RECORD_MAGIC        0x58455257u
+#define RECORD_FDS_MAX      5
+#define EXECUTION_ID_LENGTH 16
+#define RECORD_KEY_LENGTH                                                                                    \
+	64 /* of a piece: half of the digest of the client's key, and half of its request's */
 #define RECORD_SESSION_BYTES 40
 #define CLIENT_PATIENCE_US   UINT64_C(10000000) /* until a client that takes nothing is dropped */
 
@@ -55,6 +57,7 @@ enum record_type {
 	RECORD_STOP, /* body: record_stop; not answered: the end of the execution follows */
 	RECORD_AGENT, /* answered with one end of a stream to the session's agent, for one call (host/agent.h) */
 	RECORD_LINES, /* to the client that started it with RECORD_PROGRESS, before the end: lines of progress, each with a NUL */
+	RECORD_REPEAT, /* body: a key; answered as PIECE if a piece of the session has it */
 	RECORD_TYPES,
 };
 
@@ -116,7 +119,11 @@ struct record_attach {
 struct record_piece {
 	uint64_t bytes;      /* of the memory file */
 	uint64_t timeout_us; /* 0: as long as the context's policy grants */
+	char key
+	    [RECORD_KEY_LENGTH]; /* hexadecimal; the piece goes on without its client, and is kept after its end */
 };
+
+#define RECORD_PIECE_BARE offsetof(struct record_piece, key) /* without a key */
 
 struct record_extend {
 	uint64_t us; /* more of the session's lifetime */

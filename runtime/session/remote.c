@@ -859,8 +859,7 @@ int remote_piece(struct remote *remote, const char *code, size_t len, uint64_t t
 	if (fd < 0)
 		return error_no_memory(err, NULL);
 	remote->out.piece = (struct record_piece){ .bytes = len, .timeout_us = timeout_us };
-	return ask(remote, RECORD_PIECE, at_once ? RECORD_AT_ONCE : 0, sizeof(remote->out.piece), &fd, 1,
-		   NULL, err);
+	return ask(remote, RECORD_PIECE, at_once ? RECORD_AT_ONCE : 0, RECORD_PIECE_BARE, &fd, 1, NULL, err);
 }
 
 int remote_answer(struct remote *remote, const char *line, size_t len, struct warder_error *err)

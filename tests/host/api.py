@@ -53,6 +53,17 @@ def files():
     host.end()
 
 
+def ancestors(pid):
+    found = []
+    while pid > 1:
+        try:
+            pid = int(open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            break
+        found.append(pid)
+    return found
+
+
 def events(data):
     found = []
     for block in data.decode().split("\n\n"):
@@ -324,6 +335,74 @@ def keys():
     status, data, _ = host.ask("POST", path, token, dict(body, cwd="/"))
     tell(status == 409 and data["field"] == "idempotencyKey" and execution in data["message"], "another start with the key is refused", (status, data))
     tell(len(host.ask("GET", path, token)[1]) == 2, "two executions were there: this one, and the shell that read the file", host.ask("GET", path, token)[1])
+    host.end()
+
+
+def keyed_pieces():
+    host = Host("keyed-pieces")
+    token = host.tenant("me")
+    box = sandbox(host, token)
+    path = "/v1/sandboxes/" + box
+    run = lambda more="", **body: host.ask("POST", path + "/code", token, body, more)
+    count = "n = globals().get('n', 0) + 1\nprint(n)\n"
+    # Requests that come at once, without a context that is there already.
+    body = {"code": count + "class Shown:\n    def _repr_html_(self): return '<b>shown</b>'\nShown()", "idempotencyKey": "a"}
+    answers = []
+    callers = [threading.Thread(target=lambda: answers.append(run(**body)[:2])) for _ in range(4)]
+    for one in callers:
+        one.start()
+    for one in callers:
+        one.join()
+    tell([one[0] for one in answers] == [200] * 4 and all(one[1] == answers[0][1] for one in answers) and answers[0][1]["stdout"]["text"] == "1\n" and
+         answers[0][1]["contextSays"]["value"]["text/html"] == "<b>shown</b>", "a piece with a key runs once, also for requests that come at once", answers)
+    status, end, _ = run(**body)
+    tell(status == 200 and end == answers[0][1] and run(code="print(n)")[1]["stdout"]["text"] == "1\n", "and its answer is repeated later, with what it has shown", (status, end))
+    got = events(run("Accept: text/event-stream\r\n", **body)[1])
+    tell([name for name, _ in got] == ["output", "end"] and got[0][1]["text"] == "1\n", "also as events", got)
+    status, data, _ = run(code="print(2)", idempotencyKey="a")
+    tell(status == 409 and data["field"] == "idempotencyKey", "another piece with the key is refused", (status, data))
+    tell(run(code=count, idempotencyKey="b")[1]["stdout"]["text"] == "2\n", "another key runs another piece")
+    tell(run(code="print(input('name: '))", idempotencyKey="c")[1]["contextSays"]["error"]["name"] == "EOFError", "a piece with a key finds the end of its input")
+    # A client that leaves does not interrupt the piece; the file says that it runs, and lets it end.
+    body = {"code": "import os, time\nopen('/tmp/begun', 'w')\nwhile not os.path.exists('/tmp/go'): time.sleep(0.05)\n" + count, "idempotencyKey": "d"}
+    begun = lambda: host.ask("GET", path + "/files?path=/tmp/begun", token)[0] == 200
+    with host.connect() as one:
+        one.sendall(host.request("POST", path + "/code", token, json.dumps(body).encode()))
+        running = until(begun)
+    # The front is gone, too: the keeper has the piece.
+    fronts = [int(pid) for pid in subprocess.run(["pgrep", "-x", "warder-front"], capture_output=True, text=True).stdout.split()]
+    mine = [pid for pid in fronts if host.process.pid in ancestors(pid)]
+    for pid in mine:
+        os.kill(pid, signal.SIGKILL)
+    def again():
+        try:
+            return host.ask("GET", "/health")[0] == 204
+        except (OSError, http.client.HTTPException):
+            return False
+    served = until(again)
+    host.ask("PUT", path + "/files?path=/tmp/go", token, b"")
+    status, end, _ = run(**body)
+    tell(running and mine and served and status == 200 and end["stdout"]["text"] == "3\n" and end["interrupted"] is False,
+         "a piece with a key goes on without its client and the front, and its answer is found", (running, mine, served, status, end))
+    tell(run(code="print(n)")[1]["stdout"]["text"] == "3\n", "and it ran once")
+    for key in ("", "x" * 129, 5):
+        status, data, _ = run(code="1", idempotencyKey=key)
+        tell(status == 400 and data["field"] == "idempotencyKey", "a key like %.10s... is refused" % key, (status, data))
+    # A piece that kills its context is not run again.
+    status, end, _ = run(code="import os\nos._exit(3)", language="python", idempotencyKey="e")
+    tell(status == 200 and run(code="import os\nos._exit(3)", language="python", idempotencyKey="e")[1] == end, "the end of a context is repeated, too", (status, end))
+    # Contexts.
+    body, answers = {"language": "python", "idempotencyKey": "a"}, []
+    make = lambda body: host.ask("POST", path + "/contexts", token, body)
+    callers = [threading.Thread(target=lambda: answers.append(make(body)[:2])) for _ in range(3)]
+    for one in callers:
+        one.start()
+    for one in callers:
+        one.join()
+    tell(sorted(one[0] for one in answers) == [200, 200, 201] and all(one[1] == answers[0][1] for one in answers), "a context with a key is created once", answers)
+    status, data, _ = make(dict(body, language="bash"))
+    tell(status == 409 and data["field"] == "idempotencyKey" and answers[0][1]["context"] in data["message"], "another context with the key is refused", (status, data))
+    tell(make({"idempotencyKey": ""})[0] == 400, "and an empty key")
     host.end()
 
 
@@ -737,4 +816,4 @@ def timeouts():
     host.end()
 
 
-run_parts((timeouts, files, contexts, code, policies, ceilings, lowered_ceiling, paths, keys, terminals, records, encryption, renewal, places, document))
+run_parts((timeouts, files, contexts, code, policies, ceilings, lowered_ceiling, paths, keys, keyed_pieces, terminals, records, encryption, renewal, places, document))

@@ -33,6 +33,9 @@ Test(records, of_the_size_that_their_type_has, .timeout = 20)
 		{ RECORD_SIGNAL, 5, false },
 		{ RECORD_FRAME, sizeof(struct record_frame), false },
 		{ RECORD_FRAME, sizeof(struct record_frame) + 1, true },
+		{ RECORD_PIECE, RECORD_PIECE_BARE, true },
+		{ RECORD_PIECE, RECORD_PIECE_BARE + 1, false },
+		{ RECORD_REPEAT, RECORD_KEY_LENGTH - 1, false },
 		{ RECORD_TYPES, 0, false },
 		{ (enum record_type)0, 0, false },
 	};
@@ -41,6 +44,28 @@ Test(records, of_the_size_that_their_type_has, .timeout = 20)
 		record_begin(&record, rows[i].type, 0, ID, rows[i].len);
 		cr_expect_eq(record_valid(&record, sizeof(record.head) + rows[i].len), rows[i].valid,
 			     "row %zu", i);
+	}
+}
+
+Test(records, keys_are_hexadecimal, .timeout = 20)
+{
+	static const struct {
+		enum record_type type;
+		size_t len;
+	} rows[] = { { RECORD_PIECE, sizeof(struct record_piece) }, { RECORD_REPEAT, RECORD_KEY_LENGTH } };
+
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		const size_t len = sizeof(record.head) + rows[i].len;
+		char *key;
+
+		record_begin(&record, rows[i].type, 0, ID, rows[i].len);
+		key = record.bytes + rows[i].len - RECORD_KEY_LENGTH;
+		memset(key, 'a', RECORD_KEY_LENGTH);
+		cr_expect(record_valid(&record, len), "row %zu", i);
+		key[RECORD_KEY_LENGTH - 1] = 'g';
+		cr_expect_not(record_valid(&record, len), "row %zu: another letter", i);
+		key[RECORD_KEY_LENGTH - 1] = '\0';
+		cr_expect_not(record_valid(&record, len), "row %zu: too short", i);
 	}
 }
 

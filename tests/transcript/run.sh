@@ -107,6 +107,9 @@ unmet()
 	esac
 }
 
+# What unmet printed for each condition so far: no case changes it.
+declare -A known
+
 # compare NAME FILE EXPECTED...: lines of FILE against rows "= text", "~ regex", "*"
 compare()
 {
@@ -143,7 +146,8 @@ run_case()
 	[ -n "$title" ] || return 0
 	count=$((count + 1))
 	for condition in $needs; do
-		reason=$(unmet "$condition" </dev/null)
+		[ -n "${known[$condition]+is}" ] || known[$condition]=$(unmet "$condition" </dev/null)
+		reason=${known[$condition]}
 		[ -z "$reason" ] && continue
 		echo "ok $count - $title # SKIP $reason"
 		return 0

@@ -49,6 +49,15 @@ static uint32_t run(const struct seccomp_program *program, const struct seccomp_
 	return bpf_vm_run(program->code, program->count, data, NULL);
 }
 
+/* Looked up once for many verdicts: the table has hundreds of rows, and no order. */
+static const struct syscall_row *row_of(const char *name)
+{
+	const struct syscall_row *row = syscall_find(name, NULL);
+
+	cr_assert(row, "%s", name);
+	return row;
+}
+
 /* Verdict on a call of x86_64 with these arguments. */
 static uint32_t verdict(const struct seccomp_program *program, const char *name, const uint64_t *args)
 {
@@ -807,9 +816,10 @@ struct sweep {
 	size_t compared;
 };
 
-static void sweep_call(struct sweep *sweep, const char *call, uint64_t a0, uint64_t a1, uint64_t a2)
+static void sweep_call(struct sweep *sweep, const struct syscall_row *call, uint64_t a0, uint64_t a1,
+		       uint64_t a2)
 {
-	struct seccomp_data data = { .nr = syscall_find(call, NULL)->number[SYSCALL_X86_64],
+	struct seccomp_data data = { .nr = call->number[SYSCALL_X86_64],
 				     .arch = AUDIT_ARCH_X86_64,
 				     .args = { a0, a1, a2 } };
 
@@ -820,19 +830,22 @@ static void sweep_call(struct sweep *sweep, const char *call, uint64_t a0, uint6
 /* A value, its neighbours, and the same with a high bit. */
 static void sweep_value(struct sweep *sweep, const struct value_row *row)
 {
+	const struct syscall_row *ioctl_row = row_of("ioctl"), *prctl_row = row_of("prctl"),
+				 *setsockopt_row = row_of("setsockopt");
+
 	for (int64_t value = (int64_t)row->number - 1; value <= (int64_t)row->number + 1; value++) {
 		const uint64_t wide = (uint64_t)value ^ HIGH;
 
 		if (row->set == VALUE_IOCTL) {
-			sweep_call(sweep, "ioctl", 0, (uint32_t)value, 0);
-			sweep_call(sweep, "ioctl", 0, wide, 0);
+			sweep_call(sweep, ioctl_row, 0, (uint32_t)value, 0);
+			sweep_call(sweep, ioctl_row, 0, wide, 0);
 		} else if (row->set == VALUE_PRCTL) {
-			sweep_call(sweep, "prctl", (uint32_t)value, 0, 0);
-			sweep_call(sweep, "prctl", wide, 0, 0);
+			sweep_call(sweep, prctl_row, (uint32_t)value, 0, 0);
+			sweep_call(sweep, prctl_row, wide, 0, 0);
 		} else {
 			for (size_t i = 0; i < ARRAY_LENGTH(option_levels); i++) {
-				sweep_call(sweep, "setsockopt", 0, option_levels[i].level, (uint32_t)value);
-				sweep_call(sweep, "setsockopt", 0, option_levels[i].level | HIGH, wide);
+				sweep_call(sweep, setsockopt_row, 0, option_levels[i].level, (uint32_t)value);
+				sweep_call(sweep, setsockopt_row, 0, option_levels[i].level | HIGH, wide);
 			}
 		}
 	}
@@ -840,21 +853,23 @@ static void sweep_value(struct sweep *sweep, const struct value_row *row)
 
 static void sweep_numbers(struct sweep *sweep)
 {
+	const struct syscall_row *ioctl_row = row_of("ioctl"), *prctl_row = row_of("prctl"),
+				 *setsockopt_row = row_of("setsockopt"), *socket_row = row_of("socket");
 	uint64_t state = 0x2545f4914f6cdd1d;
 
 	for (uint32_t value = 0; value < 0x10000; value++)
-		sweep_call(sweep, "ioctl", 0, value, 0);
+		sweep_call(sweep, ioctl_row, 0, value, 0);
 	for (size_t i = 0; i < 100000; i++)
-		sweep_call(sweep, "ioctl", 0, next_random(&state), 0);
+		sweep_call(sweep, ioctl_row, 0, next_random(&state), 0);
 	for (uint32_t value = 0; value < 0x1000; value++)
-		sweep_call(sweep, "prctl", value, 0, 0);
+		sweep_call(sweep, prctl_row, value, 0, 0);
 	for (uint32_t level = 0; level < 0x200; level++)
 		for (uint32_t option = 0; option < 0x140; option++)
-			sweep_call(sweep, "setsockopt", 0, level, option);
+			sweep_call(sweep, setsockopt_row, 0, level, option);
 	for (uint32_t domain = 0; domain < 64; domain++)
 		for (uint32_t type = 0; type < 16; type++)
 			for (uint32_t protocol = 0; protocol < 0x110; protocol++)
-				sweep_call(sweep, "socket", domain, type | SOCK_CLOEXEC, protocol);
+				sweep_call(sweep, socket_row, domain, type | SOCK_CLOEXEC, protocol);
 }
 
 Test(seccomp, every_value, .timeout = 300)
@@ -1005,22 +1020,25 @@ static void oracle_sockets(const struct seccomp_options *o, struct oracle *ret)
 }
 
 static void expect_oracle(const struct seccomp_program *program, const struct oracle *oracle,
-			  const char *call, uint64_t a0, uint64_t a1, uint64_t a2)
+			  const struct syscall_row *call, uint64_t a0, uint64_t a1, uint64_t a2)
 {
-	struct seccomp_data data = { .nr = syscall_find(call, NULL)->number[SYSCALL_X86_64],
+	struct seccomp_data data = { .nr = call->number[SYSCALL_X86_64],
 				     .arch = AUDIT_ARCH_X86_64,
 				     .args = { a0, a1, a2 } };
 	uint32_t want = bpf_vm_run(oracle->code, oracle->count, &data, NULL);
 	uint32_t got = run(program, &data);
 
 	if (got != want)
-		cr_assert_eq(got, want, "%s(%llx, %llx, %llx): got %x, libseccomp %x", call,
+		cr_assert_eq(got, want, "%s(%llx, %llx, %llx): got %x, libseccomp %x", call->name,
 			     (unsigned long long)a0, (unsigned long long)a1, (unsigned long long)a2, got,
 			     want);
 }
 
 Test(seccomp, values_agree_with_libseccomp, .timeout = 300)
 {
+	const struct syscall_row *ioctl_row = row_of("ioctl"), *prctl_row = row_of("prctl"),
+				 *setsockopt_row = row_of("setsockopt"), *socket_row = row_of("socket");
+
 	for (int i = 0; i < 6; i++) {
 		struct seccomp_options o = { .profile = (enum policy_syscall_profile)(i / 2),
 					     .network = i & 1 ? POLICY_NETWORK_LOOPBACK : POLICY_NETWORK_NONE,
@@ -1036,15 +1054,15 @@ Test(seccomp, values_agree_with_libseccomp, .timeout = 300)
 		oracle_sockets(&o, &sockets);
 		for (size_t j = 0; j < ARRAY_LENGTH(value_rows); j++)
 			if (value_rows[j].set == VALUE_IOCTL)
-				expect_oracle(&program, &requests, "ioctl", 0, value_rows[j].number, 0);
+				expect_oracle(&program, &requests, ioctl_row, 0, value_rows[j].number, 0);
 			else
-				expect_oracle(&program, &process, "prctl", value_rows[j].number, 0, 0);
+				expect_oracle(&program, &process, prctl_row, value_rows[j].number, 0, 0);
 		for (uint32_t value = 0; value < 0x10000; value++) {
-			expect_oracle(&program, &requests, "ioctl", 0, value, 0);
-			expect_oracle(&program, &requests, "ioctl", 0, next_random(&state), 0);
-			expect_oracle(&program, &process, "prctl", value, 0, 0);
-			expect_oracle(&program, &options, "setsockopt", 0, value >> 7, value & 0x7f);
-			expect_oracle(&program, &sockets, "socket", value >> 10, value >> 5 & 0xf,
+			expect_oracle(&program, &requests, ioctl_row, 0, value, 0);
+			expect_oracle(&program, &requests, ioctl_row, 0, next_random(&state), 0);
+			expect_oracle(&program, &process, prctl_row, value, 0, 0);
+			expect_oracle(&program, &options, setsockopt_row, 0, value >> 7, value & 0x7f);
+			expect_oracle(&program, &sockets, socket_row, value >> 10, value >> 5 & 0xf,
 				      value & 0x1f);
 		}
 	}
@@ -1212,25 +1230,25 @@ static void oracle_clone(bool allow_spawn, struct oracle *ret)
 }
 
 static void expect_oracle_of(const struct seccomp_program *program, const struct oracle *oracle,
-			     const char *call, const uint64_t *args)
+			     const struct syscall_row *call, const uint64_t *args)
 {
-	struct seccomp_data data = { .nr = syscall_find(call, NULL)->number[SYSCALL_X86_64],
-				     .arch = AUDIT_ARCH_X86_64 };
+	struct seccomp_data data = { .nr = call->number[SYSCALL_X86_64], .arch = AUDIT_ARCH_X86_64 };
 	uint32_t want, got;
 
 	memcpy(data.args, args, sizeof(data.args));
 	want = bpf_vm_run(oracle->code, oracle->count, &data, NULL);
 	got = run(program, &data);
 	if (got != want)
-		cr_assert_eq(got, want, "%s(%llx, %llx, %llx, %llx, %llx, %llx): got %x, libseccomp %x", call,
-			     (unsigned long long)args[0], (unsigned long long)args[1],
+		cr_assert_eq(got, want, "%s(%llx, %llx, %llx, %llx, %llx, %llx): got %x, libseccomp %x",
+			     call->name, (unsigned long long)args[0], (unsigned long long)args[1],
 			     (unsigned long long)args[2], (unsigned long long)args[3],
 			     (unsigned long long)args[4], (unsigned long long)args[5], got, want);
 }
 
 /* All pairs of bits in one argument beside a value in another, then random ones. */
-static void sweep_oracle(const struct seccomp_program *program, const struct oracle *oracle, const char *call)
+static void sweep_oracle(const struct seccomp_program *program, const struct oracle *oracle, const char *name)
 {
+	const struct syscall_row *call = row_of(name);
 	static const uint64_t values[] = { 0,       F_SETPIPE_SZ, F_SETLEASE, F_NOTIFY,    1036,      O_CREAT,
 					   TMPFILE, S_IFCHR,      04755,      RLIMIT_CORE, PRIO_USER, 3,
 					   1,       AF_UNIX,      0xffffffff, 65536,       65537,     ~0ull };

@@ -198,7 +198,7 @@ $ warder checkpoint delete c2 && warder checkpoint verify && echo 4 | warder che
 +     broken = any(status != 0 for status, _ in got.values())
 +     noticed += broken
 +     silent += broken and run("put", "t1")[0] == 0
-+ print(wrong, "came back wrong,", silent, "puts into a damaged file;", "some" if noticed > rounds // 5 else f"only {noticed}", "noticed")
++ print(wrong, "came back wrong,", silent, "puts into a damaged file;", "some" if noticed > rounds // 20 else f"only {noticed}", "noticed")
 + END
 $ python3 damage.py
 | 0 came back wrong, 0 puts into a damaged file; some noticed

@@ -532,7 +532,8 @@ static const struct flag flags[] = {
 	  "that a service manager passes",
 	  TEXT(host.listen), .typed = true },
 	{ FLAG_SERVE | FLAG_TENANT, "--state", "DIR", NULL,
-	  "the directory of tenants and sandboxes (default: /var/lib/warder/host, or $XDG_STATE_HOME/warder)",
+	  "the directory of tenants and sandboxes (default: /var/lib/warder/host for root, "
+	  "$XDG_STATE_HOME/warder for others)",
 	  TEXT(host.state), .typed = true },
 	{ FLAG_SERVE, "--config", "FILE", NULL, "with --listen: read settings from FILE", TEXT(host.config),
 	  .typed = true },

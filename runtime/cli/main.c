@@ -281,9 +281,11 @@ static const struct command commands[] = {
 	  "refuses\n"
 	  "the value of a field but would grant a narrower one, \"refused\" that it grants no value of this "
 	  "field. In\n"
-	  "both cases, Warder refuses a run; it lowers nothing by itself. Exit status of ceiling --for: 0 if "
-	  "it grants the whole policy, "
-	  "125 if not.\n",
+	  "both cases, Warder refuses a run; it lowers nothing by itself.\n"
+	  "Exit status: 0, or 125 if Warder refused or failed; of ceiling --for, 125 also if the ceiling "
+	  "does "
+	  "not grant\n"
+	  "the whole policy.\n",
 	  "warder policy show strict", policy_command },
 	{ "doctor", FLAG_DOCTOR, "doctor [FLAG...]", "probe which restrictions this host can enforce",
 	  "Exit status: 0 if this host can enforce the preset strict, else 1; other policies do not matter.\n"

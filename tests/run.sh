@@ -92,7 +92,7 @@ verdict() {
 }
 
 # How long suites take, roughly, in seconds on a quiet processor: what is long begins early, or it is waited for at the end.
-declare -A length=([analyze]=1200 [sanitizers]=1000 [transcript]=500 [sessions]=450 [mechanism]=330 [conformance]=220 [fault]=210 [engines]=200 [escape]=190
+declare -A length=([analyze]=1200 [sanitizers]=1000 [transcript]=500 [sessions]=450 [stuck]=250 [mechanism]=330 [conformance]=220 [fault]=210 [engines]=200 [escape]=190
 	[images]=180 [clang]=170 [languages]=150 [lint]=140 [workspaces]=120 [containers]=110 [network]=100 [clients]=90
 	[asan.mechanism]=109 [asan.unit]=108) # not before their build has ended
 
@@ -288,9 +288,11 @@ built() {
 	esac
 }
 
-# Transcripts of what outlives a command, or waits for somebody, and the others. As root, all of them are too much for one lane.
-sessions=$(printf '%s\n' tests/transcript/{attach,context,detach,mcp,notebook,pause,service,session,stuck,terminal,workspace_session}*.t)
-commands=$(printf '%s\n' tests/transcript/*.t | grep -vxF "$sessions")
+# As root, all transcripts are too much for one lane: those of processes that do not die, which hardly need a processor, those of what outlives
+# a command or waits for input, and the others.
+stuck=$(printf '%s\n' tests/transcript/{pause,stuck}*.t)
+sessions=$(printf '%s\n' tests/transcript/{attach,context,detach,mcp,notebook,service,session,terminal,workspace_session}*.t)
+commands=$(printf '%s\n' tests/transcript/*.t | grep -vxF "$stuck"$'\n'"$sessions")
 
 # faults ENVIRONMENT RUNNER [NAME=VALUE]
 faults() {
@@ -306,6 +308,7 @@ run_root() {
 		no_suite root mechanism "not root, and sudo does not let us"
 		no_suite root transcript "not root, and sudo does not let us"
 		no_suite root sessions "not root, and sudo does not let us"
+		no_suite root stuck "not root, and sudo does not let us"
 		return
 	fi
 	tests root as_root build/gcc unit mechanism
@@ -313,6 +316,8 @@ run_root() {
 	suite root transcript as_root env WARDER=build/gcc/warder $soaking tests/transcript/run.sh $commands
 	# shellcheck disable=SC2086
 	suite root sessions as_root env WARDER=build/gcc/warder $soaking tests/transcript/run.sh $sessions
+	# shellcheck disable=SC2086
+	suite root stuck as_root env WARDER=build/gcc/warder tests/transcript/run.sh $stuck
 	faults root as_root
 	suite root escape as_root env WARDER=build/gcc/warder tests/escape/run.sh
 	suite root languages as_root env WARDER=build/gcc/warder tests/languages/run.sh

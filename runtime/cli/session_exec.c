@@ -20,6 +20,7 @@
 #include "runtime/cli/ending.h"
 #include "runtime/cli/report.h"
 #include "runtime/cli/term.h"
+#include "runtime/library/library.h"
 #include "runtime/session/session.h"
 
 #define TRIES      3 /* to begin, while others take the name for sessions of theirs */
@@ -54,16 +55,8 @@ int session_check_start_flags(const struct args *args, struct warder_error *err)
 int session_check_ceiling(const struct warder_session *session, const struct args *args,
 			  struct warder_error *err)
 {
-	char *text = warder_session_json(session);
-	struct session_spec spec = { 0 };
-	int ret =
-	    text ? session_spec_parse(text, strlen(text), true, &spec, err) : error_no_memory(err, NULL);
-
-	free(text);
-	if (ret == 0)
-		ret = session_check_granted(&spec.policy, args->ceiling ? &args->ceiling->policy : NULL, err);
-	session_spec_done(&spec);
-	return ret;
+	return session_check_granted(&session_spec_of(session)->policy,
+				     args->ceiling ? &args->ceiling->policy : NULL, err);
 }
 
 static int check_terminal(const struct session_spec *session, const struct args *args,
@@ -81,29 +74,15 @@ static int check_terminal(const struct session_spec *session, const struct args 
 int session_load_policy(const struct warder_session *session, enum flag_command command, char **flags,
 			struct args *args, struct warder_error *err)
 {
-	char *text = warder_session_json(session), *policy = NULL;
-	struct session_spec spec = { 0 };
-	int ret =
-	    text ? session_spec_parse(text, strlen(text), true, &spec, err) : error_no_memory(err, NULL);
+	const struct session_spec *spec = session_spec_of(session);
 
-	free(text);
-	if (ret != 0)
+	if (check_terminal(spec, args, err) != 0)
 		return -1;
-	ret = check_terminal(&spec, args, err);
-	if (ret == 0 && !args->base) {
-		policy = policy_encode(&spec.policy);
-		ret = policy ? warder_policy_parse(policy, strlen(policy), "session", &args->policy, err)
-			     : error_no_memory(err, NULL);
-		free(policy);
-		if (ret == 0)
-			ret = args_load_ceiling(args, err);
-		if (ret == 0)
-			ret = args_change(command, flags, args, err);
-	} else if (ret == 0) {
-		ret = args_load(command, flags, args, err);
-	}
-	session_spec_done(&spec);
-	return ret;
+	if (args->base)
+		return args_load(command, flags, args, err);
+	args->policy = library_policy(&spec->policy, err);
+	return args->policy && args_load_ceiling(args, err) == 0 ? args_change(command, flags, args, err)
+								 : -1;
 }
 
 static int find_or_start(struct report *report, struct args *args, const char *name, char **flags,

@@ -95,6 +95,17 @@ static struct warder_policy *policy_new(struct warder_error *err)
 	return policy;
 }
 
+struct warder_policy *library_policy(const struct policy *policy, struct warder_error *err)
+{
+	struct warder_policy *copy = policy_new(err);
+
+	if (copy && policy_copy(policy, &copy->policy, err) != 0) {
+		free(copy);
+		return NULL;
+	}
+	return copy;
+}
+
 int warder_policy_preset(const char *name, struct warder_policy **ret, struct warder_error *err)
 {
 	struct warder_policy *policy;

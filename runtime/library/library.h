@@ -13,6 +13,8 @@
 struct warder_policy {
 	struct policy policy;
 };
+/* A copy, for warder_policy_free(). NULL with *err. */
+struct warder_policy *library_policy(const struct policy *policy, struct warder_error *err);
 
 /* What every template needs to be told besides its policy. `known` may be shorter than the caller's. */
 struct preparation_options;

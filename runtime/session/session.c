@@ -614,6 +614,11 @@ int session_replace_rules(const char *name, const struct policy *policy, struct 
 	return asked < 0 ? -1 : session_receive_reply(fd, NULL, NULL, err);
 }
 
+const struct session_spec *session_spec_of(const struct warder_session *session)
+{
+	return &session->spec;
+}
+
 void session_use_for_files(struct warder_session *session)
 {
 	session->for_files = true;

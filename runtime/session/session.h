@@ -224,6 +224,8 @@ int session_start(const char *name, const struct warder_session_options *options
  * *err, and the old rules stay: CONFLICT, REJECTED, INVALID_REQUEST; UNAVAILABLE: its edge did not answer, and was ended; or its keeper did not
  * answer in time: it then leaves the rules as they are, or puts the old ones back when it can answer again. */
 int session_replace_rules(const char *name, const struct policy *policy, struct warder_error *err);
+/* What its description said. Borrowed. */
+const struct session_spec *session_spec_of(const struct warder_session *session);
 /* From now on, who prepares in it does so to change files: the capability filesystem is needed instead of shell. */
 void session_use_for_files(struct warder_session *session);
 /* Read the changes that programs have written to the overlay over its workspace, and keep them in `directory` (or NULL), as a run with

@@ -85,10 +85,21 @@ int session_load_policy(const struct warder_session *session, enum flag_command 
 								 : -1;
 }
 
+/* What this process gives a program besides its streams, and a keeper cannot: a terminal, answers to its calls of host functions, a policy
+ * of what was used. The last is known when there is a policy. */
+static bool needs_this_process(const struct args *args)
+{
+	return args->terminal || args->functions.count ||
+	       (args->policy && args->policy->policy.network.mode == POLICY_NETWORK_LEARN);
+}
+
 static int find_or_start(struct report *report, struct args *args, const char *name, char **flags,
 			 struct warder_session **ret, struct warder_error *err)
 {
-	args->session.runs = warder_session_open(name, ret, err) == 0;
+	const bool by_keeper = !needs_this_process(args) && !args->execution.detach;
+
+	args->session.runs =
+	    (by_keeper ? session_open_to_run(name, ret, err) : warder_session_open(name, ret, err)) == 0;
 	if (args->session.runs && args->session.for_files)
 		session_use_for_files(*ret);
 	if (args->session.runs)
@@ -152,14 +163,6 @@ static int run_here(struct report *report, struct warder_session *session, struc
 }
 
 /* ---- the keeper supervises ---- */
-
-/* What this process gives a program besides its streams, and a keeper cannot: a terminal, answers to its calls of host functions, a policy
- * of what was used. */
-static bool needs_this_process(const struct args *args)
-{
-	return args->terminal || args->functions.count ||
-	       args->policy->policy.network.mode == POLICY_NETWORK_LEARN;
-}
 
 static uint64_t patience_us, signalled_us;
 

@@ -10,7 +10,8 @@
 struct warder_session {
 	struct session_spec spec;
 	char *description;
-	bool for_files; /* session_use_for_files() */
+	bool for_files;       /* session_use_for_files() */
+	struct remote *owner; /* the connection by which a program can be started, or NULL */
 };
 
 /* What goes with a template: the connection keeps the session in use, and the keeper's last word comes by it. */

@@ -505,6 +505,21 @@ static int greet(struct client *client, bool stranger, struct warder_error *err)
 	return 0;
 }
 
+/* The connection's first request. False: it is done with. */
+static bool answer_hello(struct client *client, int fd, bool stranger)
+{
+	const struct clients *clients = client->clients;
+	struct warder_error err = { 0 };
+
+	if (greet(client, stranger, &err) < 0) {
+		answer(client, fd, RECORD_HELLO, &err, NULL, -1);
+		return false;
+	}
+	return client->owner && clients->in.head.flags & RECORD_DESCRIBED
+		   ? answer_text(client, fd, RECORD_HELLO, clients->describe(clients->keeper))
+		   : answer(client, fd, RECORD_HELLO, NULL, NULL, -1);
+}
+
 /* One request whose descriptors are the caller's. False: the connection is done with. */
 static bool handle(struct client *client, int fd, const int fds[RECORD_FDS_MAX], bool stranger)
 {
@@ -516,12 +531,8 @@ static bool handle(struct client *client, int fd, const int fds[RECORD_FDS_MAX],
 	struct execution *execution;
 	int done;
 
-	if (!client->greeted) {
-		if (type != RECORD_HELLO)
-			return false;
-		done = greet(client, stranger, &err);
-		return answer(client, fd, type, done < 0 ? &err : NULL, NULL, -1) && done == 0;
-	}
+	if (!client->greeted)
+		return type == RECORD_HELLO && answer_hello(client, fd, stranger);
 	if (client->owner && type != RECORD_START && type != RECORD_RESULT && type != RECORD_STOP)
 		return false;
 	if (type == RECORD_LIST)

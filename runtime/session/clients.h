@@ -21,6 +21,7 @@ struct clients {
 	int (*pause)(void *keeper, bool paused, struct warder_error *err); /* the session */
 	int (*extend)(void *keeper, uint64_t us, struct warder_error *err);
 	void (*measure)(void *keeper, struct jail_counters *ret);
+	char *(*describe)(void *keeper); /* what RECORD_DESCRIBED asks for, heap; NULL: no memory */
 	void *keeper;
 	size_t joined;         /* executions of others in the session, which count against EXECUTIONS_MAX */
 	struct record in, out; /* of the one that is served */

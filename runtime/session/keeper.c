@@ -321,6 +321,20 @@ static char *describe(struct keeper *keeper)
 	return json_take(&w);
 }
 
+/* What a client needs to know before it starts a program. */
+static char *describe_briefly(void *context)
+{
+	const struct keeper *keeper = context;
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	session_spec_write(&keeper->spec, &w);
+	json_key_string(&w, "id", keeper->spec.id);
+	json_key_uint(&w, "rulesReplaced", keeper->spec.rules);
+	json_end_object(&w);
+	return json_take(&w);
+}
+
 /* Whoever joins has been checked against the description of the session that he means. */
 static int check_meant(const struct keeper *keeper, const struct session_request *request,
 		       struct warder_error *err)
@@ -1095,6 +1109,7 @@ static int begin(struct keeper *keeper, bool *ret_busy, struct warder_error *err
 	keeper->clients.pause = pause_session;
 	keeper->clients.extend = extend_session;
 	keeper->clients.measure = count_session;
+	keeper->clients.describe = describe_briefly;
 	keeper->clients.keeper = keeper;
 	if (has_ended(keeper))
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the session ended during its set-up");

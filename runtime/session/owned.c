@@ -34,7 +34,7 @@ static void prepare_stop(struct session_run *run)
 static int start(struct session_run *run, const struct remote_command *command, bool (*gives_up)(void),
 		 struct warder_error *err)
 {
-	const int started = remote_start_owned(run->remote, command, err);
+	const int started = remote_start_owned(run->remote, command, gives_up, err);
 
 	/* A keeper that answers says why. */
 	if (started > 0)
@@ -43,6 +43,17 @@ static int start(struct session_run *run, const struct remote_command *command, 
 		return -1;
 	/* The program runs: a caller that gives up now learns it from its own wait. */
 	return remote_wait_begin(run->remote, true, err) == 0 || (gives_up && gives_up()) ? 0 : -1;
+}
+
+/* The connection that has described the session, unless the session has ended since: then another one may have its name. */
+static int take_connection(struct warder_session *session, struct remote **ret, struct warder_error *err)
+{
+	*ret = session->owner;
+	session->owner = NULL;
+	if (*ret && remote_is_silent(*ret))
+		return 0;
+	remote_free(*ret);
+	return remote_connect_owner(session->spec.name, ret, err);
 }
 
 int session_run_start(struct warder_session *session, const struct remote_command *command,
@@ -61,7 +72,7 @@ int session_run_start(struct warder_session *session, const struct remote_comman
 		return error_no_memory(err, NULL);
 	asked.session_id = session->spec.id;
 	asked.for_files = session->for_files;
-	connected = remote_connect_owner(session->spec.name, gives_up, &run->remote, err);
+	connected = take_connection(session, &run->remote, err);
 	if (connected != 0) {
 		free(run);
 		return connected;

@@ -84,7 +84,10 @@ enum record_flag {
 	RECORD_PROGRESS = 16384, /* of START, with RECORD_STREAMS: the program reports its progress */
 	RECORD_FOR_FILES =
 	    32768, /* of START, with RECORD_STREAMS: the program changes files for its caller: the capability filesystem, not shell */
-	RECORD_FLAGS = 65535,
+	/* of HELLO, with RECORD_OWNER: the answer has a memory file with what the client needs of the session's description. Only a keeper of the
+	 * same program is asked. */
+	RECORD_DESCRIBED = 65536,
+	RECORD_FLAGS = 131071,
 };
 
 struct record_head {

@@ -174,11 +174,35 @@ static bool is_same_program(int fd)
 	       fd_same_object(&ours, &theirs);
 }
 
+static int read_text(int fd, char **ret, struct warder_error *err)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 ? error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+						    "the keeper's answer cannot be read")
+				  : record_read_file(fd, (size_t)st.st_size, ret, err);
+}
+
+/* With RECORD_DESCRIBED *ret_text is heap. */
+static int say_hello(struct remote *remote, uint32_t flags, char **ret_text, struct warder_error *err)
+{
+	owned_fd int fd = -1;
+
+	if (!(flags & RECORD_DESCRIBED))
+		return ask(remote, RECORD_HELLO, flags, 0, NULL, 0, NULL, err);
+	begin(remote, RECORD_HELLO, flags, 0);
+	if (record_send(remote->fd, &remote->out, NULL, 0, 0) != 0)
+		return closed(remote, err);
+	if (session_await_reply(remote->fd, err) < 0 || take_answer(remote, 0, &fd, err) < 0)
+		return -1;
+	return read_text(fd, ret_text, err);
+}
+
 /* A keeper of the version before refuses the hello, and names its version in the answer. Then a second connection speaks that version. As
  * session_connect(). */
-static int greet(struct remote *remote, int dir_fd, uint32_t flags, struct warder_error *err)
+static int greet(struct remote *remote, int dir_fd, uint32_t flags, char **ret_text, struct warder_error *err)
 {
-	int got = ask(remote, RECORD_HELLO, flags, 0, NULL, 0, NULL, err);
+	int got = say_hello(remote, flags, ret_text, err);
 
 	if (got == 0 || remote->lost || flags & RECORD_OWNER || remote->in.head.version != RECORD_VERSION_OLD)
 		return got;
@@ -190,7 +214,8 @@ static int greet(struct remote *remote, int dir_fd, uint32_t flags, struct warde
 
 /* flags: of the hello. 0; 1: no such session, or it is being set up, or it ends; 2, with RECORD_OWNER: its keeper is another program; -1 with
  * *err. */
-static int connect_as(const char *session, uint32_t flags, struct remote **ret, struct warder_error *err)
+static int connect_as(const char *session, uint32_t flags, struct remote **ret, char **ret_text,
+		      struct warder_error *err)
 {
 	owned_fd int dir_fd = -1;
 	struct remote *remote;
@@ -209,7 +234,7 @@ static int connect_as(const char *session, uint32_t flags, struct remote **ret, 
 		got = 2;
 	if (got == 0) {
 		memset(err, 0, sizeof(*err));
-		got = greet(remote, dir_fd, flags, err);
+		got = greet(remote, dir_fd, flags, ret_text, err);
 		/* It ended meanwhile. */
 		if (got < 0 && flags & RECORD_OWNER && remote->lost)
 			got = 1;
@@ -224,7 +249,7 @@ static int connect_as(const char *session, uint32_t flags, struct remote **ret, 
 
 static int connect_to(const char *session, struct remote **ret, struct warder_error *err)
 {
-	return connect_as(session, 0, ret, err);
+	return connect_as(session, 0, ret, NULL, err);
 }
 
 static int none(const char *id, struct warder_error *err)
@@ -530,27 +555,51 @@ int remote_start(const char *session, const char *id, const struct remote_comman
 	return 0;
 }
 
-int remote_connect_owner(const char *session, bool (*gives_up)(void), struct remote **ret,
+/* flags: of the hello, besides RECORD_OWNER. As connect_as(). */
+static int connect_owner(const char *session, uint32_t flags, struct remote **ret, char **ret_text,
 			 struct warder_error *err)
 {
 	struct remote *remote;
-	const int got = connect_as(session, RECORD_OWNER, &remote, err);
+	const int got = connect_as(session, RECORD_OWNER | flags, &remote, ret_text, err);
 
-	if (got == 2)
-		return 1;
 	if (got != 0)
-		return got < 0 ? -1 : no_session(session, err);
+		return got;
 	if (remote_draw_id(remote->id, err) < 0) {
 		remote_free(remote);
 		return -1;
 	}
-	remote->gives_up = gives_up;
 	*ret = remote;
 	return 0;
 }
 
-int remote_start_owned(struct remote *remote, const struct remote_command *command, struct warder_error *err)
+int remote_connect_owner(const char *session, struct remote **ret, struct warder_error *err)
 {
+	const int got = connect_owner(session, 0, ret, NULL, err);
+
+	return got == 1 ? no_session(session, err) : got == 2 ? 1 : got;
+}
+
+int remote_open_owner(const char *session, struct remote **ret, char **ret_text, struct warder_error *err)
+{
+	char *text = NULL;
+	const int got = connect_owner(session, RECORD_DESCRIBED, ret, &text, err);
+
+	if (got == 0)
+		*ret_text = text;
+	else
+		free(text);
+	return got < 0 && err->sys_errno != ETIMEDOUT ? 1 : got > 0 ? 1 : got;
+}
+
+bool remote_is_silent(const struct remote *remote)
+{
+	return !is_readable(remote, 0);
+}
+
+int remote_start_owned(struct remote *remote, const struct remote_command *command, bool (*gives_up)(void),
+		       struct warder_error *err)
+{
+	remote->gives_up = gives_up;
 	if (start_in(remote, command, err) == 0)
 		return 0;
 	return remote->lost ? 1 : -1;
@@ -717,15 +766,6 @@ int remote_counters(struct remote *remote, struct remote_counters *ret, struct w
 		return -1;
 	memcpy(ret, remote->in.answer.values, sizeof(*ret));
 	return 0;
-}
-
-static int read_text(int fd, char **ret, struct warder_error *err)
-{
-	struct stat st;
-
-	return fstat(fd, &st) < 0 ? error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
-						    "the keeper's answer cannot be read")
-				  : record_read_file(fd, (size_t)st.st_size, ret, err);
 }
 
 int remote_wait_begin(struct remote *remote, bool whole, struct warder_error *err)

@@ -121,6 +121,28 @@ int warder_session_open(const char *name, struct warder_session **ret, struct wa
 	return found > 0 ? not_running(name, err) : found;
 }
 
+int session_open_to_run(const char *name, struct warder_session **ret, struct warder_error *err)
+{
+	struct remote *owner = NULL;
+	char *description = NULL;
+	int opened;
+
+	if (session_check_name(name, err) < 0)
+		return -1;
+	opened = remote_open_owner(name, &owner, &description, err);
+	if (opened > 0)
+		return warder_session_open(name, ret, err);
+	if (opened < 0)
+		return -1;
+	*ret = session_new(description, err);
+	if (!*ret) {
+		remote_free(owner);
+		return -1;
+	}
+	(*ret)->owner = owner;
+	return 0;
+}
+
 int warder_session_is_running(const char *name, struct warder_error *err)
 {
 	struct warder_session *session = NULL;
@@ -803,6 +825,7 @@ void warder_session_free(struct warder_session *session)
 {
 	if (!session)
 		return;
+	remote_free(session->owner);
 	session_spec_done(&session->spec);
 	free(session->description);
 	free(session);

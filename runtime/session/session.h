@@ -127,6 +127,8 @@ int session_send_reply(int fd, const struct warder_error *failure, const char *t
  * peer's. */
 int session_receive_reply(int fd, char **ret_text, struct jail_joint *ret_joint, struct warder_error *err);
 void session_joint_done(struct jail_joint *joint);
+/* Wait until something can be read there. -1 with *err: the keeper has not answered in time, or hangs; then sys_errno is ETIMEDOUT. */
+int session_await_reply(int fd, struct warder_error *err);
 
 /* ---- how it ended: session_end.c ---- */
 
@@ -224,6 +226,9 @@ int session_start(const char *name, const struct warder_session_options *options
  * *err, and the old rules stay: CONFLICT, REJECTED, INVALID_REQUEST; UNAVAILABLE: its edge did not answer, and was ended; or its keeper did not
  * answer in time: it then leaves the rules as they are, or puts the old ones back when it can answer again. */
 int session_replace_rules(const char *name, const struct policy *policy, struct warder_error *err);
+/* As warder_session_open(), for session_run_start(): the connection that describes the session also starts one program. The session has no
+ * warder_session_json(). */
+int session_open_to_run(const char *name, struct warder_session **ret, struct warder_error *err);
 /* What its description said. Borrowed. */
 const struct session_spec *session_spec_of(const struct warder_session *session);
 /* From now on, who prepares in it does so to change files: the capability filesystem is needed instead of shell. */
@@ -358,12 +363,18 @@ int remote_draw_id(char ret[REMOTE_ID_LENGTH + 1], struct warder_error *err);
  * execution ends. -1 with *err, as of warder_launch(). */
 int remote_start(const char *session, const char *id, const struct remote_command *command,
 		 struct remote **ret, struct warder_error *err);
-/* A connection for one execution with its caller's streams, which gets a new id. gives_up (or NULL) is asked five times a second while the
- * program is being started. 1: the keeper is a process of another program, or of another version; -1 with *err (NOT_FOUND). */
-int remote_connect_owner(const char *session, bool (*gives_up)(void), struct remote **ret,
-			 struct warder_error *err);
-/* Start it. Returns when the program has begun. 1: the keeper has ended; -1 with *err, as of warder_launch(). */
-int remote_start_owned(struct remote *remote, const struct remote_command *command, struct warder_error *err);
+/* A connection for one execution with its caller's streams, which gets a new id. 1: the keeper is a process of another program, or of another
+ * version; -1 with *err (NOT_FOUND). */
+int remote_connect_owner(const char *session, struct remote **ret, struct warder_error *err);
+/* The same, with what an execution needs of the session's description, heap. 1: there is none, and another request says why; -1 with *err: the
+ * keeper does not answer. */
+int remote_open_owner(const char *session, struct remote **ret, char **ret_text, struct warder_error *err);
+/* Whether the keeper has said nothing more there, nor closed it. */
+bool remote_is_silent(const struct remote *remote);
+/* Start it. Returns when the program has begun. gives_up (or NULL) is asked five times a second meanwhile. 1: the keeper has ended; -1 with *err,
+ * as of warder_launch(). */
+int remote_start_owned(struct remote *remote, const struct remote_command *command, bool (*gives_up)(void),
+		       struct warder_error *err);
 /* warder_execution_start() with a line in an audit file, or NULL. */
 int execution_start_audited(struct warder_session *session, const struct warder_execution_command *command,
 			    const struct remote_audit *audit, struct warder_execution **ret,

@@ -132,7 +132,7 @@ static int read_text(int fd, char **ret, struct warder_error *err)
 }
 
 /* A keeper answers at once; one that takes its session down has closed the connection before. */
-static int await_reply(int fd, struct warder_error *err)
+int session_await_reply(int fd, struct warder_error *err)
 {
 	const uint64_t deadline = clock_us() + REPLY_TIMEOUT_MS * UINT64_C(1000);
 	const int pid = session_peer_pid(fd);
@@ -167,7 +167,7 @@ int session_receive_reply(int fd, char **ret_text, struct jail_joint *ret_joint,
 	ssize_t n;
 	int ret;
 
-	if (await_reply(fd, err) < 0)
+	if (session_await_reply(fd, err) < 0)
 		return -1;
 	n = fd_receive(fd, &reply, sizeof(reply), fds, FDS_MAX, MSG_DONTWAIT);
 	if (n < 0 && errno == EMFILE)

@@ -98,7 +98,7 @@ int process_shape(const struct backend *backend, const struct jail_host *host, s
 	plan->loopback_up = false;
 	plan->cgroup = (struct cgroup_limits){ UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, false };
 	plan->rlimit_count = 0;
-	plan->filter.count = 0;
+	plan->filter->count = 0;
 	plan->landlock_abi = 0;
 	plan->speculation = false;
 	plan->cpu_time_us = POLICY_UNLIMITED;

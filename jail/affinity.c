@@ -113,12 +113,15 @@ void affinity_choose(uint32_t processors, struct affinity *ret)
 	memset(ret, 0, sizeof(*ret));
 	if (left.bytes == 0 || processors >= available)
 		return;
-	ret->mask.bytes = left.bytes;
+	ret->mask = calloc(1, sizeof(*ret->mask));
+	if (!ret->mask) /* a hint: the program does without */
+		return;
+	ret->mask->bytes = left.bytes;
 	for (uint32_t i = 0; i < processors; i++) {
 		const uint32_t cpu = claim_one(ret, &left, first);
 
 		left.words[cpu / 64] &= ~(1ull << cpu % 64);
-		ret->mask.words[cpu / 64] |= 1ull << cpu % 64;
+		ret->mask->words[cpu / 64] |= 1ull << cpu % 64;
 	}
 }
 
@@ -172,5 +175,11 @@ void affinity_done(struct affinity *affinity)
 {
 	while (affinity->claim_count)
 		fd_done(&affinity->claims[--affinity->claim_count]);
-	affinity->mask.bytes = 0;
+	affinity_drop_mask(affinity);
+}
+
+void affinity_drop_mask(struct affinity *affinity)
+{
+	free(affinity->mask);
+	affinity->mask = NULL;
 }

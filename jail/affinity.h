@@ -22,7 +22,7 @@ struct affinity_mask {
 };
 
 struct affinity {
-	struct affinity_mask mask; /* bytes 0: none */
+	struct affinity_mask *mask; /* owned; NULL: none */
 	int claims[AFFINITY_CLAIMS_MAX];
 	uint32_t claim_count;
 };
@@ -36,5 +36,7 @@ bool affinity_is(const struct affinity_mask *mask, const char *text);
 /* Its processors as "0,2-3", cut where it does not fit. Pure. Returns `buf`. */
 const char *affinity_print(const struct affinity_mask *mask, char *buf, size_t size);
 void affinity_done(struct affinity *affinity);
+/* The mask is not needed any more: the claims stay. */
+void affinity_drop_mask(struct affinity *affinity);
 
 #endif

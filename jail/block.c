@@ -418,9 +418,9 @@ int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusab
 		row->resource = (uint32_t)plan->rlimits[i].resource;
 		row->value = plan->rlimits[i].value;
 	}
-	header.filter_count = (uint32_t)plan->filter.count;
+	header.filter_count = (uint32_t)plan->filter->count;
 	header.filter =
-	    block_append(&block, plan->filter.code, plan->filter.count * sizeof(struct sock_filter));
+	    block_append(&block, plan->filter->code, plan->filter->count * sizeof(struct sock_filter));
 	header.hostname = block_string(&block, plan->hostname);
 	header.hostname_len = (uint32_t)strlen(plan->hostname);
 	header.working_directory = block_string(&block, plan->rootfs.working_directory);

@@ -161,10 +161,10 @@ struct jail_plan {
 	uint32_t uid, gid; /* inside */
 	uint32_t
 	    processors; /* that the jail is to see: limits.cpus rounded up, at most those that the caller may use */
-	struct seccomp_program filter;
-	int landlock_abi;   /* 0: the layer is absent */
-	bool speculation;   /* force-disable speculation features */
-	char **environment; /* NULL-terminated "NAME=value" */
+	struct seccomp_program *filter; /* owned; NULL after jail_run_trim() */
+	int landlock_abi;               /* 0: the layer is absent */
+	bool speculation;               /* force-disable speculation features */
+	char **environment;             /* NULL-terminated "NAME=value" */
 	uint64_t wall_time_us, cpu_time_us;
 	uint64_t stdout_bytes, stderr_bytes;
 	uint64_t
@@ -172,8 +172,8 @@ struct jail_plan {
 	bool kill_on_output;
 	bool kill_late;       /* also for output that is read after the program has ended */
 	struct policy policy; /* a copy, for the receipt */
-	bool not_enforced[POLICY_CONTROL_COUNT]; /* preferred controls that this host lacks */
-	struct policy_capabilities capabilities; /* as matched */
+	bool not_enforced[POLICY_CONTROL_COUNT];  /* preferred controls that this host lacks */
+	struct policy_capabilities *capabilities; /* as matched; owned, NULL after jail_run_trim() */
 };
 
 /* Compile. `match` says which preferred controls are unmet. `caller` is the caller's environment for
@@ -198,8 +198,6 @@ int jail_prepare(struct jail_plan *plan, struct jail_host *host, bool reusable, 
 		 struct warder_error *err);
 void jail_template_free(struct jail_template *tmpl);
 const struct jail_plan *jail_template_plan(const struct jail_template *tmpl);
-/* Give back the memory that only a launch needs: of a template that is not reusable, after its launch. */
-void jail_template_trim(struct jail_template *tmpl);
 
 /* How long the reader of output_fds has after the end of the run. */
 #define JAIL_GRACE_US 2000000
@@ -565,7 +563,15 @@ void jail_pause_clock(struct jail_run *run, bool paused);
 void jail_resize(struct jail_run *run);
 /* With on_input: call it again. Any thread; async-signal-safe. */
 void jail_input_ready(struct jail_run *run);
+/* Before jail_run_trim(). */
 const struct policy_receipt *jail_run_receipt(const struct jail_run *run);
+/* At any time, into a zeroed receipt. */
+void jail_run_copy_receipt(const struct jail_run *run, struct policy_receipt *ret);
+/* Free what only a launch needs, of the run and of its template; of a jail that has joined a session, once, after the launch. `like`: another
+ * such run, whose receipt this one's may share rows with; or NULL. */
+void jail_run_trim(struct jail_run *run, const struct jail_run *like);
+/* The same, of a run whose host was given to jail_session_adopt(): it does not need that host any more. */
+void jail_run_trim_host(struct jail_run *run);
 /* The host's pid of the program; 0 before the launch. */
 int jail_run_program_pid(const struct jail_run *run);
 /* Ends the run if it still lives. */

@@ -127,6 +127,19 @@ static int undo_edge(struct jail_run *run, struct warder_error *err)
 	return 0;
 }
 
+/* Takes the descriptor. */
+static int add_tree(struct jail_run *run, int tree_fd, struct warder_error *err)
+{
+	if (!run->trees)
+		run->trees = calloc(JAIL_TREES_MAX, sizeof(*run->trees));
+	if (!run->trees) {
+		close(tree_fd);
+		return error_no_memory(err, NULL);
+	}
+	run->trees[run->tree_count++] = tree_fd;
+	return 0;
+}
+
 /* After the mounts to attach. */
 static int clone_layers(struct jail_run *run, struct warder_error *err)
 {
@@ -143,7 +156,8 @@ static int clone_layers(struct jail_run *run, struct warder_error *err)
 			if (tree_fd < 0)
 				return -1;
 			run->unmapped |= !mapped;
-			run->trees[run->tree_count++] = tree_fd;
+			if (add_tree(run, tree_fd, err) < 0)
+				return -1;
 			run->layer_count++;
 		}
 	}
@@ -172,7 +186,8 @@ static int step_mounts(struct jail_run *run, struct warder_error *err)
 		    template_clone_tree(&plan->rootfs.entries[i], &run->identity, plan->uid, plan->gid, err);
 		if (tree_fd < 0)
 			return -1;
-		run->trees[run->tree_count++] = tree_fd;
+		if (add_tree(run, tree_fd, err) < 0)
+			return -1;
 	}
 	return plan->privileged ? clone_layers(run, err) : 0;
 }
@@ -443,8 +458,10 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 		header.argv = block_strings(block, run->command.argv, text_count(run->command.argv));
 		header.envp = block_strings(block, environment, text_count(environment));
 	}
-	header.affinity_len = run->affinity.mask.bytes;
-	header.affinity = block_append(block, run->affinity.mask.words, header.affinity_len);
+	if (run->affinity.mask) {
+		header.affinity_len = run->affinity.mask->bytes;
+		header.affinity = block_append(block, run->affinity.mask->words, header.affinity_len);
+	}
 	header.search_path = path ? block_string(block, path) : 0;
 	if (run->command.working_directory)
 		header.working_directory = block_string(block, run->command.working_directory);
@@ -1068,6 +1085,8 @@ static int undo_mounts(struct jail_run *run, struct warder_error *err)
 	while (run->tree_count > 0)
 		fd_done(&run->trees[--run->tree_count]);
 	run->layer_count = 0;
+	free(run->trees);
+	run->trees = NULL;
 	return 0;
 }
 
@@ -1386,7 +1405,7 @@ static void run_init(struct jail_run *run, struct jail_template *tmpl, const str
 	run->tmpl = tmpl;
 	run->command = *command;
 	run->given = command->given ? *command->given : given_by_plan(&tmpl->plan);
-	run->receipt.unwanted = command->no_receipt;
+	run->receipt->unwanted = command->no_receipt;
 	run->identity = (struct identity)IDENTITY_NONE;
 	cgroup_init(&run->cgroup);
 	for (int i = 0; i < 2; i++) {
@@ -1455,8 +1474,12 @@ int run_begin(struct jail_template *tmpl, const struct jail_command *command, bo
 		return error_set(err, WARDER_ERROR_CONFLICT, NULL,
 				 "a template for a single launch has been used; prepare another one");
 	run = calloc(1, sizeof(*run));
-	if (!run)
+	if (run)
+		run->receipt = calloc(1, sizeof(*run->receipt));
+	if (!run || !run->receipt) {
+		free(run);
 		return error_no_memory(err, NULL);
+	}
 	run_init(run, tmpl, command);
 	run->parked = parked;
 	if (run_steps(run, 0, parked ? FIRST_LATE : STEPS, err) < 0) {
@@ -1569,7 +1592,33 @@ void jail_run_end_network(struct jail_run *run)
 
 const struct policy_receipt *jail_run_receipt(const struct jail_run *run)
 {
-	return &run->receipt;
+	return run->receipt;
+}
+
+void jail_run_copy_receipt(const struct jail_run *run, struct policy_receipt *ret)
+{
+	if (run->receipt)
+		policy_receipt_copy(ret, run->receipt);
+	else
+		policy_receipt_unpack(run->packed, ret);
+}
+
+void jail_run_trim(struct jail_run *run, const struct jail_run *like)
+{
+	run->packed = policy_receipt_pack(run->receipt, like ? like->packed : NULL);
+	if (run->packed) {
+		free(run->receipt);
+		run->receipt = NULL;
+	}
+	affinity_drop_mask(&run->affinity);
+	run->given.environment = NULL;
+	template_trim(run->tmpl);
+}
+
+void jail_run_trim_host(struct jail_run *run)
+{
+	run->cgroup.host = &run->tmpl->plan.joint->cgroup;
+	run->tmpl->host = NULL;
 }
 
 int jail_run_program_pid(const struct jail_run *run)
@@ -1592,8 +1641,11 @@ int jail_run_remove(struct jail_run *run, struct warder_error *err)
 		pthread_mutex_destroy(&run->edge_lock);
 	fd_done(
 	    &run->cancel_fd); /* kept until here: a cancel may come from another thread at any time before */
-	if (!run->leaver_hangs)
+	if (!run->leaver_hangs) {
+		free(run->receipt);
+		policy_receipt_packed_free(run->packed);
 		free(run);
+	}
 	return ret;
 }
 

@@ -156,8 +156,8 @@ bool jail_template_is_stale(const struct jail_template *tmpl)
 
 int jail_recheck(struct jail_run *run, struct warder_error *err)
 {
-	run->receipt.again = true;
-	run->receipt.parked_us = clock_us() - run->parked_us;
+	run->receipt->again = true;
+	run->receipt->parked_us = clock_us() - run->parked_us;
 	if (cgroup_begin_cpu(&run->cgroup) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "limits.cpuTime", errno,
 				       "the cgroup's CPU time cannot be read");
@@ -251,7 +251,7 @@ int jail_hand_out(struct jail_run *run, const struct jail_command *command, stru
 	run->command = *command;
 	if (command->given)
 		run->given = *command->given;
-	run->receipt.unwanted = command->no_receipt;
+	run->receipt->unwanted = command->no_receipt;
 	if (run_open_streams(run, err) < 0)
 		return -1;
 	if (run_start_program(run, err) < 0)

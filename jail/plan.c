@@ -142,7 +142,7 @@ static int plan_filter(struct jail_plan *plan, const struct policy *policy, stru
 	plan->speculation = policy->syscalls.speculation && !plan->not_enforced[POLICY_CONTROL_SPECULATION];
 	if (plan->not_enforced[POLICY_CONTROL_SYSCALLS])
 		return 0; /* only preferred, and the kernel has no filters */
-	return seccomp_compile(&options, &plan->filter, err);
+	return seccomp_compile(&options, plan->filter, err);
 }
 
 int jail_check_calls(const struct policy *policy, struct warder_error *err)
@@ -274,7 +274,13 @@ int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 	if (*host->unanswered)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
 				 "the abilities of this host are unknown: %s; try again", host->unanswered);
-	plan->capabilities = *capabilities;
+	plan->capabilities = malloc(sizeof(*plan->capabilities));
+	plan->filter = calloc(1, sizeof(*plan->filter));
+	if (!plan->capabilities || !plan->filter) {
+		jail_plan_done(plan);
+		return error_no_memory(err, NULL);
+	}
+	*plan->capabilities = *capabilities;
 	for (size_t i = 0; i < match->count; i++)
 		if (match->unmet[i].control < POLICY_CONTROL_COUNT)
 			plan->not_enforced[match->unmet[i].control] = true;
@@ -325,5 +331,7 @@ void jail_plan_done(struct jail_plan *plan)
 	rootfs_done(&plan->rootfs);
 	policy_done(&plan->policy);
 	environment_free(plan->environment);
+	free(plan->filter);
+	free(plan->capabilities);
 	memset(plan, 0, sizeof(*plan));
 }

@@ -209,7 +209,7 @@ static int check_filter(struct jail_run *run, const struct status *status, struc
 	const long own = own_filters();
 	char count[48] = "number of filters not shown";
 
-	if (plan->filter.count == 0)
+	if (plan->filter->count == 0)
 		return 0; /* only preferred, and not to be had */
 	if (!is_numbers(mode, (unsigned long[]){ 2 }, 1))
 		return differs(err, "syscalls", "Seccomp is %.1s, wanted mode 2", mode ? mode : "?");
@@ -218,7 +218,7 @@ static int check_filter(struct jail_run *run, const struct status *status, struc
 	if (filters != NOT_SHOWN)
 		snprintf(count, sizeof(count), "%ld filter(s)", filters);
 	receipt_control(run, POLICY_CONTROL_SYSCALLS, source, "mode 2, %s, ours of %zu instructions", count,
-			plan->filter.count);
+			plan->filter->count);
 	if (plan->policy.syscalls.on_violation == POLICY_VIOLATION_KILL)
 		receipt_control(run, POLICY_CONTROL_SYSCALLS_KILL, source, "mode 2, %s", count);
 	if (!plan->policy.processes.spawn)
@@ -814,11 +814,11 @@ static int check_authorities(struct jail_run *run, int root_fd, struct warder_er
 
 static int check_processors(struct jail_run *run, const struct status *status, struct warder_error *err)
 {
-	const struct affinity_mask *mask = &run->affinity.mask;
+	const struct affinity_mask *mask = run->affinity.mask;
 	const char *value = status_value(status, "Cpus_allowed");
 	char text[96];
 
-	if (mask->bytes == 0)
+	if (!mask)
 		return 0;
 	if (!value || !affinity_is(mask, value))
 		return differs(err, "limits.cpus", "Cpus_allowed is %.40s, wanted processor(s) %s",
@@ -870,7 +870,7 @@ static void inherited_row(struct jail_run *run, const char *text, enum policy_co
 
 	if (rlimits_find(text, name, &soft, &hard) < 0)
 		return;
-	row = policy_receipt_add(&run->receipt, policy_field_path(policy_control_field(control)),
+	row = policy_receipt_add(run->receipt, policy_field_path(policy_control_field(control)),
 				 POLICY_RECEIPT_UNRESTRICTED);
 	if (!row)
 		return;
@@ -1110,9 +1110,9 @@ int readback_check(struct jail_run *run, struct warder_error *err)
 	const struct jail_starter *starter = run->tmpl->plan.starter;
 	owned_fd int root_fd = -1;
 
-	run->receipt.isolation = starter                 ? starter->isolation
-				 : run->tmpl->plan.holds ? POLICY_ISOLATION_NAMESPACE_JAIL_PERSISTENT
-							 : POLICY_ISOLATION_NAMESPACE_JAIL;
+	run->receipt->isolation = starter                 ? starter->isolation
+				  : run->tmpl->plan.holds ? POLICY_ISOLATION_NAMESPACE_JAIL_PERSISTENT
+							  : POLICY_ISOLATION_NAMESPACE_JAIL;
 	if (run_is_bare(run))
 		return check_bare(run, err);
 	if (open_proc(run, err) < 0)

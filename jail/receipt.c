@@ -52,14 +52,14 @@ void receipt_control(struct jail_run *run, enum policy_control control, const ch
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
 	struct policy_receipt_row *row =
-	    policy_receipt_add(&run->receipt, policy_control_name(control), POLICY_RECEIPT_ENFORCED);
+	    policy_receipt_add(run->receipt, policy_control_name(control), POLICY_RECEIPT_ENFORCED);
 	va_list args;
 
 	if (!row)
 		return;
 	policy_control_value(run->given.policy, control, row->requested, sizeof(row->requested));
 	va_start(args, format);
-	fill(row, plan->capabilities.controls[control].mechanism, source, format, args);
+	fill(row, plan->capabilities->controls[control].mechanism, source, format, args);
 	va_end(args);
 }
 
@@ -67,7 +67,7 @@ void receipt_layer(struct jail_run *run, const char *name, bool there, const cha
 		   const char *source, const char *format, ...)
 {
 	struct policy_receipt_row *row =
-	    policy_receipt_add(&run->receipt, name, there ? POLICY_RECEIPT_HARDENING : POLICY_RECEIPT_ABSENT);
+	    policy_receipt_add(run->receipt, name, there ? POLICY_RECEIPT_HARDENING : POLICY_RECEIPT_ABSENT);
 	va_list args;
 
 	if (!row)
@@ -159,7 +159,7 @@ void receipt_edge(struct jail_run *run)
 	const struct policy *policy = &run->tmpl->plan.policy;
 	char text[160];
 
-	rule_rows(&run->receipt, &policy->network.allow, edge_source);
+	rule_rows(run->receipt, &policy->network.allow, edge_source);
 	if (policy_injects(policy))
 		receipt_control(
 		    run, POLICY_CONTROL_NETWORK_INJECT, edge_source, "%s",
@@ -205,7 +205,7 @@ void receipt_replace_rules(struct policy_receipt *receipt, const struct jail_pla
 		return;
 	put(row->source, sizeof(row->source), source);
 	put(row->mechanism, sizeof(row->mechanism),
-	    plan->capabilities.controls[POLICY_CONTROL_NETWORK_DENY].mechanism);
+	    plan->capabilities->controls[POLICY_CONTROL_NETWORK_DENY].mechanism);
 	policy_control_value(policy, POLICY_CONTROL_NETWORK_DENY, row->requested, sizeof(row->requested));
 	snprintf(row->value, sizeof(row->value), "%zu rows", policy->network.deny.count);
 }
@@ -300,16 +300,16 @@ static void growth_row(struct jail_run *run)
 
 	if (!policy->filesystem.growth_unlimited || !policy_writes_host(policy))
 		return;
-	row = policy_receipt_add(&run->receipt, "filesystem.growth", POLICY_RECEIPT_UNRESTRICTED);
+	row = policy_receipt_add(run->receipt, "filesystem.growth", POLICY_RECEIPT_UNRESTRICTED);
 	if (row)
 		snprintf(row->requested, sizeof(row->requested), "unlimited");
 }
 
 static bool has_row(const struct jail_run *run, const char *control)
 {
-	for (size_t i = 0; i < run->receipt.count; i++)
-		if (run->receipt.rows[i].status == POLICY_RECEIPT_UNRESTRICTED &&
-		    strcmp(run->receipt.rows[i].control, control) == 0)
+	for (size_t i = 0; i < run->receipt->count; i++)
+		if (run->receipt->rows[i].status == POLICY_RECEIPT_UNRESTRICTED &&
+		    strcmp(run->receipt->rows[i].control, control) == 0)
 			return true;
 	return false;
 }
@@ -321,7 +321,7 @@ static void unrestricted_row(struct jail_run *run, enum policy_control control)
 
 	if (has_row(run, path))
 		return;
-	row = policy_receipt_add(&run->receipt, path, POLICY_RECEIPT_UNRESTRICTED);
+	row = policy_receipt_add(run->receipt, path, POLICY_RECEIPT_UNRESTRICTED);
 	if (row)
 		policy_control_value(&run->tmpl->plan.policy, control, row->requested,
 				     sizeof(row->requested));
@@ -385,7 +385,7 @@ static void missing_rows(struct jail_run *run)
 
 		if (!plan->not_enforced[i])
 			continue;
-		row = policy_receipt_add(&run->receipt, policy_control_name(control),
+		row = policy_receipt_add(run->receipt, policy_control_name(control),
 					 POLICY_RECEIPT_NOT_ENFORCED);
 		if (!row)
 			continue;
@@ -394,7 +394,7 @@ static void missing_rows(struct jail_run *run)
 		    fallbacks[i] && !run_is_bare(run) && has_rlimit(plan, policy_control_field(control))
 			? fallbacks[i]
 			: "none");
-		put(row->value, sizeof(row->value), plan->capabilities.controls[i].reason);
+		put(row->value, sizeof(row->value), plan->capabilities->controls[i].reason);
 	}
 }
 
@@ -408,8 +408,8 @@ void readback_rest(struct jail_run *run)
 
 void readback_lost_init(struct jail_run *run)
 {
-	for (size_t i = 0; i < run->receipt.count; i++) {
-		struct policy_receipt_row *row = &run->receipt.rows[i];
+	for (size_t i = 0; i < run->receipt->count; i++) {
+		struct policy_receipt_row *row = &run->receipt->rows[i];
 
 		if (strcmp(row->control, policy_control_name(POLICY_CONTROL_WALL_TIME)) != 0 ||
 		    row->status != POLICY_RECEIPT_ENFORCED)

@@ -42,7 +42,8 @@ struct jail_run {
 	pthread_mutex_t
 	    edge_lock;  /* held while the edge takes other rules, and while its descriptors are closed */
 	int network_fd; /* the namespace, until the spawn */
-	int trees[JAIL_TREES_MAX]; /* mounts to attach, then layers of overlays, until the spawn */
+	int *
+	    trees; /* of JAIL_TREES_MAX: mounts to attach, then layers of overlays, until the spawn; owned, NULL: none */
 	int tree_count;
 	int layer_count; /* of these */
 	bool unmapped;   /* an image's layers show their own ids */
@@ -105,11 +106,12 @@ struct jail_run {
 		int fd;
 		uint64_t at_us;
 	} wait;
-	size_t undone;     /* steps of the launch that run_release_step() has undone */
-	bool lingers;      /* one of them could not be */
-	bool leaver_hangs; /* and uses what is in here: the run is never freed */
-	char left[512];    /* stuck: a sentence that names what stays behind */
-	struct policy_receipt receipt;
+	size_t undone;                        /* steps of the launch that run_release_step() has undone */
+	bool lingers;                         /* one of them could not be */
+	bool leaver_hangs;                    /* and uses what is in here: the run is never freed */
+	char left[512];                       /* stuck: a sentence that names what stays behind */
+	struct policy_receipt *receipt;       /* owned; NULL: it is packed */
+	struct policy_receipt_packed *packed; /* owned; or NULL */
 	struct supervision supervision;
 };
 

@@ -26,9 +26,9 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/memory.h"
 #include "base/namespaces.h"
 #include "jail/cgroup/clone.h"
+#include "jail/environment.h"
 #include "jail/inside/root.h"
 #include "jail/inside/sys.h"
 #include "jail/parts.h"
@@ -303,6 +303,7 @@ void jail_template_free(struct jail_template *tmpl)
 	parts_done(tmpl->parts);
 	for (unsigned int i = 0; i < tmpl->pool_count; i++)
 		identity_done(&tmpl->pool[i]);
+	free(tmpl->pool);
 	fd_done(&tmpl->image_fd);
 	fd_done(&tmpl->mount_ns_fd);
 	fd_done(&tmpl->root.built_fd);
@@ -313,12 +314,16 @@ void jail_template_free(struct jail_template *tmpl)
 	free(tmpl);
 }
 
-/* The filter's length and the plan's other values stay. */
-void jail_template_trim(struct jail_template *tmpl)
+void template_trim(struct jail_template *tmpl)
 {
 	block_done(&tmpl->block);
-	memory_give_back(tmpl->plan.filter.code, sizeof(tmpl->plan.filter.code));
-	memory_give_back(&tmpl->plan.capabilities, sizeof(tmpl->plan.capabilities));
+	rootfs_done(&tmpl->plan.rootfs);
+	environment_free(tmpl->plan.environment);
+	tmpl->plan.environment = NULL;
+	free(tmpl->plan.filter);
+	free(tmpl->plan.capabilities);
+	tmpl->plan.filter = NULL;
+	tmpl->plan.capabilities = NULL;
 }
 
 const struct jail_plan *jail_template_plan(const struct jail_template *tmpl)
@@ -400,7 +405,9 @@ void template_give_identity(struct jail_template *tmpl, struct identity *identit
 		return;
 	identity_reap(identity);
 	pthread_mutex_lock(&tmpl->lock);
-	if (tmpl->reusable && tmpl->pool_count < TEMPLATE_POOL) {
+	if (tmpl->reusable && !tmpl->pool)
+		tmpl->pool = calloc(TEMPLATE_POOL, sizeof(*tmpl->pool));
+	if (tmpl->pool && tmpl->pool_count < TEMPLATE_POOL) {
 		tmpl->pool[tmpl->pool_count++] = *identity;
 		kept = true;
 	}

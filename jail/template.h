@@ -53,10 +53,12 @@ struct jail_template {
 	pthread_mutex_t lock;  /* guards what follows */
 	struct network *ahead; /* network namespace in the making for the next launch, or NULL */
 	struct parts *parts;   /* of ended jails; NULL: none is used again. Set before the first launch */
-	struct identity pool[TEMPLATE_POOL];
+	struct identity *pool; /* of TEMPLATE_POOL, from the first that is given back; owned */
 	unsigned int pool_count;
 };
 
+/* Free what only a launch needs. */
+void template_trim(struct jail_template *tmpl);
 /* Wait until the root is built, if it is still in the making. 0, also for a template without; -1 with *err. */
 int template_finish_root(struct jail_template *tmpl, struct warder_error *err);
 /* Have its mount namespace in tmpl->mount_ns_fd, which is finished only when that is done or root.built_fd tells. -1 with *err. */

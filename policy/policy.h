@@ -370,6 +370,14 @@ struct policy_receipt_row *policy_receipt_add(struct policy_receipt *receipt, co
 					      enum policy_receipt_status status);
 /* Copy into a zeroed receipt, without touching rows that are not in use. */
 void policy_receipt_copy(struct policy_receipt *ret, const struct policy_receipt *receipt);
+/* The same content in as few bytes as it needs, for a receipt that nobody reads for a while. Rows that are those of `like` (or NULL) are not
+ * stored again: both have them, and either may be freed first. Any thread, as long as nobody frees `like`. NULL on want of memory. */
+struct policy_receipt_packed;
+struct policy_receipt_packed *policy_receipt_pack(const struct policy_receipt *receipt,
+						  const struct policy_receipt_packed *like);
+/* Into a zeroed receipt. */
+void policy_receipt_unpack(const struct policy_receipt_packed *packed, struct policy_receipt *ret);
+void policy_receipt_packed_free(struct policy_receipt_packed *packed); /* also NULL */
 /* The name of a row's status: "enforced", "notEnforced", ... */
 const char *policy_receipt_status_name(enum policy_receipt_status status);
 /* {"backend": ..., "isolation": ..., "controls": [{control, status, requested, mechanism, value, source}]}; null if unwanted. Of a jail that

@@ -307,7 +307,7 @@ static void write_linux(struct json_writer *w, const struct jail_start *start)
 	write_namespaces(w, start);
 	write_mapping(w, "uidMappings", start);
 	write_mapping(w, "gidMappings", start);
-	if (start->plan->filter.count) {
+	if (start->plan->filter->count) {
 		json_key(w, "seccomp");
 		json_begin_object(w);
 		write_rules(w, &start->plan->policy, false);

@@ -74,7 +74,7 @@ static void compose(const struct jail_start *start, struct engine_task *task)
 	engine_put(&task->run, "--volume");
 	engine_put(&task->run, task->door);
 	engine_put(&task->run, "--security-opt");
-	engine_put(&task->run, start->plan->filter.count ? "seccomp=" ENGINE_PROFILE : "seccomp=unconfined");
+	engine_put(&task->run, start->plan->filter->count ? "seccomp=" ENGINE_PROFILE : "seccomp=unconfined");
 	engine_put(&task->run, "bare");
 	engine_put(&task->run, ENGINE_INIT);
 }

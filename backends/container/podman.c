@@ -93,7 +93,7 @@ static void compose(const struct jail_start *start, struct engine_task *task)
 	put_namespaces(line, start);
 	put_rest(line, task);
 	engine_put(line, "--security-opt");
-	engine_put(line, start->plan->filter.count ? "seccomp=" ENGINE_PROFILE : "seccomp=unconfined");
+	engine_put(line, start->plan->filter->count ? "seccomp=" ENGINE_PROFILE : "seccomp=unconfined");
 	engine_put(line, "--rootfs");
 	engine_put(line, ENGINE_BARE);
 	engine_put(line, ENGINE_INIT);

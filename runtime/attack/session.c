@@ -18,7 +18,7 @@ static int prepare(struct attack_session *session, const struct policy *policy,
 	joins.background = background;
 	if (preparation_build(policy, &joins, &ret->preparation, err) != 0)
 		return -1;
-	return jail_prepare(&ret->preparation.plan, &ret->preparation.host, true, &ret->tmpl, err);
+	return jail_prepare(&ret->preparation.plan, ret->preparation.host, true, &ret->tmpl, err);
 }
 
 static int prepare_elsewhere(struct attack_session *session, const struct policy *policy,
@@ -42,7 +42,7 @@ int attack_session_open(struct attack_session *session, const struct policy *pol
 	if (!session->sessions)
 		return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, "backend",
 				 "the backend %s keeps no session; use local", session->kept.backend->name);
-	if (session->sessions->start(&session->kept.plan, &session->kept.host, LIFETIME_US, &session->session,
+	if (session->sessions->start(&session->kept.plan, session->kept.host, LIFETIME_US, &session->session,
 				     err) != 0)
 		return -1;
 	return prepare(session, own, how, false, &session->attempt, err) == 0 &&

@@ -417,7 +417,7 @@ static int prepare_setting(const struct attack *attack, const struct policy *pol
 
 	if (preparation_build(policy, &options, &ret->preparation, err) != 0)
 		return -1;
-	return jail_prepare(&ret->preparation.plan, &ret->preparation.host, true, &ret->tmpl, err);
+	return jail_prepare(&ret->preparation.plan, ret->preparation.host, true, &ret->tmpl, err);
 }
 
 static void setting_done(struct setting *setting)

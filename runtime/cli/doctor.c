@@ -262,15 +262,18 @@ static int examine(const struct args *args, const struct policy *strict)
 						     .thorough = true };
 	struct preparation preparation = { 0 };
 	struct warder_error err = { 0 };
-	struct findings findings = { .host = &preparation.host, .why_not = "" };
+	struct findings findings = { .why_not = "" };
 
 	findings.strict = preparation_build(strict, &options, &preparation, &err) == 0;
+	if (!preparation.host)
+		return command_refuse(args, &err, EXIT_REFUSED);
+	findings.host = preparation.host;
 	findings.row_count = explain_rows(strict, &preparation, findings.rows);
 	if (!findings.strict && preparation.match.required_count == 0)
 		findings.why_not = err.text;
 	if (args->clean)
-		findings.removed = session_clean(false) + jail_clean(&preparation.host, false);
-	findings.leftovers = session_clean(true) + jail_clean(&preparation.host, true);
+		findings.removed = session_clean(false) + jail_clean(preparation.host, false);
+	findings.leftovers = session_clean(true) + jail_clean(preparation.host, true);
 	jail_risks_read(&findings.risks);
 	if (args->json)
 		print_json(&findings);

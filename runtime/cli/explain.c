@@ -92,7 +92,7 @@ static void print_filter(const struct jail_plan *plan)
 	const char *gap = "";
 
 	begin_line("filter");
-	printf("%s profile, %zu instructions", policy_profile_name(profile), plan->filter.count);
+	printf("%s profile, %zu instructions", policy_profile_name(profile), plan->filter->count);
 	if (plan->landlock_abi > 0)
 		printf("; Landlock ABI %d", plan->landlock_abi);
 	putchar('\n');

@@ -88,7 +88,7 @@ static void write_filter(struct json_writer *w, const struct jail_plan *plan)
 	json_key(w, "filter");
 	json_begin_object(w);
 	json_key_string(w, "profile", policy_profile_name(profile));
-	write_amount(w, "instructions", plan->filter.count);
+	write_amount(w, "instructions", plan->filter->count);
 	json_key(w, "denied");
 	json_begin_array(w);
 	for (size_t i = 0; (group = seccomp_group(i)); i++) {

@@ -16,7 +16,6 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "base/text.h"
 #include "jail/jail.h"
 #include "runtime/library/changes.h"
@@ -38,7 +37,10 @@ _Static_assert(sizeof(struct warder_file) == sizeof(struct rootfs_file) &&
 	       "files of a launch are handed on as they are");
 
 struct warder_template {
-	struct preparation preparation;
+	const struct backend *backend;
+	char *passed_over;      /* by auto, and why, or ""; owned */
+	struct jail_host *host; /* owned; NULL after library_trim() */
+	bool adopted;           /* its cgroups are a session's */
 	struct jail_template *jail;
 	uint64_t prepare_us;
 	int owner_pid;
@@ -70,7 +72,7 @@ struct warder_run {
 	uint64_t passed[2];           /* bytes that on_output took, by enum warder_stream */
 	atomic_int state;             /* enum run_state */
 	atomic_int users;             /* the caller, and a wait that is going on */
-	struct warder_result *result; /* once supervision has begun, until the end */
+	struct jail_outcome *outcome; /* once supervision has begun, until the end */
 	uint64_t started_ms;          /* since the epoch */
 };
 
@@ -213,37 +215,70 @@ void warder_policy_free(struct warder_policy *policy)
 
 /* ---- template ---- */
 
+/* The host moves into the template, whose jails use it; the plan moves into the jail's; the rest has then been used. */
+static int prepare(struct warder_template *tmpl, const struct policy *policy,
+		   const struct preparation_options *how, bool single_use, struct preparation *preparation,
+		   struct warder_error *err)
+{
+	if (preparation_build(policy, how, preparation, err) != 0)
+		return -1;
+	tmpl->backend = preparation->backend;
+	tmpl->adopted = how->joint && !how->beside;
+	tmpl->passed_over = strdup(preparation->passed_over);
+	if (!tmpl->passed_over)
+		return error_no_memory(err, NULL);
+	if (jail_prepare(&preparation->plan, preparation->host, !single_use, &tmpl->jail, err) != 0)
+		return -1;
+	tmpl->host = preparation->host;
+	preparation->host = NULL;
+	return 0;
+}
+
 int library_prepare(const struct policy *policy, const struct preparation_options *how, bool single_use,
 		    struct warder_template **ret, struct warder_error *err)
 {
 	struct warder_template *tmpl = calloc(1, sizeof(*tmpl));
+	struct preparation *preparation = calloc(1, sizeof(*preparation));
 	struct preparation_options launching = *how;
 	const uint64_t start = clock_us();
+	int prepared = -1;
 
-	if (!tmpl)
-		return error_no_memory(err, NULL);
-	tmpl->owner_pid = getpid();
-	atomic_init(&tmpl->users, 1);
 	launching.launches = true;
-	if (preparation_build(policy, &launching, &tmpl->preparation, err) != 0 ||
-	    jail_prepare(&tmpl->preparation.plan, &tmpl->preparation.host, !single_use, &tmpl->jail, err) !=
-		0) {
-		warder_template_free(tmpl);
+	if (tmpl && preparation)
+		prepared = prepare(tmpl, policy, &launching, single_use, preparation, err);
+	else
+		error_no_memory(err, NULL);
+	if (preparation)
+		preparation_done(preparation);
+	free(preparation);
+	if (prepared != 0) {
+		if (tmpl)
+			free(tmpl->passed_over);
+		free(tmpl);
 		return -1;
 	}
+	tmpl->owner_pid = getpid();
+	atomic_init(&tmpl->users, 1);
 	tmpl->prepare_us = clock_us() - start;
 	*ret = tmpl;
 	return 0;
 }
 
-/* The plan of the preparation has moved to the jail's template, which has used the rest. */
-void library_trim(struct warder_template *tmpl)
+static void drop_host(struct warder_template *tmpl)
 {
-	struct preparation *preparation = &tmpl->preparation;
+	if (tmpl->host)
+		jail_host_done(tmpl->host);
+	free(tmpl->host);
+	tmpl->host = NULL;
+}
 
-	memory_give_back(&preparation->capabilities,
-			 (size_t)((char *)(&preparation->plan + 1) - (char *)&preparation->capabilities));
-	jail_template_trim(tmpl->jail);
+void library_trim(struct warder_run *run, const struct warder_run *like)
+{
+	jail_run_trim(run->jail, like ? like->jail : NULL);
+	if (!run->tmpl->adopted)
+		return;
+	jail_run_trim_host(run->jail);
+	drop_host(run->tmpl);
 }
 
 int warder_prepare(const struct warder_policy *policy, const struct warder_options *options,
@@ -271,9 +306,10 @@ void warder_template_free(struct warder_template *tmpl)
 	if (!tmpl || tmpl->owner_pid != getpid() || atomic_fetch_sub(&tmpl->users, 1) > 1)
 		return;
 	jail_template_free(tmpl->jail);
-	preparation_done(&tmpl->preparation);
+	drop_host(tmpl);
 	if (tmpl->session)
 		tmpl->session->release(tmpl->owner);
+	free(tmpl->passed_over);
 	free(tmpl);
 }
 
@@ -637,6 +673,15 @@ int warder_launch(struct warder_template *tmpl, const struct warder_command *com
 	return library_launch_command(tmpl, command, NULL, ret, err);
 }
 
+static void drop_outcome(struct warder_run *run)
+{
+	if (!run->outcome)
+		return;
+	jail_outcome_done(run->outcome);
+	free(run->outcome);
+	run->outcome = NULL;
+}
+
 /* The last one to let go of it. */
 static void release_run(struct warder_run *run)
 {
@@ -644,12 +689,11 @@ static void release_run(struct warder_run *run)
 		return;
 	if (run->parked.jail) {
 		run->parked.give_back(run->parked.pool_owner, run->jail, run->tmpl);
-		warder_result_free(run->result);
 	} else {
 		jail_run_free(run->jail);
-		warder_result_free(run->result); /* of a run that nobody saw to its end */
 		warder_template_free(run->tmpl);
 	}
+	drop_outcome(run); /* of a run that nobody saw to its end */
 	functions_free(run->functions);
 	if (run->release)
 		run->release(run->owner);
@@ -704,14 +748,17 @@ static int make_result(struct warder_run *run, struct warder_result *result, str
 
 	if (jail_supervise_end(run->jail, err) != 0)
 		return -1;
+	result->outcome = *run->outcome;
+	free(run->outcome);
+	run->outcome = NULL;
 	if (result->outcome.session_ended && run->tmpl->session)
 		result->session_end = run->tmpl->session->tell_end(run->tmpl->owner, &result->outcome);
-	policy_receipt_copy(&result->receipt, jail_run_receipt(run->jail));
+	jail_run_copy_receipt(run->jail, &result->receipt);
 	if (end_functions(run, result, err) != 0)
 		return -1;
-	result->backend = run->tmpl->preparation.backend->name;
-	strcpy(result->passed_over, run->tmpl->preparation.passed_over);
-	add_layer(run->tmpl->preparation.backend, &result->receipt);
+	result->backend = run->tmpl->backend->name;
+	strcpy(result->passed_over, run->tmpl->passed_over);
+	add_layer(run->tmpl->backend, &result->receipt);
 	snprintf(result->receipt.backend, sizeof(result->receipt.backend), "%s", result->backend);
 	result->streamed = run->streamed;
 	for (size_t i = 0; i < 2; i++)
@@ -742,15 +789,15 @@ static int enter(struct warder_run *run, struct warder_error *err)
 				     : "another call waits for the run (in another thread, or the one that "
 				       "called on_output)");
 	atomic_fetch_add(&run->users, 1);
-	if (run->result)
+	if (run->outcome)
 		return 0;
-	run->result = calloc(1, sizeof(*run->result));
-	if (run->result && jail_supervise_begin(run->jail, &run->result->outcome, err) == 0)
+	run->outcome = calloc(1, sizeof(*run->outcome));
+	if (run->outcome && jail_supervise_begin(run->jail, run->outcome, err) == 0)
 		return 0;
-	if (!run->result)
+	if (!run->outcome)
 		error_no_memory(err, NULL);
-	free(run->result);
-	run->result = NULL;
+	free(run->outcome);
+	run->outcome = NULL;
 	leave(run, RUN_FREE);
 	return -1;
 }
@@ -785,10 +832,12 @@ static int wait_until(struct warder_run *run, uint64_t until_us, struct warder_r
 		leave(run, RUN_FREE);
 		return 0;
 	}
-	result = run->result;
-	run->result = NULL;
-	if (make_result(run, result, err) != 0) {
+	result = calloc(1, sizeof(*result));
+	if (!result)
+		error_no_memory(err, NULL);
+	if (!result || make_result(run, result, err) != 0) {
 		warder_result_free(result); /* the output that was kept until then, too */
+		drop_outcome(run);
 		leave(run, RUN_OVER);
 		return -1;
 	}

@@ -30,8 +30,9 @@ struct library_session {
 void library_own(struct warder_template *tmpl, const struct library_session *session, void *owner);
 int library_prepare(const struct policy *policy, const struct preparation_options *how, bool single_use,
 		    struct warder_template **ret, struct warder_error *err);
-/* Give back the memory that only a launch needs: of a template for a single launch, after it. */
-void library_trim(struct warder_template *tmpl);
+/* Free what only a launch needs: of a run in a session, once, after its launch from a template of its own. `like`: another run of the session
+ * after its library_trim(), with which this one shares what is the same; or NULL. */
+void library_trim(struct warder_run *run, const struct warder_run *like);
 
 /* A launch for which somebody else owns what is borrowed and has something to add to the result. */
 struct library_launch {

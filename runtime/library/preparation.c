@@ -282,7 +282,7 @@ static int match(const struct policy *policy, const struct preparation_options *
 	int matched;
 
 	ret->backend = backend;
-	backend->capabilities(backend, &ret->host, policy, &ret->capabilities);
+	backend->capabilities(backend, ret->host, policy, &ret->capabilities);
 	if (options->subject &&
 	    backend->runs == BACKEND_RUNS_ANYTHING) { /* whoever names one has found its programs */
 		ret->languages[0] = options->subject->language;
@@ -295,9 +295,9 @@ static int match(const struct policy *policy, const struct preparation_options *
 	matched = policy_match(policy, &ret->capabilities, subject, &ret->match, err);
 	ret->matched = true;
 	if (matched == 0)
-		return backend->check(backend, &ret->host, policy, err);
+		return backend->check(backend, ret->host, policy, err);
 	/* Of a program that is not there, or not for this user, a list of every field is no answer. */
-	if (backend->program && backend->check(backend, &ret->host, policy, &why) < 0)
+	if (backend->program && backend->check(backend, ret->host, policy, &why) < 0)
 		*err = why;
 	return matched;
 }
@@ -489,11 +489,13 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 
 	if (policy_validate(policy, err) != 0)
 		return -1;
-	jail_probe(&probe, &ret->host);
-	ret->probed = true;
+	ret->host = malloc(sizeof(*ret->host));
+	if (!ret->host)
+		return error_no_memory(err, NULL);
+	jail_probe(&probe, ret->host);
 	if (options->joint && !options->beside) {
-		jail_session_adopt(options->joint, &ret->host);
-		ret->host.cgroup.lent = options->background;
+		jail_session_adopt(options->joint, ret->host);
+		ret->host->cgroup.lent = options->background;
 	}
 	chosen = choose(policy, options, ret, &unmet);
 	if (chosen != 0 && !ret->matched) {
@@ -511,7 +513,7 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 	}
 	if (ret->is_remote)
 		return 0;
-	if (jail_plan_build(policy, &ret->host, &ret->capabilities, &ret->match,
+	if (jail_plan_build(policy, ret->host, &ret->capabilities, &ret->match,
 			    options->environment ? options->environment : environ, options->root, &ret->plan,
 			    err) != 0)
 		return -1;
@@ -521,7 +523,7 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 	ret->plan.code_bytes = options->code_bytes;
 	if (options->builds_image && jail_plan_build_image(&ret->plan, err) != 0)
 		return -1;
-	if (ret->backend->shape(ret->backend, &ret->host, &ret->plan, err) != 0)
+	if (ret->backend->shape(ret->backend, ret->host, &ret->plan, err) != 0)
 		return -1;
 	ret->plan.rules = options->rules;
 	if (options->joint && jail_session_join(options->joint, options->background, &ret->plan, err) != 0)
@@ -536,7 +538,9 @@ void preparation_done(struct preparation *preparation)
 {
 	if (preparation->planned)
 		jail_plan_done(&preparation->plan);
-	if (preparation->probed)
-		jail_host_done(&preparation->host);
-	preparation->planned = preparation->matched = preparation->probed = false;
+	if (preparation->host)
+		jail_host_done(preparation->host);
+	free(preparation->host);
+	preparation->host = NULL;
+	preparation->planned = preparation->matched = false;
 }

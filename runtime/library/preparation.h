@@ -20,7 +20,7 @@
 struct preparation {
 	const struct backend *backend;          /* that was chosen, or the last that auto tried */
 	char passed_over[BACKEND_PASSED_BYTES]; /* by auto: "local: why; crun: why", or "" */
-	struct jail_host host;
+	struct jail_host *host;                 /* owned; NULL: not probed */
 	struct policy_capabilities capabilities;
 	struct policy_match match;
 	/* Where the backend is a host on another machine: its entry, and what `backend` points to. Then nothing is planned. */
@@ -30,8 +30,7 @@ struct preparation {
 	char remote_label[BACKEND_REMOTE_LABEL];
 	const char *languages[2]; /* of the capabilities, where a subject was given */
 	struct jail_plan plan;
-	bool probed;  /* host is filled */
-	bool matched; /* so are backend, capabilities and match */
+	bool matched; /* backend, capabilities and match are filled */
 	bool planned; /* plan is filled as well */
 };
 

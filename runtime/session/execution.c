@@ -48,10 +48,26 @@ int executions_init(struct executions *all, struct warder_error *err)
 
 /* ---- what a START holds ---- */
 
+struct policy *execution_new_policy(struct warder_error *err)
+{
+	struct policy *policy = calloc(1, sizeof(*policy));
+
+	if (!policy)
+		error_no_memory(err, NULL);
+	return policy;
+}
+
+static void drop_policy(struct policy **policy)
+{
+	policy_done(*policy);
+	free(*policy);
+	*policy = NULL;
+}
+
 static void words_done(struct execution_words *words)
 {
-	policy_done(&words->policy);
-	policy_done(&words->ceiling);
+	drop_policy(&words->policy);
+	drop_policy(&words->ceiling);
 	free(words->argv);
 	free(words->set);
 	free(words->caller);
@@ -89,12 +105,15 @@ static int take_list(char **at, const char *end, size_t count, char ***ret, stru
 	return 0;
 }
 
-static int take_policy(char **at, const char *end, const char *what, struct policy *ret,
+static int take_policy(char **at, const char *end, const char *what, struct policy **ret,
 		       struct warder_error *err)
 {
 	const char *text = next_text(at, end);
 
-	return text ? policy_decode(text, strlen(text), what, ret, err) : malformed(err);
+	if (!text)
+		return malformed(err);
+	*ret = execution_new_policy(err);
+	return *ret ? policy_decode(text, strlen(text), what, *ret, err) : -1;
 }
 
 static int take_words(const struct record_start *start, char *bytes, struct execution_words *ret,
@@ -104,7 +123,6 @@ static int take_words(const struct record_start *start, char *bytes, struct exec
 	const char *end = bytes + start->bytes;
 
 	ret->bytes = bytes;
-	ret->has_ceiling = start->has_ceiling;
 	if (start->argc == 0 || start->argc > WORDS_MAX || start->set_count > WORDS_MAX ||
 	    start->caller_count > WORDS_MAX || start->has_ceiling > 1 || start->has_audit > 1)
 		return malformed(err);
@@ -220,7 +238,7 @@ static int launch_context(struct execution *execution, struct warder_error *err)
 /* The policy of what is launched: the wall time of a context's policy is that of each piece, which the keeper measures. */
 static int open_policy(const struct execution *execution, struct policy *ret, struct warder_error *err)
 {
-	if (policy_copy(&execution->words.policy, ret, err) < 0)
+	if (policy_copy(execution->words.policy, ret, err) < 0)
 		return -1;
 	if (execution->context)
 		ret->limits.wall_time_us = POLICY_UNLIMITED;
@@ -287,8 +305,8 @@ static int prepare_and_launch(struct execution *execution, struct warder_error *
 		.root = all->root,
 		.rules = execution->rules,
 		.background = execution->flags & RECORD_BACKGROUND || keeper_context_may_fork(execution),
-		.ceiling = words->has_ceiling ? &words->ceiling : NULL,
-		.asked = &words->policy,
+		.ceiling = words->ceiling,
+		.asked = words->policy,
 		.subject = execution->context ? &subject : NULL,
 		.beside = execution->agent != NULL,
 		.cgroup_parent = execution->agent ? all->cgroup_parent : NULL,
@@ -576,6 +594,65 @@ void execution_stop(struct execution *execution, const struct record_stop *stop)
 		stop_run(execution, stop);
 }
 
+/* Copy the text to *at, which moves behind it; NULL: there is none. */
+static char *move_text(const char *text, char **at)
+{
+	char *moved = *at;
+
+	if (!text)
+		return NULL;
+	*at = stpcpy(moved, text) + 1;
+	return moved;
+}
+
+/* Only the command line and the words of the audit file are needed until the end. Without memory all stay. */
+static void keep_texts(struct execution_words *words)
+{
+	size_t len = 1;
+	char *bytes, *at;
+
+	for (char *const *word = words->argv; *word; word++)
+		len += strlen(*word) + 1;
+	if (words->audit_path)
+		len += strlen(words->audit_path) + strlen(words->audit_head) + 2;
+	bytes = at = malloc(len);
+	if (!bytes)
+		return;
+	for (char **word = words->argv; *word; word++)
+		*word = move_text(*word, &at);
+	words->audit_path = move_text(words->audit_path, &at);
+	words->audit_head = move_text(words->audit_head, &at);
+	free(words->bytes);
+	words->bytes = bytes;
+}
+
+/* A context needs them for another start. */
+static void drop_words(struct execution *execution)
+{
+	struct execution_words *words = &execution->words;
+
+	if (execution->context || execution->agent)
+		return;
+	keep_texts(words);
+	drop_policy(&words->policy);
+	drop_policy(&words->ceiling);
+	free(words->set);
+	free(words->caller);
+	words->set = words->caller = NULL;
+}
+
+/* Another one of the session's that runs; or NULL. */
+static const struct warder_run *find_like(const struct execution *execution)
+{
+	const struct executions *all = execution->all;
+
+	for (size_t i = all->count; i-- > 0;)
+		if (all->items[i] != execution && all->items[i]->state == EXECUTION_RUNNING &&
+		    all->items[i]->run)
+			return all->items[i]->run;
+	return NULL;
+}
+
 /* From now on the main thread supervises it. */
 static void take_over(struct execution *execution)
 {
@@ -590,7 +667,8 @@ static void take_over(struct execution *execution)
 	}
 	if (execution->context)
 		keeper_context_launched(execution);
-	library_trim(execution->tmpl);
+	library_trim(execution->run, find_like(execution));
+	drop_words(execution);
 	execution->state = EXECUTION_RUNNING;
 	if (atomic_load(&execution->stopped))
 		stop_run(execution, &execution->stop);
@@ -836,7 +914,7 @@ void executions_keep_rules(struct executions *all, struct policy *policy)
 static int take_rules(struct execution *execution, struct warder_error *err)
 {
 	const struct executions *all = execution->all;
-	struct policy *asked = &execution->words.policy;
+	struct policy *asked = execution->words.policy;
 	struct policy next;
 
 	execution->rules = all->spec->rules;
@@ -874,7 +952,7 @@ static int fill(struct execution *execution, const char *id, const struct record
 	    execution->flags & (RECORD_TERMINAL | RECORD_OPEN_INPUT | RECORD_CONTEXT))
 		return malformed(err);
 	if (take_rules(execution, err) < 0 ||
-	    session_check_narrower(execution->all->policy, &execution->words.policy, err) < 0 ||
+	    session_check_narrower(execution->all->policy, execution->words.policy, err) < 0 ||
 	    take_audit(execution, &fds, err) < 0 || take_log(execution, &fds, err) < 0)
 		return -1;
 	if (*id && executions_find(execution->all, id, &ignored))

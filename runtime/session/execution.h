@@ -34,12 +34,15 @@ enum execution_state { EXECUTION_STARTING, EXECUTION_RUNNING, EXECUTION_FAILED, 
 
 /* What a START asks for, taken apart; the texts point into `bytes`. */
 struct execution_words {
-	char *bytes; /* owned */
-	struct policy policy, ceiling;
-	bool has_ceiling;
+	char *bytes;                         /* owned */
+	struct policy *policy;               /* owned; NULL: it runs, and does not need it any more */
+	struct policy *ceiling;              /* the same; also NULL: there is none */
 	char **argv, **set, **caller;        /* owned arrays, NULL-terminated */
 	const char *audit_path, *audit_head; /* or NULL: there is no audit file */
 };
+
+/* A zeroed policy of the heap, for the words. NULL with *err. */
+struct policy *execution_new_policy(struct warder_error *err);
 
 struct executions;
 struct execution {

@@ -121,7 +121,7 @@ static int start_jail(struct keeper *keeper, struct warder_error *err)
 		return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, "backend",
 				 "the backend %s has no sessions: nothing stays after a run; use local",
 				 keeper->preparation.backend->name);
-	if (keeper->sessions->start(&keeper->preparation.plan, &keeper->preparation.host, spec->lifetime_us,
+	if (keeper->sessions->start(&keeper->preparation.plan, keeper->preparation.host, spec->lifetime_us,
 				    &keeper->session, err) < 0)
 		return -1;
 	keeper->ended_fd = eventfd(0, EFD_CLOEXEC);

@@ -104,8 +104,9 @@ int keeper_agent_new(struct execution *execution, struct warder_error *err)
 	if (!words->argv || !words->caller)
 		return error_no_memory(err, NULL);
 	words->argv[0] = (char *)(uintptr_t)argv[0];
-	if (policy_copy(execution->all->policy, &words->policy, err) < 0 || narrow(&words->policy, err) < 0 ||
-	    open_program(&agent->file_fd, err) < 0)
+	words->policy = execution_new_policy(err);
+	if (!words->policy || policy_copy(execution->all->policy, words->policy, err) < 0 ||
+	    narrow(words->policy, err) < 0 || open_program(&agent->file_fd, err) < 0)
 		return -1;
 	return open_channel(agent, err);
 }

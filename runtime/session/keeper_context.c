@@ -200,7 +200,7 @@ static int open_context(struct execution *execution, const struct interpreter *i
 	context->fd = context->program_fd = -1;
 	context->interpreter = interpreter;
 	snprintf(context->name, sizeof(context->name), "%s", name);
-	context->most_us = execution->words.policy.limits.wall_time_us;
+	context->most_us = execution->words.policy->limits.wall_time_us;
 	return open_channel(context, err);
 }
 
@@ -212,7 +212,7 @@ int keeper_context_new(struct execution *execution, struct warder_error *err)
 
 	if (!interpreter)
 		return no_language(words->argv[0], err);
-	if (interpreter->spawns && !words->policy.processes.spawn)
+	if (interpreter->spawns && !words->policy->processes.spawn)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "processes.spawn",
 				 "a context of %s starts programs for each piece; allow processes.spawn",
 				 interpreter->language);
@@ -224,7 +224,7 @@ int keeper_context_new(struct execution *execution, struct warder_error *err)
 bool keeper_context_may_fork(const struct execution *execution)
 {
 	return execution->context && execution->context->interpreter->forks &&
-	       execution->words.policy.processes.spawn;
+	       execution->words.policy->processes.spawn;
 }
 
 static int cannot_fork(const struct keeper_context *context, const char *why, struct warder_error *err)
@@ -243,7 +243,7 @@ static int check_forkable(struct execution *from, struct warder_error *err)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "context",
 				 "context %.64s runs %s; only contexts of Python can be forked",
 				 context->name, context->interpreter->language);
-	if (!from->words.policy.processes.spawn)
+	if (!from->words.policy->processes.spawn)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "processes.spawn",
 				 "context %.64s may not start processes, and a fork is one: its policy has "
 				 "processes.spawn false",

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 """Sessions: what their keepers cost. Each row is measured beside what it is compared with, in one run, alternating.
 
-  tests/bench/session.py WARDER [ROUNDS]
+  tests/bench/session.py WARDER [ROUNDS [PART...]]
 
 exec      a program in a session, supervised by the keeper; beside the same supervised by its caller, which is what happens if the keeper is
           a process of another binary, and beside a run of its own
 attach    from the start of "warder attach" to the first byte of 1 KiB that is kept; beside "cat" of a file
 echo      from a line typed at "warder attach" to its copy on the screen, by cat on the jail's terminal; beside cat on a terminal of its own
-memory    private memory of a keeper: idle, after executions, for each that runs, and with a full spool
+memory    private memory that a keeper has written to: idle, with the most executions that run, after executions, and with a full spool
 Times are in milliseconds. Figures are facts, never a failure."""
 import os, pty, shutil, subprocess, sys, tempfile, termios, time, tty
 
 WARDER = os.path.realpath(sys.argv[1])
 ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 100
-RUNNING = 20
+PARTS = sys.argv[3:] or ["exec", "attach", "echo", "memory"]
+RUNNING = 128
 ENDED = 60
 
 
@@ -116,29 +117,32 @@ def measure_echo(own):
 
 
 def private_kib(pid):
+    """Without pages of the program's file, which a program that was just built has not on the disk yet."""
     with open(f"/proc/{pid}/smaps_rollup") as file:
-        return sum(int(line.split()[1]) for line in file if line.startswith(("Private_Clean", "Private_Dirty")))
+        return sum(int(line.split()[1]) for line in file if line.startswith("Anonymous:"))
 
 
 def measure_memory():
     def start(*words):
         return warder("session", "exec", "bench-memory", "--detach", "--keep", "1h", "--", *words).strip()
 
-    warder("session", "start", "bench-memory", "--prefer", "limits", "--pids", "200", "--timeout", "1h")
+    warder("session", "start", "bench-memory", "--prefer", "limits", "--pids", str(3 * RUNNING), "--timeout", "1h")
     status = warder("session", "status", "bench-memory", "--json")
     pid = int(status.split('"keeperPid":')[1].split(",")[0])
+    idle = private_kib(pid)
     print("\nmemory of a keeper, private, KiB")
-    print(f"  {'idle':<34}{private_kib(pid):9}")
-    for _ in range(ENDED):
-        warder("wait", start("true"))
-    print(f"  {f'with the results of {ENDED} executions':<34}{private_kib(pid):9}")
-    before = private_kib(pid)
+    print(f"  {'idle':<34}{idle:9}")
     running = [start("sleep", "1000") for _ in range(RUNNING)]
-    time.sleep(0.5)
-    print(f"  {'for each execution that runs':<34}{(private_kib(pid) - before) / RUNNING:9.1f}")
+    full = private_kib(pid)
+    print(f"  {f'with {RUNNING} executions that run':<34}{full:9}")
+    print(f"  {'for each of them':<34}{(full - idle) / RUNNING:9.1f}")
     for ident in running:
         warder("kill", "-s", "KILL", ident)
         subprocess.run([WARDER, "wait", ident], capture_output=True)
+    print(f"  {'with their results':<34}{private_kib(pid):9}")
+    for _ in range(ENDED):
+        warder("wait", start("true"))
+    print(f"  {f'with the results of {ENDED} more':<34}{private_kib(pid):9}")
     before = private_kib(pid)
     warder("wait", start("head", "-c", "20000000", "/dev/zero"))
     print(f"  {'for a full spool':<34}{private_kib(pid) - before:9}")
@@ -151,14 +155,18 @@ def main():
     shutil.copy(WARDER, other)
     flags = ["--prefer", "limits", "--set", "devices.terminals=4", "--timeout", "1h"]
     try:
-        warder("session", "start", "bench-own", *flags)
-        warder("session", "start", "bench-other", *flags, program=other)
         with open("/proc/loadavg") as load:
             print(f"sessions: {ROUNDS} rounds, alternating; load {load.read().split()[0]}; columns: p50, p99, ratios")
-        measure_exec("bench-own", "bench-other")
-        measure_attach("bench-own", scratch)
-        measure_echo("bench-own")
-        measure_memory()
+        warder("session", "start", "bench-own", *flags)
+        warder("session", "start", "bench-other", *flags, program=other)
+        measures = {
+            "exec": lambda: measure_exec("bench-own", "bench-other"),
+            "attach": lambda: measure_attach("bench-own", scratch),
+            "echo": lambda: measure_echo("bench-own"),
+            "memory": measure_memory,
+        }
+        for part in PARTS:
+            measures[part]()
     finally:
         for name in ("bench-own", "bench-other", "bench-memory"):
             subprocess.run([WARDER, "session", "stop", name], capture_output=True)

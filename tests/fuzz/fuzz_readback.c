@@ -31,12 +31,15 @@ static bool has_line(const char *text, const char *name, char digit)
 static struct jail_run *new_run(void)
 {
 	static struct jail_template tmpl;
+	static struct seccomp_program filter = { .count = 1 };
 	struct jail_run *run = calloc(1, sizeof(*run));
 
 	must(run);
+	run->receipt = calloc(1, sizeof(*run->receipt));
+	must(run->receipt);
 	run->tmpl = &tmpl;
 	run->given.policy = &tmpl.plan.policy;
-	tmpl.plan.filter.count = 1;
+	tmpl.plan.filter = &filter;
 	return run;
 }
 
@@ -59,6 +62,7 @@ static void check_status(const char *text)
 	}
 	if (check_filter(run, &status, &err) == 0)
 		must(has_line(text, "Seccomp", '2'));
+	free(run->receipt);
 	free(run);
 }
 

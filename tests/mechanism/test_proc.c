@@ -165,7 +165,7 @@ Test(proc, counters_of_sockets, .timeout = 60)
 static int choose_in_turn(void)
 {
 	struct affinity some[4];
-	struct affinity_mask callers;
+	struct affinity_mask callers, freed;
 	const uint32_t processors = affinity_available(&callers);
 	uint32_t taken = 0;
 
@@ -175,27 +175,26 @@ static int choose_in_turn(void)
 		return 78;
 	affinity_choose(1, &some[0]);
 	affinity_choose(1, &some[1]);
-	if (memcmp(&some[0].mask, &some[1].mask, sizeof(some[0].mask)) == 0)
+	if (memcmp(some[0].mask, some[1].mask, sizeof(*some[0].mask)) == 0)
 		return 1;
 	for (size_t i = 0; i < AFFINITY_WORDS; i++)
-		taken += (uint32_t)__builtin_popcountll(some[0].mask.words[i]);
+		taken += (uint32_t)__builtin_popcountll(some[0].mask->words[i]);
 	if (taken != 1)
 		return 2;
 	if (processors == 2) {
 		/* The processor that is left is the next one's, however the levels stand. */
 		affinity_choose(1, &some[2]);
 		affinity_choose(1, &some[3]);
-		if (memcmp(&some[2].mask, &some[3].mask, sizeof(some[2].mask)) == 0)
+		if (memcmp(some[2].mask, some[3].mask, sizeof(*some[2].mask)) == 0)
 			return 3;
+		freed = *some[1].mask;
 		affinity_done(&some[1]);
-		memcpy(&some[2].mask, &some[1].mask, sizeof(some[1].mask)); /* whose bytes are 0 now */
 		affinity_choose(1, &some[3]);
-		some[3].mask.bytes = 0;
-		if (memcmp(&some[3].mask, &some[2].mask, sizeof(some[2].mask)) != 0)
+		if (memcmp(some[3].mask, &freed, sizeof(freed)) != 0)
 			return 4;
 	}
 	affinity_choose(processors, &some[3]);
-	return some[3].mask.bytes == 0 && some[3].claim_count == 0 ? 0 : 5;
+	return !some[3].mask && some[3].claim_count == 0 ? 0 : 5;
 }
 
 Test(proc, jails_are_spread, .timeout = 60)

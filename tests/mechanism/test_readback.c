@@ -260,7 +260,7 @@ static int check(struct fixture *fixture)
 	int ret;
 
 	memset(&fixture->j->err, 0, sizeof(fixture->j->err));
-	run->receipt.count = 0;
+	run->receipt->count = 0;
 	run->proc_fd = open(fixture->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	ret = readback_setup(run, &fixture->j->err) < 0 ? -1 : readback_check(run, &fixture->j->err);
 	fd_done(&run->proc_fd);

@@ -199,8 +199,8 @@ Test(session, an_execution_makes_no_network_namespace, .timeout = 60)
 	how.root = jail_session_root(stage.session);
 	cr_assert_eq(preparation_build(&stage.j->policy, &how, &joined, &stage.j->err), 0, "%s",
 		     stage.j->err.text);
-	cr_expect_eq(own.host.network != NULL, geteuid() == 0);
-	cr_expect_null(joined.host.network);
+	cr_expect_eq(own.host->network != NULL, geteuid() == 0);
+	cr_expect_null(joined.host->network);
 	preparation_done(&joined);
 	preparation_done(&own);
 	finish(&stage);

@@ -111,3 +111,71 @@ Test(receipt, names_of_statuses, .timeout = 20)
 		free(json);
 	}
 }
+
+/* A row whose texts are as long as they can be, and one without most of them. */
+static void fill_receipt(struct policy_receipt *ret)
+{
+	struct policy_receipt_row *row;
+
+	ret->isolation = POLICY_ISOLATION_NAMESPACE_JAIL_PERSISTENT;
+	row = policy_receipt_add(ret, "limits.memory", POLICY_RECEIPT_ENFORCED);
+	memset(row->control, 'c', sizeof(row->control) - 1);
+	memset(row->requested, 'r', sizeof(row->requested) - 1);
+	memset(row->mechanism, 'm', sizeof(row->mechanism) - 1);
+	memset(row->value, 'v', sizeof(row->value) - 1);
+	memset(row->source, 's', sizeof(row->source) - 1);
+	row = policy_receipt_add(ret, "limits.cpuTime", POLICY_RECEIPT_ENFORCED);
+	snprintf(row->value, sizeof(row->value), "used so far 632 us");
+	ret->again = true;
+	ret->parked_us = 7;
+	policy_receipt_add(ret, "capabilities", POLICY_RECEIPT_HARDENING);
+}
+
+static void expect_same(const struct policy_receipt_packed *packed, const struct policy_receipt *wanted)
+{
+	struct policy_receipt *receipt = calloc(1, sizeof(*receipt));
+
+	cr_assert_not_null(receipt);
+	policy_receipt_unpack(packed, receipt);
+	cr_expect_eq(memcmp(receipt, wanted, sizeof(*receipt)), 0);
+	free(receipt);
+}
+
+Test(receipt, a_packed_one_has_the_same_content, .timeout = 20)
+{
+	static struct policy_receipt receipt, empty, unwanted = { .unwanted = true };
+	const struct policy_receipt *const rows[] = { &receipt, &empty, &unwanted };
+
+	fill_receipt(&receipt);
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		struct policy_receipt_packed *packed = policy_receipt_pack(rows[i], NULL);
+
+		cr_assert_not_null(packed);
+		expect_same(packed, rows[i]);
+		policy_receipt_packed_free(packed);
+	}
+	policy_receipt_packed_free(NULL);
+}
+
+/* Each differs from the one before in one row, and the last has a row more. */
+Test(receipt, packed_ones_that_share_rows_are_freed_in_any_order, .timeout = 20)
+{
+	static struct policy_receipt receipts[3];
+	struct policy_receipt_packed *packed[3];
+
+	for (size_t i = 0; i < ARRAY_LENGTH(receipts); i++) {
+		fill_receipt(&receipts[i]);
+		snprintf(receipts[i].rows[1].value, sizeof(receipts[i].rows[1].value), "used so far %zu00 us",
+			 i);
+	}
+	policy_receipt_add(&receipts[2], "processors", POLICY_RECEIPT_HARDENING);
+	for (size_t i = 0; i < ARRAY_LENGTH(receipts); i++) {
+		packed[i] = policy_receipt_pack(&receipts[i], i ? packed[i - 1] : NULL);
+		cr_assert_not_null(packed[i]);
+	}
+	policy_receipt_packed_free(packed[0]);
+	expect_same(packed[1], &receipts[1]);
+	policy_receipt_packed_free(packed[2]);
+	expect_same(packed[1], &receipts[1]);
+	policy_receipt_packed_free(packed[1]);
+}

@@ -13,10 +13,11 @@
 
 static struct warder_error err;
 
+static struct seccomp_program filter = { .count = 1 };
 static struct jail_plan plan = {
 	.uid = 1000,
 	.gid = 1001,
-	.filter = { .count = 1 },
+	.filter = &filter,
 	.namespaces = CLONE_NEWUSER | CLONE_NEWCGROUP | CLONE_NEWNET | CLONE_NEWNS,
 };
 static struct jail_start start = { .plan = &plan,

@@ -35,7 +35,8 @@ struct stage {
 	struct jail_host host;
 	struct inventory_scope scope;
 	struct inventory start;
-	struct act *act; /* shared with supervisors */
+	struct act *act;                                    /* shared with supervisors */
+	void (*body)(struct stage *stage, struct act *act); /* of an undisturbed run */
 };
 
 /* What a supervisor did. */
@@ -119,12 +120,15 @@ static inline void stage_remove_stale(const struct jail_host *host)
 	}
 }
 
+static inline void stage_supervise(struct stage *stage, struct act *act);
+
 static inline struct stage *stage_new(void)
 {
 	static struct stage stage;
 	struct jail_probe_options options = { 0 };
 
 	stage.root = geteuid() == 0;
+	stage.body = stage_supervise;
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	signal(SIGCHLD, SIG_DFL);
 	stage.act = mmap(NULL, sizeof(*stage.act), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -218,18 +222,75 @@ static inline void stage_fill(struct act *act, struct jailed *j)
 	act->receipt = j->receipt;
 }
 
-/* Prepare, launch, supervise and free. */
-static inline void stage_supervise(struct stage *stage, struct act *act)
+/* Of the program that a supervisor starts. */
+static inline struct jailed *stage_jailed(const struct stage *stage)
 {
-	char *argv[] = { "sh", "-c", (char *)stage_script, NULL };
+	static char *argv[] = { "sh", "-c", (char *)stage_script, NULL };
 	struct jailed *j = jailed_new_below(stage->parent);
 
 	j->policy.network.mode = POLICY_NETWORK_LOOPBACK;
+	j->command.argv = argv;
 	j->command.stdin_data = stage_input;
 	j->command.stdin_len = sizeof(stage_input) - 1;
+	return j;
+}
+
+/* Prepare, launch, supervise and free. */
+static inline void stage_supervise(struct stage *stage, struct act *act)
+{
+	struct jailed *j = stage_jailed(stage);
+
 	act->step = jailed_prepare(j, true);
 	if (act->step == 0)
-		act->step = jailed_go(j, argv);
+		act->step = jailed_go(j, j->command.argv);
+	stage_fill(act, j);
+	jailed_free(j);
+	act->done = true;
+}
+
+/* The tracer stops the payload for a moment on its way to where it waits. A stopped payload is refused, before anything else is read. */
+static inline int stage_recheck(struct jailed *j)
+{
+	int ret;
+
+	for (int i = 0; (ret = jail_recheck(j->run, &j->err)) < 0 && i < 5000; i++) {
+		if (!strstr(j->err.text, "payload is in state t"))
+			break;
+		usleep(1000);
+	}
+	return ret;
+}
+
+/* The same by a parked jail. 6: it could not be parked, 7: it did not take the program, 8: it was not removed. */
+static inline void stage_hand_out(struct stage *stage, struct act *act)
+{
+	struct jailed *j = stage_jailed(stage);
+	struct warder_error left;
+	char **environment = NULL;
+	struct jail_given given;
+
+	act->step = jailed_prepare(j, true);
+	if (act->step == 0 && jail_park(j->tmpl, &j->run, &j->err) < 0)
+		act->step = 6;
+	if (j->run) {
+		if (jail_given_of(j->tmpl, &j->policy, NULL, &environment, &given, &j->err) < 0 ||
+		    stage_recheck(j) < 0)
+			act->step = 7;
+		j->command.given = &given;
+		if (act->step == 0 && jail_hand_out(j->run, &j->command, &j->err) < 0)
+			act->step = 7;
+		if (act->step == 0) {
+			j->receipt = *jail_run_receipt(j->run);
+			act->step = jail_supervise(j->run, &j->outcome, &j->err) < 0 ? 5 : 0;
+		}
+		if (jail_run_remove(j->run, &left) < 0 && act->step == 0) {
+			j->err = left;
+			act->step = 8;
+		}
+		j->run = NULL;
+		if (environment)
+			jail_given_free(environment);
+	}
 	stage_fill(act, j);
 	jailed_free(j);
 	act->done = true;
@@ -280,7 +341,7 @@ static inline int stage_wait(pid_t pid, int seconds)
 /* One undisturbed run in a process of its own. */
 static inline void stage_plain_run(struct stage *stage, const char *label)
 {
-	int status = stage_wait(stage_fork(stage, stage_supervise, false), 60);
+	int status = stage_wait(stage_fork(stage, stage->body, false), 60);
 
 	cr_expect(status == 0 && stage->act->step == 0, "%s: status %x, step %d: %s", label,
 		  (unsigned int)status, stage->act->step, stage->act->err.text);

@@ -42,7 +42,7 @@ static void inject_one(struct stage *stage, int kind, unsigned int nth, unsigned
 	static struct inject_report report;
 	char label[200];
 
-	inject_trace(stage_fork(stage, stage_supervise, true), &what, &report);
+	inject_trace(stage_fork(stage, stage->body, true), &what, &report);
 	if (!report.injected)
 		return;
 	snprintf(label, sizeof(label), "%s %u of the %s: %s (-> %d %s)", report.call, nth,
@@ -90,13 +90,9 @@ static unsigned int nth_of_kind(const struct inject_report *log, unsigned int at
 	return nth;
 }
 
-Test(calls, every_call_that_can_fail, .timeout = 6000)
+static void inject_all(struct stage *stage, const char *what)
 {
-#if !defined(__x86_64__)
-	cr_skip_test("the injector knows x86-64 only");
-#endif
 	static struct inject_report log;
-	struct stage *stage = stage_new();
 	const struct inject only_count = {
 		.kind = -1, .follow = true, .stop = &stage->act->done, .seconds = 60
 	};
@@ -105,7 +101,7 @@ Test(calls, every_call_that_can_fail, .timeout = 6000)
 
 	stage_take_reference(stage);
 	stage_check(stage, "undisturbed runs");
-	inject_trace(stage_fork(stage, stage_supervise, true), &only_count, &log);
+	inject_trace(stage_fork(stage, stage->body, true), &only_count, &log);
 	cr_assert(log.wait_status == 0 && stage->act->step == 0, "traced, but undisturbed: %x, step %d: %s",
 		  (unsigned int)log.wait_status, stage->act->step, stage->act->err.text);
 	stage_check(stage, "a traced run");
@@ -113,10 +109,33 @@ Test(calls, every_call_that_can_fail, .timeout = 6000)
 		if (!most || is_sample(&log, at, most))
 			inject_one(stage, log.log[at - 1], nth_of_kind(&log, at), at, &count);
 	stage_note(
-	    "%u errors injected into the %u calls of a run (supervisor %u, helpers %u, init %u, payload %u): "
+	    "%u errors injected into the %u calls of %s (supervisor %u, helpers %u, init %u, payload %u): "
 	    "%u refused, %u went on under the whole policy",
-	    count.made, log.calls, count.by_who[INJECT_SUPERVISOR], count.by_who[INJECT_HELPER],
+	    count.made, log.calls, what, count.by_who[INJECT_SUPERVISOR], count.by_who[INJECT_HELPER],
 	    count.by_who[INJECT_INIT], count.by_who[INJECT_PAYLOAD], count.refused, count.went_on);
+}
+
+Test(calls, every_call_that_can_fail, .timeout = 6000)
+{
+#if !defined(__x86_64__)
+	cr_skip_test("the injector knows x86-64 only");
+#endif
+	struct stage *stage = stage_new();
+
+	inject_all(stage, "a run");
+	stage_done(stage);
+}
+
+/* Also in the second reading, and in the payload of a parked jail that takes its descriptors. */
+Test(calls, every_call_of_a_parked_jail, .timeout = 6000)
+{
+#if !defined(__x86_64__)
+	cr_skip_test("the injector knows x86-64 only");
+#endif
+	struct stage *stage = stage_new();
+
+	stage->body = stage_hand_out;
+	inject_all(stage, "a jail that is parked and handed out");
 	stage_done(stage);
 }
 

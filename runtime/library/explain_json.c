@@ -150,6 +150,7 @@ static void write_mounts(struct json_writer *w, const struct jail_plan *plan)
 static void write_plan(struct json_writer *w, const struct jail_plan *plan)
 {
 	struct warder_error err;
+	const bool pooled = jail_check_park(plan, &err) == 0;
 
 	json_key(w, "plan");
 	json_begin_object(w);
@@ -169,7 +170,8 @@ static void write_plan(struct json_writer *w, const struct jail_plan *plan)
 	json_key_string(w, "workingDirectory", plan->rootfs.working_directory);
 	write_amount(w, "wallTimeUs", plan->wall_time_us);
 	json_key(w, "pooled");
-	json_bool(w, jail_check_park(plan, &err) == 0);
+	json_bool(w, pooled);
+	json_key_string(w, "pooledReason", pooled ? NULL : err.text);
 	json_end_object(w);
 }
 

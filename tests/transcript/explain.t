@@ -10,6 +10,11 @@ $ pool() { warder explain --prefer limits "$@" | grep '^  pool' | tr -s ' ' | cu
 | a pool keeps no jails that connect (network.allow, network.publish); use warder_launch()
 | a pool's jails take their streams by recvmsg, which the policy denies; use warder_launch()
 
+= the same in JSON
+$ pool() { warder explain --json --prefer limits "$@" | python3 -c 'import json, sys; p = json.load(sys.stdin)["plan"]; print(p["pooled"], p["pooledReason"])'; }; pool; pool --set syscalls.deny=recvmsg
+| True None
+| False a pool's jails take their streams by recvmsg, which the policy denies; use warder_launch()
+
 = explain names the ports of a host that is given without any
 $ warder explain --prefer limits --allow a.org --allow 10.0.0.0/8:22 --allow @npm | grep -o 'allow a.org.*@npm'
 | allow a.org:443,80 10.0.0.0/8:22 @npm

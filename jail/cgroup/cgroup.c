@@ -687,30 +687,31 @@ void cgroup_clear_event(const struct cgroup *cgroup)
 		return; /* nothing was pending */
 }
 
-/* What is not known stays as it is. */
-static void read_cpu(const struct cgroup *cgroup, struct cgroup_cpu *cpu)
+/* What is not known stays as it is. 0; -1 if not even the whole is known. */
+static int read_cpu(const struct cgroup *cgroup, struct cgroup_cpu *cpu)
 {
 	int dir_fd = leaf_of(cgroup, CGROUP_ACCOUNT);
 	char text[1024];
 	ssize_t len;
 
 	if (dir_fd < 0)
-		return;
+		return -1;
 	if (is_v2(cgroup, CGROUP_ACCOUNT)) {
 		len = cgroup_file_reread(cgroup->usage_fd, text, sizeof(text));
-		if (len > 0) {
-			cgroup_text_key(text, (size_t)len, "usage_usec", &cpu->all_us);
-			cgroup_text_key(text, (size_t)len, "user_usec", &cpu->user_us);
-			cgroup_text_key(text, (size_t)len, "system_usec", &cpu->system_us);
-		}
-		return;
+		if (len <= 0 || !cgroup_text_key(text, (size_t)len, "usage_usec", &cpu->all_us))
+			return -1;
+		cgroup_text_key(text, (size_t)len, "user_usec", &cpu->user_us);
+		cgroup_text_key(text, (size_t)len, "system_usec", &cpu->system_us);
+		return 0;
 	}
-	if (cgroup_cpu_usage(cgroup, &cpu->all_us) == 0)
-		cpu->all_us += cgroup->cpu_before.all_us;
 	if (read_number(dir_fd, "cpuacct.usage_user", &cpu->user_us))
 		cpu->user_us /= 1000;
 	if (read_number(dir_fd, "cpuacct.usage_sys", &cpu->system_us))
 		cpu->system_us /= 1000;
+	if (cgroup_cpu_usage(cgroup, &cpu->all_us) < 0)
+		return -1;
+	cpu->all_us += cgroup->cpu_before.all_us;
+	return 0;
 }
 
 static void final_cpu(const struct cgroup *cgroup, struct cgroup_final *final)
@@ -726,13 +727,13 @@ static void final_cpu(const struct cgroup *cgroup, struct cgroup_final *final)
 
 int cgroup_begin_cpu(struct cgroup *cgroup)
 {
-	uint64_t used;
+	struct cgroup_cpu before = { 0 };
 
 	if (cgroup->usage_fd < 0)
 		return 0;
-	if (cgroup_cpu_usage(cgroup, &used) < 0)
+	if (read_cpu(cgroup, &before) < 0)
 		return -1;
-	read_cpu(cgroup, &cgroup->cpu_before);
+	cgroup->cpu_before = before;
 	return 0;
 }
 

@@ -118,19 +118,32 @@ static bool status_differs(int pid, char why[SERVICE_WHY])
 	return false;
 }
 
-#define FIELD_NICE     19
-#define FIELD_PRIORITY 40 /* of a real-time policy */
-#define FIELD_POLICY   41
-
-/* A number of /proc/<pid>/stat, behind the name of the process, which may hold anything. */
-static int stat_of(int pid, int number)
+/* A number of /proc/<pid>/stat. `at` is behind the name of the process, which may hold anything; or NULL. */
+static int number_at(const char *at, int number)
 {
-	char text[TEXT_BYTES];
-	const char *at = read_file(pid, "stat", text) == 0 ? strrchr(text, ')') : NULL;
-
 	for (int field = 2; at && field < number; field++)
 		at = strchr(at + 1, ' ');
 	return at ? atoi(at) : INT32_MIN;
+}
+
+static bool stat_differs(int pid, char why[SERVICE_WHY])
+{
+	static const struct row {
+		int number;
+		const char *what;
+	} rows[] = {
+		{ 19, "nice value" },
+		{ 40, "scheduling policy" }, /* the priority of a real-time policy */
+		{ 41, "scheduling policy" },
+	};
+	char theirs[TEXT_BYTES], ours[TEXT_BYTES];
+	const char *their = read_file(pid, "stat", theirs) == 0 ? strrchr(theirs, ')') : NULL;
+	const char *our = read_file(getpid(), "stat", ours) == 0 ? strrchr(ours, ')') : NULL;
+
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++)
+		if (number_at(their, rows[i].number) != number_at(our, rows[i].number))
+			return differs(why, rows[i].what);
+	return false;
 }
 
 /* ioprio_get(2); -1: unknown. */
@@ -179,11 +192,8 @@ bool service_differs(int pid, char why[SERVICE_WHY])
 		return differs(why, "resource limit (ulimit)");
 	if (!is_one_text(pid, "oom_score_adj"))
 		return differs(why, "oom_score_adj");
-	if (stat_of(pid, FIELD_NICE) != stat_of(getpid(), FIELD_NICE))
-		return differs(why, "nice value");
-	if (stat_of(pid, FIELD_POLICY) != stat_of(getpid(), FIELD_POLICY) ||
-	    stat_of(pid, FIELD_PRIORITY) != stat_of(getpid(), FIELD_PRIORITY))
-		return differs(why, "scheduling policy");
+	if (stat_differs(pid, why))
+		return true;
 	if (disk_priority_of(pid) != disk_priority_of(getpid()))
 		return differs(why, "I/O priority");
 	return status_differs(pid, why);

@@ -56,6 +56,32 @@ static size_t refuse(const uint8_t *query, uint8_t *answer, uint8_t code)
 	return HEADER;
 }
 
+/* Append the record of the name that the query begins with. Returns its length. */
+static size_t put_address(uint8_t *at, uint32_t address)
+{
+	const uint8_t record[16] = {
+		0xc0,
+		HEADER,
+		0,
+		TYPE_A,
+		0,
+		CLASS_IN,
+		0,
+		0,
+		0,
+		TTL_SECONDS,
+		0,
+		4,
+		(uint8_t)(address >> 24),
+		(uint8_t)(address >> 16),
+		(uint8_t)(address >> 8),
+		(uint8_t)address,
+	};
+
+	memcpy(at, record, sizeof(record));
+	return sizeof(record);
+}
+
 size_t dns_answer(struct rules *rules, const uint8_t *query, size_t len, uint8_t *answer, char *ret_refused)
 {
 	char name[NAME_MAX_ + 2];
@@ -92,28 +118,8 @@ size_t dns_answer(struct rules *rules, const uint8_t *query, size_t len, uint8_t
 	answer[3] = (uint8_t)(0x80 | code);
 	memset(answer + 6, 0, 6);
 	if (address) {
-		const uint8_t record[16] = {
-			0xc0,
-			HEADER,
-			0,
-			TYPE_A,
-			0,
-			CLASS_IN,
-			0,
-			0,
-			0,
-			TTL_SECONDS,
-			0,
-			4,
-			(uint8_t)(address >> 24),
-			(uint8_t)(address >> 16),
-			(uint8_t)(address >> 8),
-			(uint8_t)address,
-		};
-
-		memcpy(answer + at, record, sizeof(record));
 		answer[7] = 1;
-		at += sizeof(record);
+		at += put_address(answer + at, address);
 	}
 	return at;
 }

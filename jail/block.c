@@ -390,6 +390,19 @@ uint64_t block_backstop_ms(uint64_t wall_time_us)
 	return wall_time_us == POLICY_UNLIMITED ? 0 : wall_time_us / 1000 + 2000;
 }
 
+static uint32_t put_rlimits(struct block *block, const struct jail_plan *plan)
+{
+	const uint32_t rows = block_reserve(block, plan->rlimit_count * sizeof(struct wire_rlimit));
+
+	for (size_t i = 0; i < plan->rlimit_count && !block->failed; i++) {
+		struct wire_rlimit *row = WIRE_AT(block->bytes, rows, struct wire_rlimit) + i;
+
+		row->resource = (uint32_t)plan->rlimits[i].resource;
+		row->value = plan->rlimits[i].value;
+	}
+	return rows;
+}
+
 int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusable, struct warder_error *err)
 {
 	struct block block = { 0 };
@@ -411,13 +424,7 @@ int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusab
 	if (!plan->starter || plan->joint)
 		header.covers = put_covers(&block, plan, &header.cover_count);
 	header.rlimit_count = (uint32_t)plan->rlimit_count;
-	header.rlimits = block_reserve(&block, plan->rlimit_count * sizeof(struct wire_rlimit));
-	for (size_t i = 0; i < plan->rlimit_count && !block.failed; i++) {
-		struct wire_rlimit *row = WIRE_AT(block.bytes, header.rlimits, struct wire_rlimit) + i;
-
-		row->resource = (uint32_t)plan->rlimits[i].resource;
-		row->value = plan->rlimits[i].value;
-	}
+	header.rlimits = put_rlimits(&block, plan);
 	header.filter_count = (uint32_t)plan->filter->count;
 	header.filter =
 	    block_append(&block, plan->filter->code, plan->filter->count * sizeof(struct sock_filter));

@@ -448,10 +448,50 @@ static struct edge_report *map_report(int fd)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-static void close_secrets(int fds[FDS_MAX])
+static void close_given(int fds[FDS_MAX])
 {
-	for (int i = EDGE_FD_COUNT; i < FDS_MAX; i++)
+	for (int i = EDGE_FD_CONTROL; i < FDS_MAX; i++)
 		fd_done(&fds[i]);
+}
+
+/* The rules as the program reads them. Returns its descriptor; -1 with errno. */
+static int config_file(struct edge_config *config, const struct jail_plan *plan, uint32_t uid)
+{
+	config->uid = config->gid = uid;
+	config->named = plan->named;
+	config->inward_count = plan->publishes ? EDGE_INWARD_MAX : 0;
+	if (!plan->publishes)
+		config->published_count = 0;
+	return memory_file("warder-edge-rules", config, edge_config_size(config->rule_count));
+}
+
+/* The report and the sockets: our ends in *edge, the program's in fds. Returns 0, or an errno. */
+static int open_channels(struct run_edge *edge, int fds[FDS_MAX])
+{
+	const struct {
+		int *ours;
+		enum edge_fd theirs;
+	} pairs[] = {
+		{ &edge->control_fd, EDGE_FD_CONTROL },
+		{ &edge->setup_fd, EDGE_FD_SETUP },
+		{ &edge->counter_fd, EDGE_FD_COUNTER },
+	};
+
+	fds[EDGE_FD_REPORT] = memory_file("warder-edge-report", NULL, sizeof(*edge->report));
+	if (fds[EDGE_FD_REPORT] < 0)
+		return errno;
+	for (size_t i = 0; i < ARRAY_LENGTH(pairs); i++) {
+		int ends[2];
+
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+			return errno;
+		*pairs[i].ours = ends[0];
+		fds[pairs[i].theirs] = ends[1];
+	}
+	edge->report_fd = reopen_to_read(fds[EDGE_FD_REPORT]);
+	if (edge->report_fd < 0 || !(edge->report = map_report(edge->report_fd)))
+		return errno;
+	return 0;
 }
 
 int run_edge_start(struct run_edge *edge, const struct jail_plan *plan, uint32_t uid,
@@ -461,11 +501,6 @@ int run_edge_start(struct run_edge *edge, const struct jail_plan *plan, uint32_t
 	struct run_edge started = RUN_EDGE_NONE;
 	struct edge_config *config;
 	char path[PATH_MAX];
-	owned_fd int config_fd = -1;
-	owned_fd int report_fd = -1;
-	int control[2] = { -1, -1 };
-	int setup[2] = { -1, -1 };
-	int counter[2] = { -1, -1 };
 	int fds[FDS_MAX] = { 0 };
 	int error = 0;
 
@@ -474,53 +509,25 @@ int run_edge_start(struct run_edge *edge, const struct jail_plan *plan, uint32_t
 		fds[i] = -1;
 	if (programs_find(PROGRAM, started.field, path, err) < 0)
 		return -1;
-	if (inject_open(policy, fds + EDGE_FD_COUNT, err) < 0) {
-		close_secrets(fds);
-		return -1;
-	}
-	config = make_config(policy, err);
+	config = inject_open(policy, fds + EDGE_FD_COUNT, err) < 0 ? NULL : make_config(policy, err);
 	if (!config) {
-		close_secrets(fds);
+		close_given(fds);
 		return -1;
 	}
-	config->uid = config->gid = uid;
-	config->named = plan->named;
-	config->inward_count = plan->publishes ? EDGE_INWARD_MAX : 0;
-	if (!plan->publishes)
-		config->published_count = 0;
-	config_fd = memory_file("warder-edge-rules", config, edge_config_size(config->rule_count));
-	if (config_fd < 0)
+	fds[EDGE_FD_CONFIG] = config_file(config, plan, uid);
+	if (fds[EDGE_FD_CONFIG] < 0)
 		error = errno;
 	free(config);
-	report_fd = error ? -1 : memory_file("warder-edge-report", NULL, sizeof(*started.report));
-	if (!error && (report_fd < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0 ||
-		       socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, setup) < 0 ||
-		       socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, counter) < 0))
-		error = errno;
 	if (!error)
-		started.report_fd = reopen_to_read(report_fd);
-	if (!error && (started.report_fd < 0 || !(started.report = map_report(started.report_fd))))
-		error = errno;
-	if (!error) {
-		fds[EDGE_FD_CONTROL] = control[1];
-		fds[EDGE_FD_SETUP] = setup[1];
-		fds[EDGE_FD_CONFIG] = config_fd;
-		fds[EDGE_FD_REPORT] = report_fd;
-		fds[EDGE_FD_COUNTER] = counter[1];
+		error = open_channels(&started, fds);
+	if (!error)
 		error = start_program(path, fds, &started.pid);
-	}
 	if (!error) {
 		started.pid_fd = (int)syscall(SYS_pidfd_open, started.pid, 0);
 		if (started.pid_fd < 0)
 			error = errno;
 	}
-	close_secrets(fds);
-	fd_done(&control[1]);
-	fd_done(&setup[1]);
-	fd_done(&counter[1]);
-	started.control_fd = control[0];
-	started.setup_fd = setup[0];
-	started.counter_fd = counter[0];
+	close_given(fds);
 	if (error) {
 		run_edge_done(&started);
 		return start_failed(policy, error, err);

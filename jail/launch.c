@@ -633,6 +633,47 @@ void run_close_programs_ends(struct jail_run *run)
 		fd_done(&run->output_pipe[stream][RUN_WRITE]);
 }
 
+/* The descriptors of init, in the order of enum wire_fd and of jail/inside. */
+static void set_fds(struct jail_run *run, struct spawn *spawn)
+{
+	int next = WIRE_FD_FIRST;
+
+	spawn_set_fd(spawn, WIRE_FD_STDIN, run->stdin_pipe[RUN_READ]);
+	spawn_set_fd(spawn, WIRE_FD_STDOUT,
+		     run->parked ? run->stdin_pipe[RUN_READ] : run->output_pipe[JAIL_STDOUT][RUN_WRITE]);
+	spawn_set_fd(spawn, WIRE_FD_STDERR,
+		     run->parked ? run->stdin_pipe[RUN_READ]
+				 : run->output_pipe[run->merged ? JAIL_STDOUT : JAIL_STDERR][RUN_WRITE]);
+	/* In the place of what the program does not get: something that it gets anyway. */
+	spawn_set_fd(spawn, WIRE_FD_RESULT,
+		     run->command.result_bytes ? run->output_pipe[JAIL_RESULT][RUN_WRITE]
+					       : run->stdin_pipe[RUN_READ]);
+	spawn_set_fd(spawn, WIRE_FD_INPUT,
+		     run->command.input_fd > 0 ? run->command.input_fd : run->stdin_pipe[RUN_READ]);
+	spawn_set_fd(spawn, WIRE_FD_PROGRESS,
+		     run->command.progress       ? run->output_pipe[JAIL_PROGRESS][RUN_WRITE]
+		     : run->command.calls_fd > 0 ? run->command.calls_fd
+						 : run->stdin_pipe[RUN_READ]);
+	spawn_set_fd(spawn, WIRE_FD_CONTROL, run->control[1]);
+	spawn_set_fd(spawn, WIRE_FD_EXEC, run->exec[1]);
+	spawn_set_fd(spawn, WIRE_FD_BLOCK, run->block_fd);
+	spawn_set_fd(spawn, WIRE_FD_SUPERVISOR, run->tmpl->supervisor_fd);
+	spawn_set_fd(spawn, WIRE_FD_MOUNT_NS, run->tmpl->mount_ns_fd);
+	spawn_set_fd(spawn, WIRE_FD_USER_NS, run->identity.user_ns_fd);
+	spawn_set_fd(spawn, WIRE_FD_NET_NS, run->network_fd);
+	for (int i = 0; i < run->tree_count; i++)
+		spawn_set_fd(spawn, next++, run->trees[i]);
+	for (int i = 0; i < CGROUP_HIERARCHIES_MAX; i++)
+		if (run->cgroup.join_v1_fd[i] >= 0)
+			spawn_set_fd(spawn, next++, run->cgroup.join_v1_fd[i]);
+	if (run->join_fd >= 0)
+		spawn_set_fd(spawn, next++, run->join_fd);
+	if (run->tmpl->root.built_fd >= 0)
+		spawn_set_fd(spawn, next++, run->tmpl->root.built_fd);
+	if (run->edge.setup_fd >= 0 && !run_is_contained(run))
+		spawn_set_fd(spawn, next++, run->edge.setup_fd);
+}
+
 static int step_spawn(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
@@ -646,7 +687,6 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 		.host_uid = geteuid(),
 		.host_gid = getegid(),
 	};
-	int next = WIRE_FD_FIRST;
 	int ret;
 
 	if (open_join(run, err) < 0 || template_enter_root(run->tmpl, err) < 0)
@@ -657,40 +697,7 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 		run->network_fd = fd_take(&run->network->ns_fd);
 		run->network_again = run->network->again;
 	}
-	spawn_set_fd(&spawn, WIRE_FD_STDIN, run->stdin_pipe[RUN_READ]);
-	spawn_set_fd(&spawn, WIRE_FD_STDOUT,
-		     run->parked ? run->stdin_pipe[RUN_READ] : run->output_pipe[JAIL_STDOUT][RUN_WRITE]);
-	spawn_set_fd(&spawn, WIRE_FD_STDERR,
-		     run->parked ? run->stdin_pipe[RUN_READ]
-				 : run->output_pipe[run->merged ? JAIL_STDOUT : JAIL_STDERR][RUN_WRITE]);
-	/* In the place of what the program does not get: something that it gets anyway. */
-	spawn_set_fd(&spawn, WIRE_FD_RESULT,
-		     run->command.result_bytes ? run->output_pipe[JAIL_RESULT][RUN_WRITE]
-					       : run->stdin_pipe[RUN_READ]);
-	spawn_set_fd(&spawn, WIRE_FD_INPUT,
-		     run->command.input_fd > 0 ? run->command.input_fd : run->stdin_pipe[RUN_READ]);
-	spawn_set_fd(&spawn, WIRE_FD_PROGRESS,
-		     run->command.progress       ? run->output_pipe[JAIL_PROGRESS][RUN_WRITE]
-		     : run->command.calls_fd > 0 ? run->command.calls_fd
-						 : run->stdin_pipe[RUN_READ]);
-	spawn_set_fd(&spawn, WIRE_FD_CONTROL, run->control[1]);
-	spawn_set_fd(&spawn, WIRE_FD_EXEC, run->exec[1]);
-	spawn_set_fd(&spawn, WIRE_FD_BLOCK, run->block_fd);
-	spawn_set_fd(&spawn, WIRE_FD_SUPERVISOR, run->tmpl->supervisor_fd);
-	spawn_set_fd(&spawn, WIRE_FD_MOUNT_NS, run->tmpl->mount_ns_fd);
-	spawn_set_fd(&spawn, WIRE_FD_USER_NS, run->identity.user_ns_fd);
-	spawn_set_fd(&spawn, WIRE_FD_NET_NS, run->network_fd);
-	for (int i = 0; i < run->tree_count; i++)
-		spawn_set_fd(&spawn, next++, run->trees[i]);
-	for (int i = 0; i < CGROUP_HIERARCHIES_MAX; i++)
-		if (run->cgroup.join_v1_fd[i] >= 0)
-			spawn_set_fd(&spawn, next++, run->cgroup.join_v1_fd[i]);
-	if (run->join_fd >= 0)
-		spawn_set_fd(&spawn, next++, run->join_fd);
-	if (run->tmpl->root.built_fd >= 0)
-		spawn_set_fd(&spawn, next++, run->tmpl->root.built_fd);
-	if (run->edge.setup_fd >= 0 && !run_is_contained(run))
-		spawn_set_fd(&spawn, next++, run->edge.setup_fd);
+	set_fds(run, &spawn);
 	ret = run_is_joined(run)
 		  ? joined_start(run, spawn.fds, (size_t)spawn.fd_count, &run->init_pid, &run->init_fd, err)
 	      : run_is_contained(run) ? start_init(run, &spawn, err)

@@ -846,6 +846,33 @@ static enum jail_cause find_cause(const struct supervision *sup, const struct cg
 					     : JAIL_CAUSE_EXIT;
 }
 
+static void describe_memory(const struct supervision *sup, const struct cgroup_final *final)
+{
+	struct jail_outcome *outcome = sup->outcome;
+	char limit[32];
+
+	if (outcome->sessions_limit)
+		snprintf(outcome->detail, sizeof(outcome->detail),
+			 "killed at the memory limit of the session, which all that runs in it has together");
+	else
+		snprintf(
+		    outcome->detail, sizeof(outcome->detail),
+		    "killed at the memory limit of %s (%llu OOM kill(s))",
+		    policy_format_size(sup->run->tmpl->plan.policy.limits.memory_bytes, limit, sizeof(limit)),
+		    (unsigned long long) final->oom_kills);
+}
+
+static const char *describe_host(const struct supervision *sup, const struct cgroup_final *final)
+{
+	if (sup->outcome->left_behind)
+		return sup->run->left;
+	if (lost_init(sup))
+		return "the program's init was killed, by the program or from outside; "
+		       "processes that the program started may still run";
+	return final->oom_kills ? "killed by the host's OOM killer"
+				: "the jail's init was killed from outside";
+}
+
 static void describe(const struct supervision *sup, const struct cgroup_final *final)
 {
 	struct jail_outcome *outcome = sup->outcome;
@@ -871,15 +898,7 @@ static void describe(const struct supervision *sup, const struct cgroup_final *f
 			 policy_format_time(plan->policy.limits.cpu_time_us, limit, sizeof(limit)));
 		break;
 	case JAIL_CAUSE_MEMORY:
-		if (outcome->sessions_limit) {
-			snprintf(text, size,
-				 "killed at the memory limit of the session, which all that runs in it has "
-				 "together");
-			break;
-		}
-		snprintf(text, size, "killed at the memory limit of %s (%llu OOM kill(s))",
-			 policy_format_size(plan->policy.limits.memory_bytes, limit, sizeof(limit)),
-			 (unsigned long long) final->oom_kills);
+		describe_memory(sup, final);
 		break;
 	case JAIL_CAUSE_OUTPUT:
 		snprintf(text, size, "killed for more output than the limit");
@@ -904,12 +923,7 @@ static void describe(const struct supervision *sup, const struct cgroup_final *f
 			 sup->failure ? sup->failure : "internal failure");
 		break;
 	case JAIL_CAUSE_HOST:
-		snprintf(text, size, "%s",
-			 outcome->left_behind ? run->left
-			 : lost_init(sup) ? "the program's init was killed, by the program or from outside; "
-					    "processes that the program started may still run"
-			 : final->oom_kills ? "killed by the host's OOM killer"
-					    : "the jail's init was killed from outside");
+		snprintf(text, size, "%s", describe_host(sup, final));
 		break;
 	case JAIL_CAUSE_PIDS: /* these two end nothing */
 	case JAIL_CAUSE_NETWORK:

@@ -28,6 +28,25 @@ struct channel {
 
 /* ---- what a keeper says ---- */
 
+static void take_answer(struct channel *channel, struct record_answer *answer, const char *text, int *fd)
+{
+	const struct channel_events *on = channel->events;
+
+	answer->id[sizeof(answer->id) - 1] = '\0';
+	answer->error.text[sizeof(answer->error.text) - 1] = '\0';
+	answer->error.field[sizeof(answer->error.field) - 1] = '\0';
+	answer->error.step[sizeof(answer->error.step) - 1] = '\0';
+	if (!answer->failed && (answer->request == RECORD_START || answer->request == RECORD_RESTART))
+		channel_choose(channel, answer->id);
+	if (answer->request == RECORD_AGENT && !answer->failed) {
+		if (on->agent)
+			on->agent(channel->owner, fd);
+		return;
+	}
+	if (on->answered)
+		on->answered(channel->owner, (enum record_type)answer->request, answer, text);
+}
+
 static void take_record(struct channel *channel, const char *text, int *fd)
 {
 	const struct channel_events *on = channel->events;
@@ -35,20 +54,7 @@ static void take_record(struct channel *channel, const char *text, int *fd)
 
 	switch ((enum record_type)in->head.type) {
 	case RECORD_ANSWER:
-		in->answer.id[sizeof(in->answer.id) - 1] = '\0';
-		in->answer.error.text[sizeof(in->answer.error.text) - 1] = '\0';
-		in->answer.error.field[sizeof(in->answer.error.field) - 1] = '\0';
-		in->answer.error.step[sizeof(in->answer.error.step) - 1] = '\0';
-		if (!in->answer.failed &&
-		    (in->answer.request == RECORD_START || in->answer.request == RECORD_RESTART))
-			channel_choose(channel, in->answer.id);
-		if (in->answer.request == RECORD_AGENT && !in->answer.failed) {
-			if (on->agent)
-				on->agent(channel->owner, fd);
-			return;
-		}
-		if (on->answered)
-			on->answered(channel->owner, (enum record_type)in->answer.request, &in->answer, text);
+		take_answer(channel, &in->answer, text, fd);
 		return;
 	case RECORD_FRAME:
 		if (on->bytes)

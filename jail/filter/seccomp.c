@@ -517,6 +517,16 @@ static size_t init_rule_but(struct compiler *c, uint32_t user)
 	return argument(c, 0, bpf_branch(&c->bpf, BPF_JEQ, user, deny(c), by_id));
 }
 
+/* The rules that only deny bits of one argument. */
+static const struct {
+	unsigned int argument;
+	uint32_t bits;
+} denied_bits[SYSCALL_RULE_COUNT] = {
+	[SYSCALL_RULE_MODE_1] = { 1, SET_ID_BITS },     [SYSCALL_RULE_MODE_2] = { 2, SET_ID_BITS },
+	[SYSCALL_RULE_RENAME] = { 4, RENAME_WHITEOUT }, [SYSCALL_RULE_MMAP] = { 3, MAP_HUGETLB },
+	[SYSCALL_RULE_MEMFD] = { 1, MFD_HUGETLB },      [SYSCALL_RULE_SHMGET] = { 2, SHM_HUGETLB },
+};
+
 static size_t emit_rule(struct compiler *c, enum syscall_rule rule)
 {
 	switch (rule) {
@@ -546,9 +556,12 @@ static size_t emit_rule(struct compiler *c, enum syscall_rule rule)
 	case SYSCALL_RULE_SOCKETPAIR:
 		return socketpair_rule(c);
 	case SYSCALL_RULE_MODE_1:
-		return deny_bits(c, 1, SET_ID_BITS);
 	case SYSCALL_RULE_MODE_2:
-		return deny_bits(c, 2, SET_ID_BITS);
+	case SYSCALL_RULE_RENAME:
+	case SYSCALL_RULE_MMAP:
+	case SYSCALL_RULE_MEMFD:
+	case SYSCALL_RULE_SHMGET:
+		return deny_bits(c, denied_bits[rule].argument, denied_bits[rule].bits);
 	case SYSCALL_RULE_OPEN:
 		return open_rule(c, 1);
 	case SYSCALL_RULE_OPENAT:
@@ -557,16 +570,8 @@ static size_t emit_rule(struct compiler *c, enum syscall_rule rule)
 		return mknod_rule(c, 1);
 	case SYSCALL_RULE_MKNODAT:
 		return mknod_rule(c, 2);
-	case SYSCALL_RULE_RENAME:
-		return deny_bits(c, 4, RENAME_WHITEOUT);
 	case SYSCALL_RULE_PERSONALITY:
 		return personality_rule(c);
-	case SYSCALL_RULE_MMAP:
-		return deny_bits(c, 3, MAP_HUGETLB);
-	case SYSCALL_RULE_MEMFD:
-		return deny_bits(c, 1, MFD_HUGETLB);
-	case SYSCALL_RULE_SHMGET:
-		return deny_bits(c, 2, SHM_HUGETLB);
 	case SYSCALL_RULE_PRCTL:
 		return prctl_rule(c);
 	case SYSCALL_RULE_PID:

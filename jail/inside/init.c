@@ -817,6 +817,26 @@ static void end_bare(struct inside *in)
 		scratch_remove(WIRE_AT(in->block, in->block->scratch, char));
 }
 
+static void report_backstop(const struct inside *in)
+{
+	struct wire_message message = { .type = WIRE_BACKSTOP, .end_us = now_us(in) };
+
+	sys(write, WIRE_FD_CONTROL, &message, sizeof(message));
+}
+
+/* The host's word: the time begins, or begins anew. False: it is another word, or none. */
+static bool take_go(struct inside *in, struct __kernel_timespec *left)
+{
+	struct wire_message word;
+
+	if (sys(read, WIRE_FD_CONTROL, &word, sizeof(word)) != sizeof(word) || word.type != WIRE_GO)
+		return false;
+	in->block_backstop_ms = word.backstop_ms;
+	left->tv_sec = (long)(word.backstop_ms / 1000);
+	left->tv_nsec = (long)(word.backstop_ms % 1000) * 1000000;
+	return true;
+}
+
 static _Noreturn void wait_for_end(struct inside *in)
 {
 	const bool crowded = in->block->flags & WIRE_CROWDED;
@@ -855,22 +875,13 @@ static _Noreturn void wait_for_end(struct inside *in)
 		n = sys(ppoll, fds, parked || holds ? 3 : 2, in->block_backstop_ms && !parked ? &left : 0, 0,
 			0);
 		if (n > 0 && (parked || holds) && fds[2].revents) {
-			struct wire_message word;
-
-			if (sys(read, WIRE_FD_CONTROL, &word, sizeof(word)) != sizeof(word) ||
-			    word.type != WIRE_GO)
+			if (!take_go(in, &left))
 				break;
 			parked = false;
-			in->block_backstop_ms = word.backstop_ms;
-			left.tv_sec = (long)(word.backstop_ms / 1000);
-			left.tv_nsec = (long)(word.backstop_ms % 1000) * 1000000;
 			continue;
 		}
-		if (n == 0) {
-			struct wire_message message = { .type = WIRE_BACKSTOP, .end_us = now_us(in) };
-
-			sys(write, WIRE_FD_CONTROL, &message, sizeof(message));
-		}
+		if (n == 0)
+			report_backstop(in);
 		if (crowded && (n == 0 || fds[0].revents))
 			status = end_in_crowd();
 		if (n == 0 || fds[0].revents)

@@ -571,6 +571,26 @@ static char **with_variable(char *const *environment, const char *variable)
 	return list;
 }
 
+static struct jail_command jail_command_of(const struct warder_command *known)
+{
+	return (struct jail_command){
+		.argv = known->argv,
+		.set_env = known->environment,
+		.stdin_data = known->input,
+		.stdin_len = known->input ? known->input_len : 0,
+		.stdin_fd = known->input_fd > 0 ? known->input_fd : -1,
+		.no_receipt = known->no_receipt,
+		.progress = known->progress,
+		.terminal_fd = known->terminal_fd,
+		.output_fds = known->output_fds,
+		.output_max = known->output_max,
+		.should_stop = known->should_stop,
+		.stop_context = known->context,
+		.files = (const struct rootfs_file *)known->files,
+		.file_count = known->files ? known->file_count : 0,
+	};
+}
+
 static int launch_command(struct warder_template *tmpl, const struct warder_command *known,
 			  const struct library_parked *parked, struct warder_run **ret,
 			  struct warder_error *err)
@@ -604,22 +624,7 @@ static int launch_command(struct warder_template *tmpl, const struct warder_comm
 		.on_call = known->on_call,
 		.context = known->context,
 	};
-	launch.command = (struct jail_command){
-		.argv = known->argv,
-		.set_env = known->environment,
-		.stdin_data = known->input,
-		.stdin_len = known->input ? known->input_len : 0,
-		.stdin_fd = known->input_fd > 0 ? known->input_fd : -1,
-		.no_receipt = known->no_receipt,
-		.progress = known->progress,
-		.terminal_fd = known->terminal_fd,
-		.output_fds = known->output_fds,
-		.output_max = known->output_max,
-		.should_stop = known->should_stop,
-		.stop_context = known->context,
-		.files = (const struct rootfs_file *)known->files,
-		.file_count = known->files ? known->file_count : 0,
-	};
+	launch.command = jail_command_of(known);
 	if (library_take_spill(known->spill, &launch.command, &hold, err) != 0)
 		return -1;
 	if (changes_taking_new(known, jail_template_plan(tmpl->jail), &taking, err) != 0)

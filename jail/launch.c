@@ -85,7 +85,7 @@ static int wait_for(struct jail_run *run, int fd, uint64_t at_us)
 /* Only started here: the spawn waits for it. */
 static int step_network(struct jail_run *run, struct warder_error *err)
 {
-	if (!template_makes_networks(run->tmpl))
+	if (!network_has_helper(&run->tmpl->plan))
 		return 0;
 	run->network = template_take_network(run->tmpl, err);
 	return run->network ? 0 : -1;

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "jail/inside/sockets.h"
 #include "jail/inside/sys.h"
+#include "jail/jail.h"
 
 /* Files of the namespace that describe the whole host: the memory of all sockets, the packets of every processor, and
  * neighbours' tables. Its mode is the namespace's too: what is taken away here is gone for every process of the jail, and for
@@ -57,6 +58,16 @@ static int begin(struct network *network, struct warder_error *err)
 				       "cannot start the maker of a network namespace");
 	network->helper.patience_us = PATIENCE_US;
 	return 0;
+}
+
+bool network_has_helper(const struct jail_plan *plan)
+{
+	if (plan->joint)
+		return false;
+	/* A starter's loopback is brought up by who makes the namespace. */
+	if (plan->starter && (plan->starter->bare || plan->loopback_up))
+		return false;
+	return plan->privileged && (plan->namespaces & CLONE_NEWNET);
 }
 
 struct network *network_new(struct warder_error *err)

@@ -15,6 +15,8 @@
 #include "jail/cgroup/clone.h"
 #include "jail/inside/wire.h"
 
+struct jail_plan;
+
 struct network {
 	int ns_fd; /* after network_finish(); -1 before */
 	struct clone_helper helper;
@@ -23,6 +25,8 @@ struct network {
 	bool again;  /* an earlier jail had it */
 };
 
+/* Whether launches of the plan get a network namespace from a helper. */
+bool network_has_helper(const struct jail_plan *plan);
 /* Begun; NULL with *err. */
 struct network *network_new(struct warder_error *err);
 /* Made of a namespace that the caller has, which becomes its own; NULL: out of memory, and it stays the caller's. */

@@ -160,8 +160,8 @@ int parts_begin(const struct jail_template *tmpl, struct jail_parts_counts *coun
 	int error;
 
 	*ret = NULL;
-	if (!template_makes_networks(tmpl) || tmpl->plan.loopback_up || tmpl->plan.edge || tmpl->plan.named ||
-	    tmpl->plan.starter)
+	if (!network_has_helper(&tmpl->plan) || tmpl->plan.loopback_up || tmpl->plan.edge ||
+	    tmpl->plan.named || tmpl->plan.starter)
 		return 0;
 	parts = calloc(1, sizeof(*parts));
 	if (!parts)

@@ -267,7 +267,7 @@ int jail_prepare(struct jail_plan *plan, struct jail_host *host, bool reusable, 
 	tmpl->root.built_fd = -1;
 	tmpl->supervisor_fd = -1;
 	pthread_mutex_init(&tmpl->lock, NULL);
-	if (template_makes_networks(tmpl)) {
+	if (network_has_helper(&tmpl->plan)) {
 		tmpl->ahead = host->network;
 		host->network = NULL;
 	}
@@ -331,21 +331,11 @@ const struct jail_plan *jail_template_plan(const struct jail_template *tmpl)
 	return &tmpl->plan;
 }
 
-bool template_makes_networks(const struct jail_template *tmpl)
-{
-	if (tmpl->plan.joint)
-		return false;
-	/* A starter's loopback is brought up by who makes the namespace. */
-	if (tmpl->plan.starter && (tmpl->plan.starter->bare || tmpl->plan.loopback_up))
-		return false;
-	return tmpl->plan.privileged && (tmpl->plan.namespaces & CLONE_NEWNET);
-}
-
 void template_begin_network(struct jail_template *tmpl)
 {
 	struct warder_error ignored;
 
-	if (!template_makes_networks(tmpl) || (tmpl->parts && parts_has_spare(tmpl->parts)))
+	if (!network_has_helper(&tmpl->plan) || (tmpl->parts && parts_has_spare(tmpl->parts)))
 		return;
 	pthread_mutex_lock(&tmpl->lock);
 	if (!tmpl->ahead)

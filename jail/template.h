@@ -66,8 +66,6 @@ int template_enter_root(struct jail_template *tmpl, struct warder_error *err);
 /* Take a leased identity out of the pool, or lease one. Give it back, or end it. */
 int template_take_identity(struct jail_template *tmpl, struct identity *ret, struct warder_error *err);
 void template_give_identity(struct jail_template *tmpl, struct identity *identity);
-/* Whether launches of the plan get a network namespace from a helper. */
-bool template_makes_networks(const struct jail_template *tmpl);
 /* Start making the namespace of the next launch, unless one is in the making; what fails is left to that launch. */
 void template_begin_network(struct jail_template *tmpl);
 /* So that no helper is left between launches: whether the one in the making is made, or with `wait`, until it is. */

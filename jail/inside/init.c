@@ -348,7 +348,7 @@ static long write_covers(struct inside *in)
 		if (!(covers[i].flags & WIRE_COVER_LAUNCH))
 			continue;
 		in->what = WIRE_AT(in->block, covers[i].target, char);
-		ret = root_write_file(AT_FDCWD, WIRE_AT(in->block, covers[i].source, char),
+		ret = tree_write_file(AT_FDCWD, WIRE_AT(in->block, covers[i].source, char),
 				      WIRE_AT(in->block, covers[i].text, char), covers[i].text_len);
 	}
 	return ret;

@@ -29,7 +29,6 @@
 #define EPERM_      1
 #define EEXIST_     17
 #define EINVAL_     22
-#define ENOSPC_     28
 #define ESTALE_     116
 #define MNT_DETACH_ 2
 
@@ -59,21 +58,6 @@ static size_t length(const char *s)
 	while (s[n])
 		n++;
 	return n;
-}
-
-long root_write_file(int root_fd, const char *name, const char *text, size_t len)
-{
-	long fd = sys(openat, root_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-	long ret = 0;
-
-	if (fd < 0)
-		return fd;
-	if (len)
-		ret = sys(write, fd, text, len);
-	sys(close, fd);
-	if (ret >= 0 && (size_t)ret < len)
-		ret = -ENOSPC_;
-	return ret < 0 ? ret : 0;
 }
 
 static unsigned long tree_flags(const struct wire_entry *entry)
@@ -115,7 +99,7 @@ static long make_point(const struct wire_block *block, const struct wire_entry *
 	if (entry->flags & WIRE_ENTRY_IS_DIRECTORY)
 		ret = sys(mkdirat, root_fd, target + 1, 0755);
 	else
-		ret = root_write_file(root_fd, target + 1, "", 0);
+		ret = tree_write_file(root_fd, target + 1, "", 0);
 	return ret == -EEXIST_ ? 0 : ret;
 }
 
@@ -146,7 +130,7 @@ static long add_entry(const struct wire_block *block, const struct wire_entry *e
 	case WIRE_FILE:
 		if (entry->flags & WIRE_ENTRY_LATE)
 			return 0;
-		return root_write_file(root_fd, target + 1, WIRE_AT(block, entry->text, char),
+		return tree_write_file(root_fd, target + 1, WIRE_AT(block, entry->text, char),
 				       entry->text_len);
 	case WIRE_BIND:
 		return bind_entry(block, entry, trees);
@@ -170,7 +154,7 @@ static long add_node(const struct trees *trees, const struct node *node)
 	ret = sys(mknodat, trees->root_fd, node->name, 0020666, (node->major << 8) | node->minor);
 	if (ret != -EPERM_)
 		return ret;
-	ret = root_write_file(trees->root_fd, node->name, "", 0);
+	ret = tree_write_file(trees->root_fd, node->name, "", 0);
 	if (ret < 0)
 		return ret;
 	for (size_t i = 0; i <= length(node->name); i++)
@@ -213,7 +197,7 @@ static long add_covers(const struct wire_block *block, int root_fd, const char *
 		*ret_what = WIRE_AT(block, covers[i].source, char);
 		ret = covers[i].flags & WIRE_COVER_DIRECTORY
 			  ? sys(mkdirat, root_fd, *ret_what + 1, 0555)
-			  : root_write_file(root_fd, *ret_what + 1, WIRE_AT(block, covers[i].text, char),
+			  : tree_write_file(root_fd, *ret_what + 1, WIRE_AT(block, covers[i].text, char),
 					    covers[i].text_len);
 	}
 	return ret;

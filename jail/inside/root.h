@@ -16,8 +16,6 @@
 long root_build(struct wire_block *block, const char **ret_what);
 /* Another root, mounted in the present one, which is given up with all that is mounted in it. */
 long root_become(int root_fd);
-/* Make a file, for everybody to read, with this content. A negative errno: also where something has that name. */
-long root_write_file(int root_fd, const char *name, const char *text, size_t len);
 /* Detach the old root; after this no host path is reachable. */
 long root_detach(void);
 #endif

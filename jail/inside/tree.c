@@ -36,6 +36,7 @@
 #define ENOENT_       2
 #define EEXIST_       17
 #define EINVAL_       22
+#define ENOSPC_       28
 #define ENAMETOOLONG_ 36
 #define PATH_BYTES    4096
 
@@ -98,6 +99,21 @@ long tree_make_point(int root_fd, const char *target, bool is_directory, unsigne
 	return fd < 0 ? fd : len;
 }
 
+long tree_write_file(int root_fd, const char *name, const char *text, size_t len)
+{
+	long fd = sys(openat, root_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	long ret = 0;
+
+	if (fd < 0)
+		return fd;
+	if (len)
+		ret = sys(write, fd, text, len);
+	sys(close, fd);
+	if (ret >= 0 && (size_t)ret < len)
+		ret = -ENOSPC_;
+	return ret < 0 ? ret : 0;
+}
+
 long tree_put_file(int root_fd, const char *target, const char *text, size_t len)
 {
 	char directory[256];
@@ -118,7 +134,7 @@ long tree_put_file(int root_fd, const char *target, const char *text, size_t len
 		return fd;
 	ret = sys(unlinkat, fd, target + end + 1, 0);
 	if (ret == 0 || ret == -ENOENT_)
-		ret = root_write_file((int)fd, target + end + 1, text, len);
+		ret = tree_write_file((int)fd, target + end + 1, text, len);
 	sys(close, fd);
 	return ret;
 }

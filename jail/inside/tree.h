@@ -27,6 +27,8 @@ long tree_clone(bool by_path, int source_fd, unsigned long flags);
 long tree_attach(const struct trees *trees, int tree_fd, const char *target, unsigned long flags);
 /* Make a mount point and what is missing on the way to it, in an overlay of the jail's own. No symlink is followed. */
 long tree_make_point(int root_fd, const char *target, bool is_directory, unsigned int mode);
+/* Make a file, for everybody to read, with this content. A negative errno: also where something has that name. */
+long tree_write_file(int root_fd, const char *name, const char *text, size_t len);
 /* Write a file in an overlay of the jail's own, in the place of the file or link that is there. What is missing on the way is made, and no
  * symlink followed. */
 long tree_put_file(int root_fd, const char *target, const char *text, size_t len);

@@ -37,7 +37,7 @@ struct caller {
 	bool begun, over;        /* over: it is closed when it has taken everything */
 };
 
-/* ---- main.c ---- */
+/* ---- say.c ---- */
 
 /* Add a record of two parts. False: no memory is left, and the caller will be closed without an END. */
 bool say(struct caller *caller, enum agent_say type, const void *head, size_t head_len, const void *body,

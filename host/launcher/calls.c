@@ -1162,7 +1162,8 @@ static int capabilities(struct context *context, struct call *call, struct warde
 
 static int show_metrics(struct context *context, struct call *call, struct warder_error *err)
 {
-	return call_say(context, call, metrics_text(context->launcher), err);
+	return call_say(context, call, metrics_text(context->launcher, call_is_stuck(context->launcher)),
+			err);
 }
 
 static int list(struct context *context, struct call *call, struct warder_error *err)

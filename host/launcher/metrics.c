@@ -132,7 +132,7 @@ static void write_pool(FILE *out, const struct launcher *launcher)
 	free(text);
 }
 
-static void write_gauges(FILE *out, const struct launcher *launcher)
+static void write_gauges(FILE *out, const struct launcher *launcher, bool stuck)
 {
 	static const char *const states[] = { "starting", "running", "ending", "paused" };
 	uint64_t counts[ARRAY_LENGTH(states)] = { 0 };
@@ -156,15 +156,14 @@ static void write_gauges(FILE *out, const struct launcher *launcher)
 	gauge(out, "warder_jobs_running", "Requests that a thread works on.", launcher->jobs.running_count);
 	gauge(out, "warder_jobs_waiting", "Requests that wait for a thread.", waiting);
 	gauge(out, "warder_tenants", "Tenants.", launcher->tenants.count);
-	gauge(out, "warder_stuck", "1 if a probe launch hangs, so that nothing is launched.",
-	      call_is_stuck(launcher));
+	gauge(out, "warder_stuck", "1 if a probe launch hangs, so that nothing is launched.", stuck);
 	gauge(out, "warder_start_time_seconds", "Start of the launcher, since the epoch.",
 	      launcher->started_ms / 1000);
 	head(out, "warder_front_starts_total", "counter", "Starts of the front.");
 	fprintf(out, "warder_front_starts_total %" PRIu64 "\n", launcher->front.generation);
 }
 
-char *metrics_text(const struct launcher *launcher)
+char *metrics_text(const struct launcher *launcher, bool stuck)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -174,7 +173,7 @@ char *metrics_text(const struct launcher *launcher)
 		return NULL;
 	write_counters(out, &launcher->metrics);
 	write_launches(out, &launcher->metrics);
-	write_gauges(out, launcher);
+	write_gauges(out, launcher, stuck);
 	write_pool(out, launcher);
 	if (fclose(out) == 0)
 		return text;

@@ -8,6 +8,7 @@
 #define WARDER_HOST_LAUNCHER_METRICS_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define METRICS_CAUSES  16
@@ -36,7 +37,7 @@ struct metrics {
 void metrics_ended(struct metrics *metrics, const char *cause);
 void metrics_launched(struct metrics *metrics, enum metrics_kind kind, uint64_t us);
 void metrics_refused(struct metrics *metrics, unsigned int status);
-/* All of it, and the gauges of the launcher. Heap; NULL without memory. */
-char *metrics_text(const struct launcher *launcher);
+/* All of it, and the gauges of the launcher. stuck: of call_is_stuck(). Heap; NULL without memory. */
+char *metrics_text(const struct launcher *launcher, bool stuck);
 
 #endif

@@ -246,6 +246,7 @@ static int call(struct session *session, struct warder_program *program)
 	if (report_ended_early(&session->report))
 		return 128 + ending_signal();
 	status = served_call(args, &options, program, &call, &result, &err);
+	session->report.service = served_word();
 	if (status == 0)
 		return report_result(&session->report, result);
 	if (status < 0 ||

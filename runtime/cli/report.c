@@ -24,7 +24,6 @@
 #include "runtime/cli/config.h"
 #include "runtime/cli/delegate.h"
 #include "runtime/cli/ending.h"
-#include "runtime/cli/served.h"
 #include "runtime/cli/term.h"
 #include "runtime/cli/terminal.h"
 #include "runtime/cli/violations.h"
@@ -290,7 +289,7 @@ static int print_json(const struct report *report, struct warder_result *result,
 	}
 	result->config = config;
 	result->audit = report->audit.told;
-	result->service = served_word();
+	result->service = report->service;
 	json = warder_result_json(result);
 	result->config = result->audit = result->service = NULL;
 	free(config);

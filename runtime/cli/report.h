@@ -23,6 +23,7 @@ struct report {
 	/* Run the program again under the learned policy, and note how that went; NULL: do not. */
 	void (*replay)(struct report *report, struct learned *learned);
 	char passed_over[BACKEND_PASSED_BYTES]; /* where auto chose before the launch did; or "" */
+	const char *service;                    /* served_word(), where the service was tried; or NULL */
 	int write_error; /* errno of the write of the program's output that failed, or 0 */
 };
 

@@ -154,6 +154,7 @@ static bool serve_run(struct report *report, int *ret_status)
 	struct warder_error err = { 0 };
 	const int served = served_run(args, needs_this_process(args), &command, &result, &err);
 
+	report->service = served_word();
 	if (served > 0)
 		return false;
 	*ret_status = served < 0 ? report_refuse(report, &err, EXIT_REFUSED) : report_result(report, result);

@@ -1550,6 +1550,12 @@ void jail_input_ready(struct jail_run *run)
 	wake(run);
 }
 
+void jail_hold_output(struct jail_run *run, bool held)
+{
+	atomic_store(&run->output_held, held);
+	wake(run);
+}
+
 void jail_resize(struct jail_run *run)
 {
 	atomic_store(&run->resized, true);

@@ -460,13 +460,14 @@ static uint64_t next_us(const struct supervision *sup, uint64_t now)
 static void fill_poll(const struct supervision *sup, struct pollfd fds[POLL_COUNT])
 {
 	const struct jail_run *run = sup->run;
+	const bool held = atomic_load(&run->output_held);
 
 	fds[POLL_CONTROL] = (struct pollfd){ .fd = run->control[0], .events = POLLIN };
 	fds[POLL_INIT] = (struct pollfd){ .fd = run->init_fd, .events = POLLIN };
 	/* What is not passed on yet keeps its stream from being read: the program waits, as it would for the reader itself. */
 	for (int stream = 0; stream < JAIL_STREAMS; stream++) {
 		fds[POLL_STDOUT + stream] =
-		    (struct pollfd){ .fd = run->output_pipe[stream][RUN_READ], .events = POLLIN };
+		    (struct pollfd){ .fd = held ? -1 : run->output_pipe[stream][RUN_READ], .events = POLLIN };
 		if (has_pending(sup, stream))
 			fds[POLL_STDOUT + stream] =
 			    (struct pollfd){ .fd = pass_poll_fd(&run->pass[stream]), .events = POLLOUT };

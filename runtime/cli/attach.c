@@ -16,6 +16,7 @@
 #include "runtime/cli/executions.h"
 #include "runtime/cli/term.h"
 #include "runtime/cli/terminal.h"
+#include "runtime/session/session.h"
 
 #define KEYS_MAX     8
 #define DEFAULT_KEYS "ctrl-p,ctrl-q"
@@ -25,6 +26,8 @@
 
 struct attach {
 	struct warder_execution *execution;
+	bool (*gives_up)(
+	    void); /* our own program's: asked whether to leave it, which a signal alone does not do; else NULL */
 	struct warder_attached attached;
 	uint64_t shown[2]; /* with raw: where the output begins that is shown */
 	bool raw;          /* our terminal is the program's */
@@ -175,10 +178,15 @@ static int take_events(struct attach *attach, int *status, struct warder_error *
 		return 0;
 	if (ended > 0) {
 		terminal_end();
-		*status = executions_tell_end(result);
+		*status = attach->gives_up ? 0 : executions_tell_end(result);
 		warder_result_free(result);
 	}
 	return ended;
+}
+
+static bool is_left(const struct attach *attach)
+{
+	return attach->gives_up ? attach->gives_up() : attach->detached || ending_signal();
 }
 
 /* 0 with *status; -1 with *err. */
@@ -186,7 +194,7 @@ static int drive(struct attach *attach, int *status, struct warder_error *err)
 {
 	int ended = 0;
 
-	while (ended == 0 && !attach->detached && !ending_signal()) {
+	while (ended == 0 && !is_left(attach)) {
 		const bool reads = attach->reads && !attach->input_ended && !attach->pending_len;
 		struct pollfd fds[] = {
 			{ .fd = warder_execution_fd(attach->execution, err), .events = POLLIN },
@@ -239,6 +247,32 @@ static void begin_terminal(struct attach *attach)
 	memcpy(attach->shown, attach->attached.bytes, sizeof(attach->shown));
 	attach->redraw = true;
 	terminal_begin(NULL);
+}
+
+int attach_own(const struct session_run *run, bool (*gives_up)(void), struct warder_error *err)
+{
+	struct attach attach = { .gives_up = gives_up };
+	const struct warder_attach how = { .size = sizeof(how),
+					   .on_output = pass_output,
+					   .on_gap = pass_gap,
+					   .on_input = pass_input,
+					   .context = &attach };
+	int status;
+	int ret;
+
+	attach.attached.size = sizeof(attach.attached);
+	ret = session_run_follow(run, &attach.execution, err);
+	if (ret == 0)
+		ret = warder_execution_attach(attach.execution, &how, &attach.attached, err);
+	if (ret == 0 && !attach.attached.ended) {
+		attach.reads = attach.raw = attach.resized = true;
+		terminal_begin(NULL);
+	}
+	if (ret == 0)
+		ret = drive(&attach, &status, err);
+	terminal_end();
+	warder_execution_free(attach.execution);
+	return ret;
 }
 
 int attach_command(struct args *args, char **argv)

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,11 +86,11 @@ int session_load_policy(const struct warder_session *session, enum flag_command 
 								 : -1;
 }
 
-/* What this process gives a program besides its streams, and a keeper cannot: a terminal, answers to its calls of host functions, a policy
- * of what was used. The last is known when there is a policy. */
+/* What this process gives a program besides its streams, and a keeper cannot: answers to its calls of host functions, a policy of what was
+ * used. The last is known when there is a policy. */
 static bool needs_this_process(const struct args *args)
 {
-	return args->terminal || args->functions.count ||
+	return args->functions.count ||
 	       (args->policy && args->policy->policy.network.mode == POLICY_NETWORK_LEARN);
 }
 
@@ -249,6 +250,19 @@ static bool is_of_session(const struct warder_error *err)
 	       (err->code == WARDER_ERROR_NOT_FOUND && strcmp(err->field, "name") == 0);
 }
 
+/* Our terminal, as long as the program has its own. Without it, the program is to end. Returns the errno of our output, or 0. */
+static int lend_terminal(struct session_run *run, uint64_t grace_us)
+{
+	struct warder_error err = { 0 };
+
+	if (attach_own(run, gives_up, &err) == 0)
+		return 0;
+	if (err.sys_errno != EPIPE)
+		term_complain("%s", err.text);
+	session_run_stop(run, SIGHUP, grace_us);
+	return err.sys_errno;
+}
+
 static int run_by_keeper(struct report *report, struct warder_session *session, struct warder_error *err)
 {
 	static const int output_fds[] = { STDOUT_FILENO, STDERR_FILENO };
@@ -263,9 +277,11 @@ static int run_by_keeper(struct report *report, struct warder_session *session, 
 		.ceiling = args->ceiling ? &args->ceiling->policy : NULL,
 		.argv = args->rest,
 		.background = args->session.background,
-		.terminal_fd = -1,
+		.terminal = args->terminal,
+		.terminal_fd = args->terminal ? STDIN_FILENO : -1,
+		.owner = args->terminal,
 		.output_max = args->json ? 0 : args->output_max,
-		.streams = &streams,
+		.streams = args->terminal ? NULL : &streams,
 		.no_receipt = !args->json && !args->receipt,
 		.progress = args->progress,
 		.on_line = report_progress(report),
@@ -273,11 +289,12 @@ static int run_by_keeper(struct report *report, struct warder_session *session, 
 	struct session_run *run = NULL;
 	struct warder_result *result = NULL;
 	char *head;
+	int failed = 0;
 	int status;
 
 	if (report_ended_early(report))
 		return 128 + ending_signal();
-	if (!args->no_input && isatty(STDIN_FILENO)) {
+	if (!args->no_input && !args->terminal && isatty(STDIN_FILENO)) {
 		if (open_typing(&typing, &typed_fd, err) < 0)
 			return -1;
 		streams.input_fd = typed_fd;
@@ -291,8 +308,12 @@ static int run_by_keeper(struct report *report, struct warder_session *session, 
 	status = session_run_start(session, &command, report_owned, gives_up, &run, err);
 	free(head);
 	fd_done(&typed_fd);
+	if (status == 0 && args->terminal)
+		failed = lend_terminal(run, args->grace_us);
 	if (status == 0)
 		status = wait_for_end(run, &typing, &result, err);
+	if (result && failed)
+		result->outcome.receiver_errno = failed;
 	report_owned(NULL);
 	session_run_free(run);
 	fd_done(&typing.pipe_fd);

@@ -926,6 +926,11 @@ void library_count(const struct warder_run *run, struct jail_counters *ret)
 	jail_count(run->jail, ret);
 }
 
+void library_hold_output(const struct warder_run *run, bool held)
+{
+	jail_hold_output(run->jail, held);
+}
+
 void library_pause_clock(const struct warder_run *run, bool paused)
 {
 	jail_pause_clock(run->jail, paused);

@@ -76,6 +76,8 @@ const struct jail_run *library_jail(const struct warder_run *run);
 bool library_signal(const struct warder_run *run, int signal);
 void library_count(const struct warder_run *run, struct jail_counters *ret);
 void library_pause_clock(const struct warder_run *run, bool paused);
+/* jail_hold_output() */
+void library_hold_output(const struct warder_run *run, bool held);
 /* warder_launch(), into a parked jail where one is given. */
 int library_launch_command(struct warder_template *tmpl, const struct warder_command *command,
 			   const struct library_parked *parked, struct warder_run **ret,

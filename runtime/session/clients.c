@@ -40,7 +40,7 @@ struct client {
 	uint16_t version; /* that it speaks: RECORD_VERSION, or the one before */
 	bool greeted;
 	bool owner;              /* RECORD_OWNER: it does not count as a client */
-	struct execution *owned; /* that it started with RECORD_STREAMS; or NULL */
+	struct execution *owned; /* that it started with RECORD_STREAMS or RECORD_OWNER; or NULL */
 	struct execution *starts, *reads, *waits, *writes;
 	struct execution *asks; /* the context of `piece` */
 	struct piece *piece;
@@ -87,13 +87,25 @@ static void end_writing(struct client *client)
 	client->held = (struct held){ 0 };
 }
 
+static bool follows(const struct client *client)
+{
+	return client->reads && client->reads->follower == &client->cursor;
+}
+
+static void end_reading(struct client *client)
+{
+	if (follows(client))
+		execution_follow_by(client->reads, NULL);
+	use(&client->reads, NULL);
+}
+
 void client_free(struct client *client)
 {
 	if (!client)
 		return;
 	end_writing(client);
 	use(&client->starts, NULL);
-	use(&client->reads, NULL);
+	end_reading(client);
 	use(&client->waits, NULL);
 	if (client->piece)
 		piece_leave(client->asks, client->piece);
@@ -218,7 +230,7 @@ static bool connect_agent(struct client *client, int fd)
 static int start(struct client *client, const int fds[RECORD_FDS_MAX], struct warder_error *err)
 {
 	const struct record *in = &client->clients->in;
-	const bool owned = in->head.flags & RECORD_STREAMS;
+	const bool owned = in->head.flags & (RECORD_STREAMS | RECORD_OWNER);
 	struct record_start start = { 0 };
 	struct execution *execution;
 	char *bytes;
@@ -363,6 +375,8 @@ static int attach(struct client *client, struct execution *execution, uint64_t *
 					 (unsigned long long)from[i]);
 	client->cursor = (struct ring_cursor){ .next = { from[0], from[1] } };
 	use(&client->reads, execution);
+	if (client->clients->in.head.flags & RECORD_FOLLOW && execution->flags & RECORD_OWNER)
+		execution_follow_by(execution, &client->cursor);
 	return 0;
 }
 
@@ -721,11 +735,13 @@ static bool push_output(struct client *client, int fd)
 			break;
 		ring_advance(&execution->spool, &client->cursor, &piece);
 	}
+	if (follows(client))
+		execution_followed(execution);
 	if (sent == 0 && ended) {
 		begin_end(client, execution);
 		sent = put(client, fd, NULL, 0);
 		if (sent == 0)
-			use(&client->reads, NULL);
+			end_reading(client);
 	}
 	return sent >= 0;
 }
@@ -835,6 +851,8 @@ static bool push_result(struct client *client, int fd)
 
 	if (!execution || client->unsent.there || execution->state != EXECUTION_ENDED)
 		return true;
+	if (client->owned == execution && execution_is_unread(execution))
+		return true;
 	if (client->owned == execution)
 		text_fd = execution->whole ? result_write_file(execution->whole) : -1;
 	else if ((text = execution_document(execution)))
@@ -885,5 +903,6 @@ int client_input(const struct client *client)
 
 uint64_t client_deadline(const struct client *client)
 {
-	return client->blocked_us ? client->blocked_us + CLIENT_PATIENCE_US : UINT64_MAX;
+	/* A program waits for a client that follows it, as it would for its own terminal: it takes no memory meanwhile. */
+	return client->blocked_us && !follows(client) ? client->blocked_us + CLIENT_PATIENCE_US : UINT64_MAX;
 }

@@ -33,6 +33,7 @@
 #define INIT_WAIT_MS 500                /* for the death of an init that was killed */
 #define LAUNCH_US    UINT64_C(30000000) /* of an execution with its caller's streams */
 #define EVENTS       32                 /* of one dispatch */
+#define AHEAD_MAX    (256u << 10)       /* of the spool, before a client that the program waits for */
 
 int executions_init(struct executions *all, struct warder_error *err)
 {
@@ -169,6 +170,15 @@ static void make_room(struct executions *all)
 	ring_drop(&oldest->spool);
 }
 
+/* Of an owner that has not begun to read. */
+static const struct ring_cursor beginning;
+
+/* Whether the program has written more than this that the client that it waits for has not got. */
+static bool is_ahead(const struct execution *execution, size_t most)
+{
+	return execution->follower && execution->spool.head - execution->follower->at > most;
+}
+
 int execution_take_output(void *context, enum warder_stream stream, const char *bytes, size_t len)
 {
 	struct execution *execution = context;
@@ -180,7 +190,31 @@ int execution_take_output(void *context, enum warder_stream stream, const char *
 	ring_append(&execution->spool, stream, bytes, len, epoch_us(),
 		    all->spool_bytes < SPOOLS_BYTES_MAX ? SPOOLS_BYTES_MAX - all->spool_bytes : 0);
 	all->spool_bytes += execution->spool.size - before;
+	if (execution->follower && !execution->waits && is_ahead(execution, AHEAD_MAX)) {
+		execution->waits = true;
+		library_hold_output(execution->run, true);
+	}
 	return 0;
+}
+
+void execution_follow_by(struct execution *execution, const struct ring_cursor *cursor)
+{
+	execution->follower = cursor;
+	execution_followed(execution);
+}
+
+bool execution_is_unread(const struct execution *execution)
+{
+	return execution->follower == &beginning;
+}
+
+void execution_followed(struct execution *execution)
+{
+	if (!execution->waits || is_ahead(execution, AHEAD_MAX / 2))
+		return;
+	execution->waits = false;
+	if (execution->run)
+		library_hold_output(execution->run, false);
 }
 
 /* ---- the launch ---- */
@@ -326,6 +360,10 @@ static int prepare_and_launch(struct execution *execution, struct warder_error *
 		.terminal_fd = terminal ? execution->source_fd : 0,
 		.on_output = execution_take_output,
 		.context = execution,
+		.should_stop = execution->flags & RECORD_OWNER ? gives_up : NULL,
+		.no_receipt = (execution->flags & RECORD_NO_RECEIPT) != 0,
+		.progress = (execution->flags & RECORD_PROGRESS) != 0,
+		.on_progress = take_line,
 	};
 
 	prepared = open_policy(execution, &policy, err);
@@ -484,6 +522,8 @@ void execution_delivered(struct execution *execution)
 void execution_disown(struct execution *execution)
 {
 	execution->owned = false;
+	if (execution_is_unread(execution))
+		execution_follow_by(execution, NULL);
 	if (execution->state == EXECUTION_ENDED)
 		execution_document(execution);
 }
@@ -590,6 +630,8 @@ void execution_stop(struct execution *execution, const struct record_stop *stop)
 	if (!atomic_load(&execution->stopped))
 		execution->stop = *stop;
 	atomic_store(&execution->stopped, true);
+	if (execution_is_unread(execution)) /* its owner may never begin */
+		execution_follow_by(execution, NULL);
 	if (execution->state == EXECUTION_RUNNING)
 		stop_run(execution, stop);
 }
@@ -776,7 +818,6 @@ static int take_streams(struct execution *execution, const int *fds, struct ward
 	const bool wanted[] = { execution->flags & RECORD_INPUT_FD, execution->flags & RECORD_OUTPUT_FDS,
 				execution->flags & RECORD_OUTPUT_FDS };
 
-	execution->owned = true;
 	for (size_t i = 0; i < ARRAY_LENGTH(wanted); i++) {
 		if (!wanted[i])
 			continue;
@@ -792,6 +833,9 @@ static int take_streams(struct execution *execution, const int *fds, struct ward
 static int open_input(struct execution *execution, const struct record_start *start, const int *fds,
 		      struct warder_error *err)
 {
+	execution->owned = execution->flags & (RECORD_STREAMS | RECORD_OWNER);
+	if (execution->flags & RECORD_OWNER)
+		execution->follower = &beginning;
 	if (execution->flags & RECORD_STREAMS)
 		return take_streams(execution, fds, err);
 	if (execution->flags & RECORD_TERMINAL)
@@ -950,6 +994,9 @@ static int fill(struct execution *execution, const char *id, const struct record
 		return -1;
 	if (execution->flags & RECORD_STREAMS &&
 	    execution->flags & (RECORD_TERMINAL | RECORD_OPEN_INPUT | RECORD_CONTEXT))
+		return malformed(err);
+	if (execution->flags & RECORD_OWNER &&
+	    (execution->flags & (RECORD_STREAMS | RECORD_CONTEXT) || !(execution->flags & RECORD_TERMINAL)))
 		return malformed(err);
 	if (take_rules(execution, err) < 0 ||
 	    session_check_narrower(execution->all->policy, execution->words.policy, err) < 0 ||

@@ -55,20 +55,20 @@ struct execution {
 	struct keeper_agent *agent;     /* or NULL: it is none. Owned */
 	struct keeper_branch *branch;   /* or NULL: it has a run. Owned */
 	uint64_t output_max, keep_us;
-	pthread_t thread;        /* of the launch, while it is STARTING */
-	atomic_bool launched;    /* the thread is about to end */
-	size_t users;            /* clients that read it */
-	int input_fd;            /* our end of its input: a pipe, or a terminal's master; or -1 */
-	int source_fd;           /* the program's end, until it has ended; or -1 */
-	int streams[3];          /* with RECORD_STREAMS: its caller's, until it has ended; each, or all, -1 */
-	int log_fds[2];          /* with RECORD_LOG: the file, for each stream, until it has ended; or -1 */
-	int audit_fd;            /* of an audit file whose line is not written yet; or -1 */
-	bool owned;              /* a client started it with RECORD_STREAMS, and waits for its end */
-	atomic_bool stopped;     /* by a STOP */
-	struct record_stop stop; /* the first one */
-	uint64_t writer;         /* number of the client whose bytes go in now; 0: none */
-	uint64_t started_ms;     /* since the epoch */
-	uint64_t rules;          /* how often the session's rules were replaced before */
+	pthread_t thread;     /* of the launch, while it is STARTING */
+	atomic_bool launched; /* the thread is about to end */
+	size_t users;         /* clients that read it */
+	int input_fd;         /* our end of its input: a pipe, or a terminal's master; or -1 */
+	int source_fd;        /* the program's end, until it has ended; or -1 */
+	int streams[3];       /* with RECORD_STREAMS: its caller's, until it has ended; each, or all, -1 */
+	int log_fds[2];       /* with RECORD_LOG: the file, for each stream, until it has ended; or -1 */
+	int audit_fd;         /* of an audit file whose line is not written yet; or -1 */
+	bool owned; /* a client started it with RECORD_STREAMS or RECORD_OWNER, and waits for its end */
+	atomic_bool stopped;      /* by a STOP */
+	struct record_stop stop;  /* the first one */
+	uint64_t writer;          /* number of the client whose bytes go in now; 0: none */
+	uint64_t started_ms;      /* since the epoch */
+	uint64_t rules;           /* how often the session's rules were replaced before */
 	uint64_t launch_until_us; /* on the clock: with RECORD_STREAMS, the launch is given up then */
 	uint64_t ended_us;        /* on the clock; 0: not yet */
 	enum execution_state state;
@@ -80,6 +80,8 @@ struct execution {
 	    *held; /* the session ended under it, and what ended that is not known yet; or NULL */
 	uint64_t held_until_us;
 	struct ring spool;
+	const struct ring_cursor *follower; /* of the client that the program waits for; or NULL. Its own */
+	bool waits; /* its output is left where it is until that client has read more */
 	struct record_end end;
 	char *result; /* JSON; see execution_document() */
 	char *audit;  /* JSON: whether the line of the audit file is there; or NULL */
@@ -147,6 +149,12 @@ int executions_pause(struct executions *all, bool paused, struct warder_error *e
 bool execution_lives(const struct execution *execution);
 /* Append output to the spool, as a run's supervision does. */
 int execution_take_output(void *execution, enum warder_stream stream, const char *bytes, size_t len);
+/* A client reads with RECORD_FOLLOW; NULL: it does so no more. */
+void execution_follow_by(struct execution *execution, const struct ring_cursor *cursor);
+/* Its owner has not begun to read, and would not find it if it were forgotten. */
+bool execution_is_unread(const struct execution *execution);
+/* That client has read: a program that waits for it may go on. */
+void execution_followed(struct execution *execution);
 /* To its program's process group. False: it has ended, or has not begun. */
 bool execution_send(const struct execution *execution, int number);
 /* The same. -1 with *err: CONFLICT, it has ended. */

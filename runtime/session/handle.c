@@ -40,6 +40,7 @@ struct warder_execution {
 	int wake_fd;    /* eventfd: on_input is to be called; in poll_fd while that is possible */
 	bool writing;   /* the writer waits for an answer */
 	bool has_input; /* on_input may have bytes */
+	bool follow;    /* the program waits for the reader, if that is slow */
 };
 
 /* ---- life ---- */
@@ -166,6 +167,16 @@ int warder_execution_open(const char *id, struct warder_execution **ret, struct 
 	return remote_open(id, &remote, err) < 0 ? -1 : make(remote, ret, err);
 }
 
+int execution_follow(const struct remote *owner, struct warder_execution **ret, struct warder_error *err)
+{
+	struct remote *remote;
+
+	if (remote_again(owner, &remote, err) < 0 || make(remote, ret, err) < 0)
+		return -1;
+	(*ret)->follow = true;
+	return 0;
+}
+
 char *warder_execution_list(struct warder_error *err)
 {
 	return remote_list(err);
@@ -211,8 +222,9 @@ static void drop(const struct warder_execution *execution, struct remote **remot
 static int begin_reading(struct warder_execution *execution, struct remote *reader,
 			 struct remote_attached *ret, struct warder_error *err)
 {
-	const int begun = execution->attach.size ? remote_attach(reader, execution->next, ret, err)
-						 : remote_wait_begin(reader, false, err);
+	const int begun = execution->attach.size
+			      ? remote_attach(reader, execution->next, execution->follow, ret, err)
+			      : remote_wait_begin(reader, false, err);
 
 	return begun < 0 ? -1 : watch(execution, remote_fd(reader), err);
 }

@@ -88,6 +88,11 @@ int session_run_start(struct warder_session *session, const struct remote_comman
 	return -1;
 }
 
+int session_run_follow(const struct session_run *run, struct warder_execution **ret, struct warder_error *err)
+{
+	return execution_follow(run->remote, ret, err);
+}
+
 int session_run_fd(const struct session_run *run)
 {
 	return remote_fd(run->remote);

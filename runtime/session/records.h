@@ -69,25 +69,28 @@ enum record_flag {
 	RECORD_CONTEXT = 16,   /* of START: the words are a language and a name */
 	RECORD_AT_ONCE = 32,   /* of PIECE: do not wait for another one */
 	RECORD_KEEP_SEED = 64, /* of FORK */
-	/* of HELLO: the client starts one execution with RECORD_STREAMS and waits for its end. It does not count as one of 64. */
+	/* of HELLO: the client starts one execution with RECORD_STREAMS, or with this flag and RECORD_TERMINAL, and waits for its end. It does
+	 * not count as one of 64. */
 	RECORD_OWNER = 128,
 	/* of START: the program has the client's own streams. The descriptors behind the words are standard input, with RECORD_INPUT_FD, and
 	 * standard output and error, with RECORD_OUTPUT_FDS; without these, the input is empty, and the result keeps the output. */
 	RECORD_STREAMS = 256,
 	RECORD_INPUT_FD = 512,
 	RECORD_OUTPUT_FDS = 1024,
-	RECORD_NO_RECEIPT = 2048, /* of START: the result needs no receipt */
+	RECORD_NO_RECEIPT = 2048, /* of START by an owner: the result needs no receipt */
 	RECORD_WHOLE =
 	    4096, /* of RESULT, by the client that started it: the file is that of result_write_file() */
 	RECORD_LOG =
 	    8192, /* of START: the descriptor before that of a terminal is a regular file, which gets all output */
-	RECORD_PROGRESS = 16384, /* of START, with RECORD_STREAMS: the program reports its progress */
+	RECORD_PROGRESS = 16384, /* of START: the program reports its progress */
 	RECORD_FOR_FILES =
 	    32768, /* of START, with RECORD_STREAMS: the program changes files for its caller: the capability filesystem, not shell */
 	/* of HELLO, with RECORD_OWNER: the answer has a memory file with what the client needs of the session's description. Only a keeper of the
 	 * same program is asked. */
 	RECORD_DESCRIBED = 65536,
-	RECORD_FLAGS = 131071,
+	RECORD_FOLLOW =
+	    131072, /* of ATTACH, to what was started with RECORD_OWNER: the program waits for this client, if that is slow */
+	RECORD_FLAGS = 262143,
 };
 
 struct record_head {

@@ -478,7 +478,8 @@ static int start_in(struct remote *remote, const struct remote_command *command,
 	    (command->background ? RECORD_BACKGROUND : 0u) | (command->input ? RECORD_OPEN_INPUT : 0u) |
 	    (command->terminal ? RECORD_TERMINAL : 0u) | (command->context ? RECORD_CONTEXT : 0u) |
 	    (command->no_receipt ? RECORD_NO_RECEIPT : 0u) | (command->log_fd > 0 ? RECORD_LOG : 0u) |
-	    (command->progress ? RECORD_PROGRESS : 0u) | (command->for_files ? RECORD_FOR_FILES : 0u);
+	    (command->owner ? RECORD_OWNER : 0u) | (command->progress ? RECORD_PROGRESS : 0u) |
+	    (command->for_files ? RECORD_FOR_FILES : 0u);
 	struct record_start start = { .output_max = command->output_max,
 				      .keep_us = command->keep_us,
 				      .rows = command->rows,
@@ -607,13 +608,14 @@ int remote_start_owned(struct remote *remote, const struct remote_command *comma
 
 /* ---- reading ---- */
 
-int remote_attach(struct remote *remote, const uint64_t from[2], struct remote_attached *ret,
+int remote_attach(struct remote *remote, const uint64_t from[2], bool follow, struct remote_attached *ret,
 		  struct warder_error *err)
 {
 	const uint64_t *values = remote->in.answer.values;
 
 	remote->out.attach = (struct record_attach){ .from = { from[0], from[1] } };
-	if (ask(remote, RECORD_ATTACH, 0, sizeof(remote->out.attach), NULL, 0, NULL, err) < 0)
+	if (ask(remote, RECORD_ATTACH, follow ? RECORD_FOLLOW : 0, sizeof(remote->out.attach), NULL, 0, NULL,
+		err) < 0)
 		return -1;
 	*ret = (struct remote_attached){
 		.totals = { values[RECORD_ATTACHED_STDOUT], values[RECORD_ATTACHED_STDERR] },

@@ -283,11 +283,12 @@ struct remote_command {
 	uint64_t keep_us;                     /* the result, after the end; 0: 10 minutes */
 	const struct remote_streams *streams; /* or NULL: the keeper keeps what the program writes */
 	const char *session_id;               /* of the session that is meant; NULL: any of the name */
+	bool owner;                           /* with a terminal: the caller waits for the end */
 	bool for_files;                       /* with streams: as session_use_for_files() */
-	bool no_receipt;                      /* with streams: the result needs none */
+	bool no_receipt;                      /* with streams or an owner: the result needs none */
 	const struct remote_audit *audit;     /* the keeper appends a line at the end; or NULL */
 	int log_fd;                           /* > 0: a regular file that gets all output; not with streams */
-	bool progress;                        /* with streams: the program reports its progress, */
+	bool progress; /* with streams or an owner: the program reports its progress, */
 	void (*on_line)(void *context, const char *line); /* each line, with the context NULL; or NULL */
 };
 
@@ -379,6 +380,8 @@ int remote_start_owned(struct remote *remote, const struct remote_command *comma
 int execution_start_audited(struct warder_session *session, const struct warder_execution_command *command,
 			    const struct remote_audit *audit, struct warder_execution **ret,
 			    struct warder_error *err);
+/* A handle for the execution of `owner`. When it is attached, the program waits for it, if it is slow: there are no gaps. */
+int execution_follow(const struct remote *owner, struct warder_execution **ret, struct warder_error *err);
 /* Find an execution, in whichever session. -1 with *err (NOT_FOUND). */
 int remote_open(const char *id, struct remote **ret, struct warder_error *err);
 /* A connection to the keeper of a session over which a process of another user can ask for executions in it (records.h), and for nothing
@@ -398,7 +401,8 @@ const char *remote_id(const struct remote *remote);
 const char *remote_session(const struct remote *remote);
 /* To poll for REMOTE_BYTES and the others. */
 int remote_fd(const struct remote *remote);
-int remote_attach(struct remote *remote, const uint64_t from[2], struct remote_attached *ret,
+/* follow: the program waits for this client, if that is slow. */
+int remote_attach(struct remote *remote, const uint64_t from[2], bool follow, struct remote_attached *ret,
 		  struct warder_error *err);
 /* The next event of what is attached; REMOTE_NOTHING: none within wait_ms. -1 with *err: the keeper is gone (UNAVAILABLE), or has
  * dropped this client. */
@@ -503,6 +507,9 @@ struct session_run;
 int session_run_start(struct warder_session *session, const struct remote_command *command,
 		      void (*before)(struct session_run *run), bool (*gives_up)(void),
 		      struct session_run **ret, struct warder_error *err);
+/* A handle for the terminal of a program that was started with one: see execution_follow(). */
+int session_run_follow(const struct session_run *run, struct warder_execution **ret,
+		       struct warder_error *err);
 int session_run_fd(const struct session_run *run);
 /* 1 with *ret: it has ended; if the keeper is gone, by that. 0: not yet. -1 with *err: no memory. */
 int session_run_take(struct session_run *run, struct warder_result **ret, struct warder_error *err);

@@ -220,6 +220,24 @@ $ export TERM=vt100; sh s start --set devices.terminals=2 --timeout 1m; printf '
 | "requested": "1m",
 | unset
 
+= in a session: the program and its terminal go on if the caller is killed, and attach comes back to them
+needs tmux
++ . "$TOP/tests/transcript/session.sh"
+$ . "$TOP/tests/transcript/screen.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start --set devices.terminals=2 --timeout 5m; screen 70 12; keys 'sh s exec -t -- bash --norc' Enter; see 'bash-'; keys 'PS1="in> "; kept=4""2; clear' Enter; last 'in>'
+> kill -9 "$(here '^warder session exec')"; front bash; keys C-c 'stty sane; clear' Enter; keys 'warder attach $(warder ps | awk "/ running / { print \$1 }")' Enter; front warder; keys 'clear; echo "kept: $kept"' Enter; see 'kept: 42'; keys 'exit 7' Enter; front bash; keys 'echo "status $?"' Enter; see 'status 7'; sh s stop
+
+= in a session: a program waits for a caller that does not take its output, and loses nothing of it; its time goes on
+needs terminal
++ . "$TOP/tests/transcript/session.sh"
+$ export XDG_RUNTIME_DIR=$PWD/rt; sh s start --set devices.terminals=2 --timeout 5m; bytes() { warder ps --json | grep -o '"stdoutBytes":[0-9]*'; }
+> begin() { rm -f pid o; printf 'echo $$ > pid; exec sh s exec -t %s > o' "$1" > c; script -qec 'sh c; exit $?' /dev/null < /dev/null > typed & caller=$!; until [ -s o ]; do sleep 0.05; done; kill -STOP $(cat pid); before=; until now=$(bytes); [ "$now" = "$before" ]; do before=$now; sleep 0.5; done; }
+> begin '-- sh -c "seq 1500000; exit 3"'; warder ps | grep -c ' running .*seq'; kill -CONT $(cat pid); wait $caller; echo $?; sed 's/^^@//; s/\^@//' o | tr -d '\r' | cmp - <(seq 1500000) && echo all
+> begin '--timeout 3s -- yes'; until ! warder ps | grep -q ' running .*yes'; do sleep 0.1; done; kill -CONT $(cat pid); wait $caller; echo $?; sh s stop
+| 1
+| 3
+| all
+| 124
+
 = in a session that it starts: with a terminal, without a wall time, and with each caller's TERM
 needs terminal
 + . "$TOP/tests/transcript/session.sh"

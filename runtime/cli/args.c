@@ -295,7 +295,6 @@ static int check_detach(const struct args *args, struct warder_error *err)
 		{ "--dry-run", args->changes.dry_run },
 		{ "--artifacts", args->code.artifacts },
 		{ "--json", args->json },
-		{ "--progress", args->progress },
 	}, with[] = {
 		{ "--interactive", args->execution.input },
 		{ "--keep", args->execution.keep_us },

@@ -73,7 +73,7 @@ static int start(const struct report *report, struct warder_session *session, co
 		}
 		command.log_fd = log_fd;
 	}
-	status = execution_start_audited(session, &command, head ? &audit : NULL, ret, err);
+	status = execution_start_audited(session, &command, head ? &audit : NULL, args->progress, ret, err);
 	free(head);
 	return status;
 }

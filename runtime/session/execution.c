@@ -286,14 +286,16 @@ static int gives_up(void *context)
 	return atomic_load(&execution->stopped) || clock_us() > execution->launch_until_us;
 }
 
-/* What its owner does not take in time is in the result. */
+/* What its owner does not take in time is in the result. Without an owner, the last line is kept. */
 static void take_line(void *context, const char *line)
 {
 	struct execution *execution = context;
 	const size_t len = strlen(line) + 1;
 	char *grown = NULL;
 
-	if (execution->owned && execution->lines_len + len <= RECORD_BODY_MAX)
+	if (!execution->owned)
+		execution->lines_len = 0;
+	if (execution->lines_len + len <= RECORD_BODY_MAX)
 		grown = realloc(execution->lines, execution->lines_len + len);
 	if (!grown)
 		return;
@@ -1250,6 +1252,20 @@ static void write_counters(struct execution *execution, struct json_writer *w)
 	json_end_object(w);
 }
 
+/* The last line of its progress, while nobody waits for it who is told. */
+static void write_progress(const struct execution *execution, struct json_writer *w)
+{
+	const char *line = execution->lines;
+	const char *end = line + execution->lines_len;
+
+	if (execution->owned || !execution->lines_len)
+		return;
+	while (line + strlen(line) + 1 < end)
+		line += strlen(line) + 1;
+	json_key(w, "progress");
+	json_number(w, line);
+}
+
 static void describe(struct execution *execution, struct json_writer *w)
 {
 	struct tm utc;
@@ -1277,6 +1293,7 @@ static void describe(struct execution *execution, struct json_writer *w)
 	json_key_uint(w, "stdoutBytes", execution->spool.totals[0]);
 	json_key_uint(w, "stderrBytes", execution->spool.totals[1]);
 	write_counters(execution, w);
+	write_progress(execution, w);
 	if (execution->context)
 		keeper_context_describe(execution, w);
 	if (execution->agent)

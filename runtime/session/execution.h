@@ -85,7 +85,8 @@ struct execution {
 	struct record_end end;
 	char *result; /* JSON; see execution_document() */
 	char *audit;  /* JSON: whether the line of the audit file is there; or NULL */
-	char *lines;  /* of its progress, each with a NUL, that its owner has not got yet; or NULL */
+	char *
+	    lines; /* of its progress, each with a NUL: those that its owner has not got yet; or, without one, the last */
 	size_t lines_len;
 	struct warder_result *whole; /* for the client that owns it, as long as that waits; or NULL */
 };

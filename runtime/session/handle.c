@@ -119,11 +119,11 @@ static int check_command(const struct warder_execution_command *command, struct 
 int warder_execution_start(struct warder_session *session, const struct warder_execution_command *command,
 			   struct warder_execution **ret, struct warder_error *err)
 {
-	return execution_start_audited(session, command, NULL, ret, err);
+	return execution_start_audited(session, command, NULL, false, ret, err);
 }
 
 int execution_start_audited(struct warder_session *session, const struct warder_execution_command *command,
-			    const struct remote_audit *audit, struct warder_execution **ret,
+			    const struct remote_audit *audit, bool progress, struct warder_execution **ret,
 			    struct warder_error *err)
 {
 	struct warder_execution_command known;
@@ -153,6 +153,7 @@ int execution_start_audited(struct warder_session *session, const struct warder_
 		.keep_us = known.keep_us,
 		.audit = audit,
 		.log_fd = known.log_fd,
+		.progress = progress,
 	};
 	return remote_start(session->spec.name, known.id, &asked, &remote, err) < 0 ? -1
 										    : make(remote, ret, err);

@@ -288,7 +288,7 @@ struct remote_command {
 	bool no_receipt;                      /* with streams or an owner: the result needs none */
 	const struct remote_audit *audit;     /* the keeper appends a line at the end; or NULL */
 	int log_fd;                           /* > 0: a regular file that gets all output; not with streams */
-	bool progress; /* with streams or an owner: the program reports its progress, */
+	bool progress;                        /* the program reports its progress, */
 	void (*on_line)(void *context, const char *line); /* each line, with the context NULL; or NULL */
 };
 
@@ -376,9 +376,9 @@ bool remote_is_silent(const struct remote *remote);
  * as of warder_launch(). */
 int remote_start_owned(struct remote *remote, const struct remote_command *command, bool (*gives_up)(void),
 		       struct warder_error *err);
-/* warder_execution_start() with a line in an audit file, or NULL. */
+/* warder_execution_start() with a line in an audit file, or NULL; progress: the program reports its progress. */
 int execution_start_audited(struct warder_session *session, const struct warder_execution_command *command,
-			    const struct remote_audit *audit, struct warder_execution **ret,
+			    const struct remote_audit *audit, bool progress, struct warder_execution **ret,
 			    struct warder_error *err);
 /* A handle for the execution of `owner`. When it is attached, the program waits for it, if it is slow: there are no gaps. */
 int execution_follow(const struct remote *owner, struct warder_execution **ret, struct warder_error *err);

@@ -384,9 +384,7 @@ $ warder run --timeout 60s --progress --json -- sh -c 'head -c 30000000 /dev/zer
 = code has it too, an execution in a session, and a terminal of the caller's sees it
 needs python3 script
 + . "$TOP/tests/transcript/session.sh"
-$ printf 'echo 7 >$WARDER_PROGRESS; echo 1 >$WARDER_RESULT' | warder code --progress --json --language sh - | python3 $TOP/tests/lib/results.py progress.lines output; sh s start; sh s exec --progress --json -- sh -c 'echo 8 >&5' | python3 $TOP/tests/lib/results.py progress.lines; sh s stop; script -qec 'NO_COLOR=1 warder run --progress -- sh -c "echo \"[9]\" >&5"' /dev/null </dev/null | tr -d '\r'; warder run --detach --progress -- true
+$ printf 'echo 7 >$WARDER_PROGRESS; echo 1 >$WARDER_RESULT' | warder code --progress --json --language sh - | python3 $TOP/tests/lib/results.py progress.lines output; sh s start; sh s exec --progress --json -- sh -c 'echo 8 >&5' | python3 $TOP/tests/lib/results.py progress.lines; sh s stop; script -qec 'NO_COLOR=1 warder run --progress -- sh -c "echo \"[9]\" >&5"' /dev/null </dev/null | tr -d '\r'
 | [7] 1
 | [8]
 | warder: progress: [9]
-! warder: --progress does not go with --detach; "warder wait --json ID" prints the result with its receipt
-? 125

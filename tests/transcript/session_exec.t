@@ -21,6 +21,15 @@ $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec --progress --json -- sh 
 | 0
 | 40
 
+= progress of a program that outlives its caller: the last line in the list, all of them in the result
+needs python3
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; id=$(sh s exec --detach --progress -- sh -c 'echo 1 >&5; echo "{\"percent\": 50}" >$WARDER_PROGRESS; until [ -e /tmp/go ]; do sleep 0.05; done; echo 2 >&5'); until warder ps --json | grep -o '"progress":{"percent": *50}'; do sleep 0.05; done; sh s exec -- touch /tmp/go; warder wait $id; warder wait --json $id | python3 $TOP/tests/lib/results.py progress; warder ps --json | grep -o '"progress":[0-9]*'; sh s exec --detach -- sh -c 'echo ${WARDER_PROGRESS-none}' > other; warder wait $(cat other); warder logs $(cat other); sh s stop
+| "progress":{"percent":50}
+| {"lines": [1, {"percent": 50}, 2], "delivered": 3, "dropped": 0}
+| "progress":2
+| none
+
 = a result that the caller has is not kept
 + . "$TOP/tests/transcript/session.sh"
 $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; for i in 1 2 3; do sh s exec -- sh -c 'exit 3'; echo $?; done; warder ps | wc -l; sh s stop

@@ -400,7 +400,7 @@ complete -c warder -n '__fish_seen_subcommand_from wait' -l json -d 'print one J
 complete -c warder -n '__fish_seen_subcommand_from wait' -l help -s h -d 'print this help'
 complete -c warder -n __fish_use_subcommand -f -a serve -d 'keep jails ready for this user'\''s commands, or serve sandboxes over HTTP'
 complete -c warder -n '__fish_seen_subcommand_from serve' -l local -d 'start the jails of this user'\''s commands "run", "code", "judge" and "tool"'
-complete -c warder -n '__fish_seen_subcommand_from serve' -l listen -r -d 'serve HTTP clients at this address, or, with "inherited" instead of an address, at the socket that a service manager passes'
+complete -c warder -n '__fish_seen_subcommand_from serve' -l listen -r -d 'serve HTTP clients at this address, or, with "unix:PATH" instead of an address, at this Unix socket, or, with "inherited", at the socket that a service manager passes'
 complete -c warder -n '__fish_seen_subcommand_from serve' -l state -r -F -d 'the directory of tenants and sandboxes (default: /var/lib/warder/host for root, $XDG_STATE_HOME/warder for others)'
 complete -c warder -n '__fish_seen_subcommand_from serve' -l config -r -F -d 'with --listen: read settings from FILE'
 complete -c warder -n '__fish_seen_subcommand_from serve' -l check -d 'with --listen: only check flags, settings and tenants; serve nothing'

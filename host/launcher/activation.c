@@ -37,7 +37,7 @@ static int refuse(const char *why, struct warder_error *err)
 {
 	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--listen",
 			 "--listen " ACTIVATION_LISTEN
-			 " needs one listening TCP socket from the service manager "
+			 " needs one listening stream socket from the service manager "
 			 "(LISTEN_PID, LISTEN_FDS): %s",
 			 why);
 }
@@ -58,8 +58,8 @@ int activation_take(int *ret_fd, struct warder_error *err)
 	if (count != 1)
 		return refuse(count ? "several were passed" : "none was passed", err);
 	family = option(FIRST_FD, SO_DOMAIN);
-	if ((family != AF_INET && family != AF_INET6) || option(FIRST_FD, SO_TYPE) != SOCK_STREAM ||
-	    option(FIRST_FD, SO_ACCEPTCONN) != 1)
+	if ((family != AF_INET && family != AF_INET6 && family != AF_UNIX) ||
+	    option(FIRST_FD, SO_TYPE) != SOCK_STREAM || option(FIRST_FD, SO_ACCEPTCONN) != 1)
 		return refuse("descriptor 3 is something else", err);
 	if (fcntl(FIRST_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(FIRST_FD, F_SETFL, O_NONBLOCK) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "--listen", errno,

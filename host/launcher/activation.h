@@ -11,7 +11,7 @@
 #define ACTIVATION_LISTEN "inherited" /* in place of an address */
 
 /* Take the one socket that was passed. *ret_fd is the caller's. -1 with *err naming --listen: there is none, or it is not a stream socket of
- * IP that listens. */
+ * IP or a Unix socket that listens. */
 int activation_take(int *ret_fd, struct warder_error *err);
 /* Tell the service manager, if there is one: "READY=1", "STOPPING=1". What cannot be sent is lost: the manager has a time limit of its own. */
 void activation_tell(const char *state);

@@ -68,7 +68,7 @@ struct launcher {
 	int tenants_fd;    /* inotify over the directory of tenants */
 	bool reloading, reload_again;
 	struct certificate certificate;
-	char url[128];
+	char url[160];
 	uint64_t started_ms;
 	char *capabilities; /* JSON, as they were probed at the start */
 };

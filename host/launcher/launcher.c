@@ -3,11 +3,8 @@
  */
 #include "host/launcher/launcher.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,148 +18,25 @@
 #include "base/json.h"
 #include "host/launcher/activation.h"
 #include "host/launcher/host.h"
+#include "host/launcher/listener.h"
 #include "host/launcher/state.h"
 #include "host/launcher/tool.h"
 #include "runtime/library/library.h"
 #include "runtime/library/preparation.h"
 
-#define BACKLOG            512
 #define RESTART_US         UINT64_C(200000) /* between the end of a front and the next */
 #define REQUESTS_AT_A_TIME 64
-#define PATIENCE_US        UINT64_C(3000000)
-#define PAUSE_MS           50
 #define READY_US           UINT64_C(20000000)
-
-/* ---- the address ---- */
-
-static int bad_listen(const char *text, const char *why, struct warder_error *err)
-{
-	return error_set(
-	    err, WARDER_ERROR_INVALID_REQUEST, "--listen",
-	    "%s, not \"%.80s\"; write an address and a port, such as 127.0.0.1:3000 or [::1]:3000", why,
-	    text);
-}
-
-static bool is_loopback(const struct sockaddr *address)
-{
-	if (address->sa_family == AF_INET)
-		return (ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24) ==
-		       127;
-	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
-}
-
-static bool is_inherited(const struct launcher_options *options)
-{
-	return strcmp(options->listen, ACTIVATION_LISTEN) == 0;
-}
-
-/* Numeric addresses only: no name is looked up. */
-static int read_address(const char *text, struct sockaddr_storage *ret, socklen_t *ret_len,
-			struct warder_error *err)
-{
-	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
-					.ai_socktype = SOCK_STREAM };
-	const char *colon = strrchr(text, ':');
-	struct addrinfo *found = NULL;
-	char host[100];
-	size_t len;
-
-	if (!colon || strspn(colon + 1, "0123456789") != strlen(colon + 1) || !colon[1] ||
-	    strlen(colon + 1) > 5 || atoi(colon + 1) > 65535)
-		return bad_listen(text, "--listen needs a port", err);
-	len = (size_t)(colon - text);
-	if (len >= 2 && text[0] == '[' && text[len - 1] == ']')
-		snprintf(host, sizeof(host), "%.*s", (int)(len - 2), text + 1);
-	else if (len < sizeof(host) && !memchr(text, ':', len))
-		snprintf(host, sizeof(host), "%.*s", (int)len, text);
-	else
-		return bad_listen(text, "--listen needs an IPv6 address in brackets", err);
-	if (!host[0] || getaddrinfo(host, colon + 1, &hints, &found) != 0)
-		return bad_listen(text, "--listen needs a numeric address", err);
-	memcpy(ret, found->ai_addr, found->ai_addrlen);
-	*ret_len = found->ai_addrlen;
-	freeaddrinfo(found);
-	return 0;
-}
-
-/* The front of a launcher that was killed holds the address until its jail has ended, too. */
-static int bind_patiently(int fd, const struct sockaddr *address, socklen_t len)
-{
-	const uint64_t until_us = clock_us() + PATIENCE_US;
-
-	while (bind(fd, address, len) < 0) {
-		if (errno != EADDRINUSE || clock_us() >= until_us)
-			return -1;
-		poll(NULL, 0, PAUSE_MS);
-	}
-	return 0;
-}
-
-static int check_address(const struct launcher_options *options, const struct sockaddr *address,
-			 struct warder_error *err)
-{
-	if (options->insecure_http || options->certificate || is_loopback(address))
-		return 0;
-	return error_set(err, WARDER_ERROR_REJECTED, "--listen",
-			 "plain HTTP on %s would show tokens to the network: add --tls-cert and "
-			 "--tls-key, or listen on "
-			 "127.0.0.1 with a TLS server in front, or add --insecure-http",
-			 is_inherited(options) ? "the address of the socket that was passed"
-					       : options->listen);
-}
-
-static int open_listener(const struct launcher_options *options, int *ret_fd, struct warder_error *err)
-{
-	struct sockaddr_storage address;
-	socklen_t len;
-	const int one = 1;
-	owned_fd int fd = -1;
-
-	if (is_inherited(options))
-		return activation_take(ret_fd, err);
-	if (read_address(options->listen, &address, &len, err) < 0 ||
-	    check_address(options, (struct sockaddr *)&address, err) < 0)
-		return -1;
-	fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0 ||
-	    bind_patiently(fd, (struct sockaddr *)&address, len) < 0 || listen(fd, BACKLOG) < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "--listen", errno,
-				       "cannot listen on %s", options->listen);
-	*ret_fd = fd_take(&fd);
-	return 0;
-}
-
-static int listen_at(const struct launcher_options *options, int *ret_fd, char *url, size_t size,
-		     struct warder_error *err)
-{
-	struct sockaddr_storage address = { 0 };
-	socklen_t len = sizeof(address);
-	owned_fd int fd = -1;
-	char host[INET6_ADDRSTRLEN];
-	char port[8];
-
-	if (open_listener(options, &fd, err) < 0)
-		return -1;
-	if (getsockname(fd, (struct sockaddr *)&address, &len) < 0 ||
-	    getnameinfo((struct sockaddr *)&address, len, host, sizeof(host), port, sizeof(port),
-			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-		return error_set(err, WARDER_ERROR_INTERNAL, "--listen",
-				 "cannot find the address of the socket");
-	if (check_address(options, (struct sockaddr *)&address, err) < 0)
-		return -1;
-	snprintf(url, size, address.ss_family == AF_INET6 ? "%s://[%s]:%s" : "%s://%s:%s",
-		 options->certificate ? "https" : "http", host, port);
-	*ret_fd = fd_take(&fd);
-	return 0;
-}
 
 /* The Host headers that are served: the address, "localhost" with its port, and those of the settings. */
 static int fill_hosts(struct launcher *launcher, struct warder_error *err)
 {
 	struct link_welcome *welcome = &launcher->front.welcome;
-	const char *address = strstr(launcher->url, "//") + 2;
-	int len = snprintf(welcome->hosts, sizeof(welcome->hosts), "%s localhost:%s", address,
-			   strrchr(address, ':') + 1);
+	const bool is_unix = strncmp(launcher->url, LISTENER_UNIX, strlen(LISTENER_UNIX)) == 0;
+	const char *address = is_unix ? "localhost" : strstr(launcher->url, "//") + 2;
+	int len = is_unix ? snprintf(welcome->hosts, sizeof(welcome->hosts), "%s", address)
+			  : snprintf(welcome->hosts, sizeof(welcome->hosts), "%s localhost:%s", address,
+				     strrchr(address, ':') + 1);
 
 	for (size_t i = 0; i < launcher->settings.host_count; i++) {
 		len += snprintf(welcome->hosts + len, sizeof(welcome->hosts) - (size_t)len, " %s",
@@ -292,16 +166,12 @@ static int open_all(struct launcher *launcher, struct warder_error *err)
 	    tenants_load(options->state, on_bad_tenant, &launcher->tenants, err) < 0 ||
 	    certificate_open(launcher, err) < 0)
 		return -1;
-	if (options->check) {
-		struct sockaddr_storage address;
-		socklen_t len;
-
-		return is_inherited(options) ? 0 : read_address(options->listen, &address, &len, err);
-	}
+	if (options->check)
+		return listener_check(options, err);
 	return state_lock(launcher->sandboxes_fd, err) < 0 ||
 		       snapshots_load(options->state, options->log, &launcher->snapshots, err) < 0 ||
-		       listen_at(options, &launcher->front.listen_fd, launcher->url, sizeof(launcher->url),
-				 err) < 0 ||
+		       listener_open(options, &launcher->front.listen_fd, launcher->url,
+				     sizeof(launcher->url), err) < 0 ||
 		       fill_hosts(launcher, err) < 0 || jobs_init(&launcher->jobs, err) < 0 ||
 		       signing_open(options->state, &launcher->signing, err) < 0 ||
 		       warder_pool_new(NULL, &launcher->pool, err) != 0
@@ -350,7 +220,11 @@ static int start(struct launcher *launcher, struct warder_error *err)
 
 static void close_all(struct launcher *launcher)
 {
+	const bool listened = launcher->front.listen_fd >= 0;
+
 	front_stop(&launcher->front);
+	if (listened)
+		listener_remove(launcher->options);
 	certificate_forget(launcher);
 	calls_cancel(launcher, UINT64_MAX);
 	tool_end_all();

@@ -16,9 +16,10 @@
 #include "base/error.h"
 
 struct launcher_options {
-	const char *listen; /* "127.0.0.1:3000"; port 0: any free one; "inherited": from a service manager */
-	const char *state;  /* directory; NULL: the default */
-	const char *config; /* path of the settings; NULL: none */
+	const char *
+	    listen; /* "127.0.0.1:3000"; port 0: any free one; "unix:/PATH"; "inherited": from a service manager */
+	const char *state;                     /* directory; NULL: the default */
+	const char *config;                    /* path of the settings; NULL: none */
 	const char *certificate, *private_key; /* paths of PEM files, for TLS; NULL: plain HTTP */
 	bool insecure_http;                    /* plain HTTP on other addresses than loopback */
 	bool check;                            /* only look at options, settings and tenants */

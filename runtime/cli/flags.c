@@ -528,8 +528,8 @@ static const struct flag flags[] = {
 	  "start the jails of this user's commands \"run\", \"code\", \"judge\" and \"tool\"", SWITCH(local),
 	  .typed = true },
 	{ FLAG_SERVE, "--listen", "ADDR:PORT", NULL,
-	  "serve HTTP clients at this address, or, with \"inherited\" instead of an address, at the socket "
-	  "that a service manager passes",
+	  "serve HTTP clients at this address, or, with \"unix:PATH\" instead of an address, at this Unix "
+	  "socket, or, with \"inherited\", at the socket that a service manager passes",
 	  TEXT(host.listen), .typed = true },
 	{ FLAG_SERVE | FLAG_TENANT, "--state", "DIR", NULL,
 	  "the directory of tenants and sandboxes (default: /var/lib/warder/host for root, "

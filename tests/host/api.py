@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """api.py: Warder's own API: pieces of code, contexts, files, policies, idempotency keys, terminals, encryption, and the document that describes it, as TAP."""
-import base64, hashlib, http.client, json, os, signal, socket, ssl, subprocess, threading, time, urllib.parse, warnings
+import atexit, base64, hashlib, http.client, json, os, signal, socket, ssl, subprocess, threading, time, urllib.parse, warnings
 
 from lib import SLOW, WARDER, Host, run_parts, tell, until, work
 
@@ -404,6 +404,62 @@ def keyed_pieces():
     tell(status == 409 and data["field"] == "idempotencyKey" and answers[0][1]["context"] in data["message"], "another context with the key is refused", (status, data))
     tell(make({"idempotencyKey": ""})[0] == 400, "and an empty key")
     host.end()
+
+
+def unix_sockets():
+    state, path = os.path.join(work, "unix"), os.path.join(work, "s")
+    chain, key = certificate("unix")
+    words = lambda at, *more, state=state: [WARDER, "serve", "--listen", "unix:" + at, "--state", state, *more]
+    token = subprocess.run([WARDER, "tenant", "add", "me", "--state", state], check=True, capture_output=True, text=True).stdout.strip()
+
+    def serve():
+        process = subprocess.Popen(words(path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+        atexit.register(process.kill)  # if the suite breaks off
+        return process, process.stdout.readline()
+
+    def ask(target, host="localhost", method="GET", body=None):
+        with socket.socket(socket.AF_UNIX) as one:
+            one.settimeout(30 * SLOW)
+            one.connect(path)
+            text = json.dumps(body).encode() if body else b""
+            one.sendall(("%s %s HTTP/1.1\r\nHost: %s\r\nX-API-Key: %s\r\nContent-Length: %d\r\n\r\n" % (method, target, host, token, len(text))).encode() + text)
+            answer = http.client.HTTPResponse(one)
+            answer.begin()
+            return answer.status, json.loads(answer.read() or b"null")
+
+    def end(process, how):
+        process.send_signal(how)
+        return process.communicate()
+
+    def refused(at, *more, state=state):
+        done = subprocess.run(words(at, *more, state=state), capture_output=True, text=True, timeout=60 * SLOW)
+        return done.returncode, done.stderr
+    process, line = serve()
+    tell(line == "ready: unix:%s\n" % path and os.stat(path).st_mode & 0o7777 == 0o600, "a host listens at a Unix socket of its user alone", (line, process.poll()))
+    status, data = ask("/v1/run", method="POST", body={"argv": ["echo", "hello"]})
+    tell(status == 200 and data["stdout"]["text"] == "hello\n", "and runs programs", (status, data))
+    tell(ask("/v1/host", host="example.org")[0] == 421 and ask("/v1/host")[0] == 200, "the Host header is localhost")
+    code, said = refused(path, state=os.path.join(work, "unix-other"))
+    tell(code == 125 and "another process listens at " + path in said and ask("/v1/host")[0] == 200, "another host is refused there, and the first one goes on", (code, said))
+    end(process, signal.SIGKILL)
+    tell(os.path.exists(path), "a host that is killed leaves the socket")
+    process, line = serve()
+    tell(line.startswith("ready: ") and ask("/v1/host")[0] == 200, "the next one replaces it", line)
+    end(process, signal.SIGTERM)
+    tell(not os.path.lexists(path), "a host that ends removes it")
+    with open(path, "w") as file:
+        file.write("mine")
+    code, said = refused(path)
+    tell(code == 125 and "not a socket" in said and open(path).read() == "mine", "a file that is no socket is left alone", (code, said))
+    os.unlink(path)
+    os.symlink("target", path)
+    code, said = refused(path)
+    tell(code == 125 and "not a socket" in said and os.path.islink(path) and not os.path.exists(os.path.join(work, "target")), "and so is a link", (code, said))
+    os.unlink(path)
+    for at, more, word in (("s", (), "absolute"), ("/" + "x" * 107, (), "at most 107"), (path + "/none", (), "directory"), (path, ("--tls-cert", chain, "--tls-key", key), "--tls-cert")):
+        code, said = refused(at, *more)
+        tell(code == 125 and word in said and "--listen" in said, "unix:%.20s... %s is refused" % (os.path.basename(at), " ".join(more[::2])), (code, said))
+    tell(refused("s", "--check")[0] == 125 and refused(path, "--check")[0] == 0 and not os.path.lexists(path), "--check looks at the path only")
 
 
 def document():
@@ -816,4 +872,4 @@ def timeouts():
     host.end()
 
 
-run_parts((timeouts, files, contexts, code, policies, ceilings, lowered_ceiling, paths, keys, keyed_pieces, terminals, records, encryption, renewal, places, document))
+run_parts((timeouts, files, contexts, code, policies, ceilings, lowered_ceiling, paths, keys, keyed_pieces, unix_sockets, terminals, records, encryption, renewal, places, document))

@@ -289,8 +289,8 @@ struct policy_variable {
 	LIMIT(STDERR, "output.stderr", "output", SIZE, output.stderr_bytes, 0, TIB, LIMITED, MIB, "",        \
 	      check_errors, "a limit of kept standard error")                                                \
 	FLAG("output.stdout, output.stderr", "--max-output", "SIZE", CHANGE(change_output),                  \
-	     "keep at most SIZE of standard output, and as much of standard error; if the output is not "    \
-	     "kept but passed through, kill a program that writes more")                                     \
+	     "keep at most SIZE of standard output, and at most SIZE of standard error; if the output is "   \
+	     "not kept but passed through, kill a program that writes more than SIZE to one of them")        \
 	MEMBER("output.onLimit", CHOICE(output.on_limit, policy_on_output_limits, 0))                        \
 	MEMBER("processes", OBJECT)                                                                          \
 	FIELD(SPAWN, "processes.spawn", "processes", check_spawn)                                            \

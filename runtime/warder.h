@@ -101,7 +101,7 @@ WARDER_API int warder_policy_set(struct warder_policy *policy, const char *path,
  *   the policy does not set the variable, and
  *   the environment of this process does not have the variable.
  * The call returns
- *   0   every row was taken, or left out because of the second or third condition
+ *   0   every row was taken, or was left out because the policy or this process already has the variable
  *   1   the policy can be used, and *err holds a warning: `provide` failed, or a row was not granted or not valid
  *   -1  INVALID_REQUEST, or INTERNAL if memory is missing */
 WARDER_API int warder_policy_provide(struct warder_policy *policy,
@@ -227,9 +227,9 @@ struct warder_spill {
 	/* At most this many bytes are written to each file; the rest is left out. 0: no byte is written. UINT64_MAX:
 	 * no limit. */
 	uint64_t bytes_max;
-	/* 1: only with warder_call() and a `collect` in struct warder_call: the result keeps a descriptor of each
-	 * collected file that is larger than inline_bytes of struct warder_collect, for warder_result_held(). Not
-	 * together with `directory` of struct warder_collect. */
+	/* 1: the result keeps a descriptor, which warder_result_held() returns, of each collected file that is larger
+	 * than inline_bytes of struct warder_collect. Only with warder_call() and with `collect` of struct warder_call,
+	 * and not together with `directory` of struct warder_collect. */
 	int hold_files;
 };
 
@@ -529,7 +529,7 @@ WARDER_API void warder_session_free(struct warder_session *session);
  * Time: a keeper answers at once. If it has not answered for 8 s, the call fails (UNAVAILABLE). Waiting for
  * the program itself has no such limit. warder_execution_start() returns when the program has begun, and
  * warder_execution_write() when the program's pipe has taken the bytes.
- * End of the keeper: it ends the executions of the session. Dispatch and wait then return a result with the cause
+ * End of the keeper: when the keeper ends, for whatever reason, all executions of the session end, too. Dispatch and wait then return a result with the cause
  * "supervisor". Every other call that asks the keeper fails (UNAVAILABLE, or NOT_FOUND if the session is gone).
  */
 struct warder_execution;
@@ -958,7 +958,7 @@ struct warder_call {
 	uint64_t output_max;                  /* as in struct warder_command */
 	int (*should_stop)(void *context);    /* as in struct warder_command */
 	/* As in struct warder_command. A WebAssembly module (language "wasm") that node executes has no descriptor 5:
-	 * for such a module, 1 is refused (INVALID_REQUEST). */
+	 * for such a module, `progress` is refused (INVALID_REQUEST). */
 	int progress;
 	void (*on_progress)(void *context, const char *line);
 	long (*on_input)(void *context, char *bytes, size_t size); /* as in struct warder_command */
@@ -1036,8 +1036,9 @@ struct warder_pool_options {
 	int parts;
 };
 
-/* The key of a parked jail. The pool hands a jail out only if the launch has the same tenant, ceiling, cgroup parent,
- * backend, user and policy as the key for which the jail was parked. Four fields of the policy may differ, and take
+/* The key of a parked jail. The pool hands a jail out only if the key of the launch has the same tenant, ceiling, cgroup
+ * parent, backend and policy as the key for which the jail was parked, and if the calling process still has the same
+ * user and group ids. Four fields of the policy may differ, and take
  * effect at the hand-out: limits.wallTime, output.stdout, output.stderr and environment.set. Warder copies what it
  * needs of a key: the key, and all that it points to, must be valid only until the call returns. */
 struct warder_pool_key {
@@ -1107,7 +1108,8 @@ WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *
  *   removed       all jails that are gone, for whatever reason
  *   pressed       true while memory is short and the pool keeps half as many jails
  *   partsReused   jails that got the network namespace of an ended one
- *   partsRefused  an object: the number of namespaces that were not kept, by the file of /proc/net that differed */
+ *   partsRefused  an object with a member for each file of /proc/net that differed from a new namespace: the number of
+ *                 namespaces that were not kept because of it */
 WARDER_API char *warder_pool_stats(struct warder_pool *pool);
 /* Drain and free a pool. Free all of its runs before. With NULL, it has no effect. */
 WARDER_API void warder_pool_free(struct warder_pool *pool);

@@ -422,8 +422,8 @@ static const struct flag flags[] = {
 	  "keep the state of the random number generators (default: give them new seeds)",
 	  SWITCH(context.keep_seed) },
 	{ FLAG_CODE, "--stdin", "FILE", NULL,
-	  "the standard input of the code (default: that of this command, or empty if the code comes from "
-	  "there)",
+	  "the standard input of the code (default: the standard input of this command; empty if the code "
+	  "itself is read from standard input)",
 	  TEXT(code.standard_input) },
 	{ FLAG_CODE, "--input", "JSON", NULL,
 	  "a value that the code can read from descriptor 4 ($WARDER_INPUT); with @FILE, Warder takes the "
@@ -468,8 +468,8 @@ static const struct flag flags[] = {
 	{ FLAG_RUN | USES_CODE | FLAG_SESSION_EXEC, "--audit-argv", NULL, NULL,
 	  "put the arguments of the program into the lines of --audit, too", SWITCH(audit_argv) },
 	{ FLAG_CODE, "--check", NULL, NULL,
-	  "only check the code, by the means of its language (such as bash -n), or build it if the language "
-	  "has none; do not run it",
+	  "only check the code, with the checker of its language (such as bash -n); if the language has no "
+	  "checker, build the code; do not run it",
 	  SWITCH(code.check) },
 	{ FLAG_CODE, "--function", NULL, NULL,
 	  "the code is a function: its argument is the value of --input, and its return value is the result. "
@@ -553,8 +553,8 @@ static const struct flag flags[] = {
 	  "tokens and output",
 	  SWITCH(host.insecure_http), .typed = true },
 	{ FLAG_TENANT, "--scopes", "LIST", NULL,
-	  "add: let the token do only this, a list of read, sandboxes, run and metrics (default: the first "
-	  "three)",
+	  "add: what the token may do: one or more of read, sandboxes, run and metrics, with commas between "
+	  "them (default: the first three)",
 	  TEXT(host.scopes), .typed = true },
 	{ FLAG_TENANT, "--expires", "TIME", NULL, "add: the token expires after TIME (default: never)",
 	  TIME(host.expires_us), .fallback = "no expiry", .typed = true },
@@ -608,7 +608,8 @@ static const struct flag flags[] = {
 	{ FLAG_LOGS, "--lines", "NUMBER", NULL, "print only the last NUMBER lines",
 	  NUMBER(execution.lines, 1000000000) },
 	{ FLAG_LOGS, "--yield", "TIME", NULL,
-	  "wait for more output: until none has come for 75 ms, the execution ends, or TIME is over",
+	  "wait for more output; stop when no output has come for 75 ms, when the execution has ended, or "
+	  "after TIME",
 	  TIME(execution.yield_us) },
 	{ FLAG_ATTACH, "--detach-keys", "KEYS", NULL,
 	  "the keys that detach a terminal, separated by commas (default: ctrl-p,ctrl-q)",

@@ -216,9 +216,9 @@ void warder_policy_free(struct warder_policy *policy)
 /* ---- template ---- */
 
 /* The host moves into the template, whose jails use it; the plan moves into the jail's; the rest has then been used. */
-static int prepare(struct warder_template *tmpl, const struct policy *policy,
-		   const struct preparation_options *how, bool single_use, struct preparation *preparation,
-		   struct warder_error *err)
+static int build_template(struct warder_template *tmpl, const struct policy *policy,
+			  const struct preparation_options *how, bool single_use,
+			  struct preparation *preparation, struct warder_error *err)
 {
 	if (preparation_build(policy, how, preparation, err) != 0)
 		return -1;
@@ -245,7 +245,7 @@ int library_prepare(const struct policy *policy, const struct preparation_option
 
 	launching.launches = true;
 	if (tmpl && preparation)
-		prepared = prepare(tmpl, policy, &launching, single_use, preparation, err);
+		prepared = build_template(tmpl, policy, &launching, single_use, preparation, err);
 	else
 		error_no_memory(err, NULL);
 	if (preparation)

@@ -135,9 +135,11 @@ static const struct json_value *with(const struct json_value *list, const char *
 Test(backends, bundle, .timeout = 20)
 {
 	const struct jail_starter starters[] = { { .gives_setpcap = true }, { .filters = 1 } };
+	struct seccomp_program filter = { 0 };
 	struct jail_plan plan = { .uid = 1000,
 				  .gid = 1001,
 				  .starter = &starters[0],
+				  .filter = &filter,
 				  .hostname = "warder",
 				  .namespaces = CLONE_NEWUSER | CLONE_NEWCGROUP | CLONE_NEWNET | CLONE_NEWNS,
 				  .rootfs = {

@@ -21,6 +21,12 @@ def tell(ok, name, why=""):
     sys.stdout.flush()
 
 
+def skip(name, why):
+    global count
+    count += 1
+    print("ok %d - %s # SKIP %s" % (count, name, why))
+
+
 class Host:
     """A host with settings of its own, which ends with the suite."""
 
@@ -39,6 +45,7 @@ class Host:
         if not line.startswith("ready: "):
             raise RuntimeError("the host is not ready: " + open(self.errors.name).read())
         self.port = int(line.rsplit(":", 1)[1])
+        self.authority = "127.0.0.1:%d" % self.port  # of the Host header
         self.tenants = []
 
     def tenant(self, name, flags=(), **limits):
@@ -58,8 +65,8 @@ class Host:
         return self.tls.wrap_socket(one, server_hostname="localhost") if self.tls else one
 
     def request(self, method, path, token="", body=b"", more=""):
-        return ("%s %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-API-Key: %s\r\nContent-Length: %d\r\n%s\r\n" %
-                (method, path, self.port, token, len(body), more)).encode() + body
+        return ("%s %s HTTP/1.1\r\nHost: %s\r\nX-API-Key: %s\r\nContent-Length: %d\r\n%s\r\n" %
+                (method, path, self.authority, token, len(body), more)).encode() + body
 
     def ask(self, method, path, token="", body=b"", more=""):
         """(status, JSON or bytes, headers)."""
@@ -93,6 +100,92 @@ class Host:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+def events(data):
+    found = []
+    for block in data.decode().split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.split("\n") if ": " in line)
+        if "event" in fields:
+            found.append((fields["event"], json.loads(fields["data"])))
+    return found
+
+
+class Socket:
+    """A WebSocket of a client, by hand."""
+
+    def __init__(self, host, path, token, more="", key="dGhlIHNhbXBsZSBub25jZQ=="):
+        self.one = host.connect()
+        self.one.settimeout(20 * SLOW)
+        self.one.sendall(("GET %s HTTP/1.1\r\nHost: %s\r\nX-API-Key: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                          "Sec-WebSocket-Key: %s\r\n%s\r\n" % (path, host.authority, token, key, more)).encode())
+        self.rest = b""
+        while b"\r\n\r\n" not in self.rest:
+            got = self.one.recv(65536)
+            if not got:
+                break
+            self.rest += got
+        head, _, self.rest = self.rest.partition(b"\r\n\r\n")
+        self.head = head.decode()
+        self.status = int(self.head.split(" ")[1]) if " " in self.head else None
+        self.text, self.ends = b"", []
+
+    def send(self, opcode, payload, final=True):
+        mask = os.urandom(4)
+        length = bytes([128 | len(payload)]) if len(payload) < 126 else bytes([254]) + len(payload).to_bytes(2, "big") if len(payload) < 65536 else \
+            bytes([255]) + len(payload).to_bytes(8, "big")
+        masked = bytes(byte ^ mask[i % 4] for i, byte in enumerate(payload))
+        self.one.sendall(bytes([opcode | (128 if final else 0)]) + length + mask + masked)
+
+    def frame(self):
+        """(opcode, payload), or None at the end."""
+        while True:
+            if len(self.rest) >= 2:
+                size, at = self.rest[1] & 127, 2
+                if size > 125:
+                    at = 4 if size == 126 else 10
+                    size = int.from_bytes(self.rest[2:at], "big") if len(self.rest) >= at else 1 << 40
+                if len(self.rest) >= at + size:
+                    found = self.rest[0] & 15, self.rest[at:at + size]
+                    self.rest = self.rest[at + size:]
+                    return found
+            try:
+                got = self.one.recv(65536)
+            except OSError:
+                got = b""
+            if not got:
+                return None
+            self.rest += got
+
+    def until(self, word):
+        """Take frames until the output has this word; False at the end."""
+        while word not in self.text:
+            found = self.frame()
+            if found is None:
+                return False
+            if found[0] == 2:
+                self.text += found[1]
+            else:
+                self.ends.append(found)
+        return True
+
+    def finish(self):
+        """What the close frame says, and all text messages before."""
+        while True:
+            found = self.frame()
+            if found is None or found[0] == 8:
+                self.one.close()
+                return int.from_bytes(found[1][:2], "big") if found else None
+            self.ends.append(found)
+
+
+def certificate(name, host="localhost"):
+    """Paths of a new certificate for this host, and of its key."""
+    paths = os.path.join(work, name + ".crt"), os.path.join(work, name + ".key")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=" + host, "-addext", "subjectAltName=DNS:" + host,
+                    "-keyout", paths[1], "-out", paths[0]], check=True, capture_output=True)
+    os.chmod(paths[1], 0o600)
+    return paths
 
 
 def until(condition, seconds=60):

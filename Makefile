@@ -96,7 +96,7 @@ DEPS_DEMO  := $(DEPS_BUILD) python3 curl
 DEPS_CHECK := $(DEPS_DEMO) g++ clang clang-format cppcheck shellcheck mandoc git libcriterion-dev libseccomp-dev libcmark-dev libcap-dev libnl-route-3-dev libcjson-dev libuv1-dev pkg-config \
               nodejs perl sqlite3 busybox-static crun runc podman procps xz-utils util-linux flex bison bc tmux vim less \
               node-typescript ruby r-base-core lua5.4 php-cli golang-go rustc openjdk-17-jdk-headless lld mmdebstrap umoci skopeo docker-registry zstd \
-              lintian cargo cmake python3-venv python3-pandas python3-matplotlib iproute2 openssl openssh-client openssh-server slirp4netns passt chromium
+              lintian cargo cmake python3-venv python3-pandas python3-matplotlib iproute2 openssl openssh-client openssh-server slirp4netns passt chromium nginx
 DEPS_FUZZ  := libclang-rt-14-dev
 DEPS_VM    := qemu-system-x86 qemu-system-common e2fsprogs kmod lz4 zstd
 

@@ -333,6 +333,7 @@ run_root() {
 	suite root host-api as_root env WARDER=build/gcc/warder tests/host/api.py
 	! $deep || suite root host-load as_root env WARDER=build/gcc/warder tests/host/load.py
 	suite root host-service as_root env WARDER=build/gcc/warder tests/host/service.py
+	suite root host-nginx as_root env WARDER=build/gcc/warder tests/host/nginx.py
 	suite root remote as_root env WARDER=build/gcc/warder tests/remote/run.py
 	suite root engines as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/engines/run.py
 	suite root images as_root env WARDER=build/gcc/warder tests/images/run.sh
@@ -364,6 +365,7 @@ run_user() {
 	suite user host-api as_user env WARDER=build/gcc/warder tests/host/api.py
 	suite user host-snapshots as_user env WARDER=build/gcc/warder tests/host/snapshots.py
 	suite user host-service as_user env WARDER=build/gcc/warder tests/host/service.py
+	suite user host-nginx as_user env WARDER=build/gcc/warder tests/host/nginx.py
 	suite user remote as_user env WARDER=build/gcc/warder tests/remote/run.py
 	suite user escape as_user env WARDER=build/gcc/warder tests/escape/run.sh
 	suite user languages as_user env WARDER=build/gcc/warder tests/languages/run.sh

@@ -11,8 +11,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		{ .kind = ROOTFS_OVERLAY, .target = text, .source = text },
 	};
 	const struct jail_starter starter = { .gives_setpcap = size % 2 };
+	struct seccomp_program filter = { .count = size % 2 };
 	struct jail_plan plan = { .hostname = "warder",
 				  .starter = &starter,
+				  .filter = &filter,
 				  .namespaces = size % 5 ? 0 : ~0ull,
 				  .rootfs = { .entries = entries, .count = 2 } };
 	const struct jail_start start = {

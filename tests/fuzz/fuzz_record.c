@@ -29,7 +29,7 @@ static void check_words(struct record_start start, const char *bytes, size_t len
 		check_list(words.set, start.set_count, &words, len);
 		check_list(words.caller, start.caller_count, &words, len);
 		must(words.argv[0] != NULL);
-		text = policy_encode(&words.policy);
+		text = policy_encode(words.policy);
 		must(text != NULL);
 		free(text);
 	} else {

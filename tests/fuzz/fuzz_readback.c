@@ -30,6 +30,7 @@ static bool has_line(const char *text, const char *name, char digit)
 
 static struct jail_run *new_run(void)
 {
+	static struct policy_capabilities capabilities;
 	static struct jail_template tmpl;
 	static struct seccomp_program filter = { .count = 1 };
 	struct jail_run *run = calloc(1, sizeof(*run));
@@ -40,6 +41,7 @@ static struct jail_run *new_run(void)
 	run->tmpl = &tmpl;
 	run->given.policy = &tmpl.plan.policy;
 	tmpl.plan.filter = &filter;
+	tmpl.plan.capabilities = &capabilities;
 	return run;
 }
 

@@ -26,7 +26,8 @@ static void check_messages(struct fuzz_input *input)
 	/* What a payload was born into is not its word, and is not looked at. */
 	static const struct jail_starter bare = { .bare = true };
 	static struct jail_template tmpl; /* of a plan without limits */
-	struct jail_run run;
+	static struct policy_receipt receipt;
+	struct jail_run run = { .receipt = &receipt };
 	struct warder_error err = { 0 };
 	int on = 1;
 

@@ -109,6 +109,7 @@ int pool_kind_of(const struct pool_asked *asked, const struct warder_pool_key *k
 	if (followed == 0 && ret->text)
 		return 0;
 	free(ret->text);
+	ret->text = NULL;
 	return followed == 0 ? error_no_memory(err, NULL) : -1;
 }
 

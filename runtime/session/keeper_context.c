@@ -288,6 +288,8 @@ static void piece_finish(struct execution *execution, enum context_end end, cons
 	piece->queued = false;
 	piece->done = true;
 	piece->end = end;
+	free(piece->code);
+	piece->code = NULL;
 	snprintf(piece->why, sizeof(piece->why), "%s", why);
 	if (piece->number) {
 		piece->wall_us = clock_us() - piece->began_us;
@@ -680,6 +682,8 @@ int keeper_context_add(struct execution *execution, const char *code, const stru
 		return error_set(err, WARDER_ERROR_CONFLICT, "context",
 				 "context %.64s runs another piece; leave out --no-wait to wait for it",
 				 context->name);
+	if (*asked->key && pieces_check_room(execution->all, len, err) < 0)
+		return -1;
 	piece = calloc(1, sizeof(*piece));
 	if (piece)
 		piece->code = malloc(len + 1);

@@ -24,6 +24,9 @@
 #define CONTEXTS_SAID_MAX (64u << 20) /* of all contexts of a session together */
 #define PIECES_KEPT_MAX   64          /* pieces with a key, after their end, of a session */
 #define PIECES_KEPT_BYTES (8u << 20)  /* of what these have said */
+#define PIECES_WAITING_MAX                                                                                   \
+	64 /* pieces with a key, before their end, of a session: they stay when their clients leave */
+#define PIECES_WAITING_BYTES (16u << 20) /* of their code */
 
 struct interpreter {
 	const char *language; /* as a policy has it */
@@ -123,7 +126,7 @@ bool keeper_context_is_idle(const struct execution *execution);
 void keeper_context_describe(const struct execution *execution, struct json_writer *w);
 
 /* Put a piece of code (copied) behind the others. wait: also if another one runs. *ret is watched until piece_leave(). -1 with *err: CONFLICT,
- * INVALID_REQUEST. */
+ * INVALID_REQUEST; UNAVAILABLE: too many pieces with a key wait. */
 int keeper_context_add(struct execution *execution, const char *code, const struct record_piece *asked,
 		       bool wait, struct piece **ret, struct warder_error *err);
 /* SIGINT to the piece that runs. -1 with *err (CONFLICT): none does. */
@@ -157,6 +160,8 @@ void piece_settle(struct execution *execution, struct piece *piece);
 void piece_keep(struct execution *execution, struct piece *piece);
 /* Drop kept pieces, the oldest first, until the contexts of the session may hold so many bytes more. False: they may not. */
 bool pieces_make_room(struct executions *all, size_t len);
+/* Whether one more piece with a key, of so many bytes, may wait. -1 with *err (UNAVAILABLE). */
+int pieces_check_room(const struct executions *all, size_t len, struct warder_error *err);
 /* Drop the kept pieces whose time is over. Returns the clock at which the next one's is, or UINT64_MAX. */
 uint64_t pieces_sweep(struct executions *all, uint64_t now);
 /* Drop those of one context, which is about to be freed. */

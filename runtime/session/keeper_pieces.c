@@ -90,13 +90,34 @@ void piece_keep(struct execution *execution, struct piece *piece)
 
 	if (!*piece->key || !piece->number)
 		return;
+	while ((oldest = oldest_kept(execution->all, &of, &count, &bytes)) &&
+	       (count >= PIECES_KEPT_MAX || bytes + piece->said > PIECES_KEPT_BYTES))
+		forget(of, oldest);
 	piece->kept = true;
 	piece->kept_until_us = clock_us() + EXECUTION_KEEP_US;
 	piece->next = execution->context->kept;
 	execution->context->kept = piece;
-	while ((oldest = oldest_kept(execution->all, &of, &count, &bytes)) &&
-	       (count > PIECES_KEPT_MAX || bytes > PIECES_KEPT_BYTES))
-		forget(of, oldest);
+}
+
+int pieces_check_room(const struct executions *all, size_t len, struct warder_error *err)
+{
+	size_t count = 0, bytes = 0;
+
+	for (size_t i = 0; i < all->count; i++)
+		for (const struct piece *piece = all->items[i]->context ? all->items[i]->context->pieces
+									: NULL;
+		     piece; piece = piece->next)
+			if (*piece->key) {
+				count++;
+				bytes += piece->len;
+			}
+	if (count < PIECES_WAITING_MAX && bytes + len <= PIECES_WAITING_BYTES)
+		return 0;
+	return error_set(
+	    err, WARDER_ERROR_UNAVAILABLE, "idempotencyKey",
+	    "%zu pieces with a key wait in this session, with %zu bytes of code; at most %d may, with "
+	    "16 MiB: send the piece again when one has ended",
+	    count, bytes, PIECES_WAITING_MAX);
 }
 
 uint64_t pieces_sweep(struct executions *all, uint64_t now)

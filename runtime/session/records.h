@@ -23,8 +23,8 @@
 #define RECORD_MAGIC        0x58455257u
 #define RECORD_FDS_MAX      5
 #define EXECUTION_ID_LENGTH 16
-#define RECORD_KEY_LENGTH                                                                                    \
-	64 /* of a piece: half of the digest of the client's key, and half of its request's */
+/* Of a piece: half of the digest of the client's key, and half of its request's. */
+#define RECORD_KEY_LENGTH    64
 #define RECORD_SESSION_BYTES 40
 #define CLIENT_PATIENCE_US   UINT64_C(10000000) /* until a client that takes nothing is dropped */
 
@@ -69,8 +69,8 @@ enum record_flag {
 	RECORD_CONTEXT = 16,   /* of START: the words are a language and a name */
 	RECORD_AT_ONCE = 32,   /* of PIECE: do not wait for another one */
 	RECORD_KEEP_SEED = 64, /* of FORK */
-	/* of HELLO: the client starts one execution with RECORD_STREAMS, or with this flag and RECORD_TERMINAL, and waits for its end. It does
-	 * not count as one of 64. */
+	/* of HELLO: the client starts one execution with RECORD_STREAMS, or with this flag and RECORD_TERMINAL, and waits for its end. This
+	 * connection does not count as one of 64; those that attach to a terminal do. */
 	RECORD_OWNER = 128,
 	/* of START: the program has the client's own streams. The descriptors behind the words are standard input, with RECORD_INPUT_FD, and
 	 * standard output and error, with RECORD_OUTPUT_FDS; without these, the input is empty, and the result keeps the output. */
@@ -125,8 +125,8 @@ struct record_attach {
 struct record_piece {
 	uint64_t bytes;      /* of the memory file */
 	uint64_t timeout_us; /* 0: as long as the context's policy grants */
-	char key
-	    [RECORD_KEY_LENGTH]; /* hexadecimal; the piece goes on without its client, and is kept after its end */
+	/* Hexadecimal. The piece goes on without its client, and is kept after its end. */
+	char key[RECORD_KEY_LENGTH];
 };
 
 #define RECORD_PIECE_BARE offsetof(struct record_piece, key) /* without a key */

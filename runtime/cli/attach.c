@@ -2,15 +2,18 @@
  * attach: an execution's output as it comes, and this process's input to it. Input is read when the bytes before it are on their way.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/fd.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/executions.h"
@@ -26,8 +29,9 @@
 
 struct attach {
 	struct warder_execution *execution;
-	bool (*gives_up)(
-	    void); /* our own program's: asked whether to leave it, which a signal alone does not do; else NULL */
+	/* Of our own program: whether to leave it, which a signal alone does not do. NULL: it is not our own. */
+	bool (*gives_up)(void);
+	int output_fd; /* of open_output(); owned */
 	struct warder_attached attached;
 	uint64_t shown[2]; /* with raw: where the output begins that is shown */
 	bool raw;          /* our terminal is the program's */
@@ -140,6 +144,43 @@ static void pass_size(struct attach *attach)
 
 /* ---- output ---- */
 
+static bool is_left(const struct attach *attach)
+{
+	return attach->gives_up ? attach->gives_up() : attach->detached || ending_signal();
+}
+
+/* Standard output, opened once more, so that a terminal or pipe that nobody reads does not hold us; or -1. */
+static int open_output(void)
+{
+	struct stat st;
+
+	if (!isatty(STDOUT_FILENO) && (fstat(STDOUT_FILENO, &st) < 0 || !S_ISFIFO(st.st_mode)))
+		return -1;
+	return open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+/* Without the rest, if we leave before it can be written. */
+static int write_output(const struct attach *attach, enum warder_stream stream, const char *bytes, size_t len)
+{
+	struct pollfd fds = { .fd = attach->output_fd, .events = POLLOUT };
+
+	if (stream == WARDER_STDERR || attach->output_fd < 0)
+		return executions_write(stream, bytes, len);
+	while (len && !is_left(attach)) {
+		const ssize_t n = write(attach->output_fd, bytes, len);
+
+		if (n < 0 && errno == EAGAIN)
+			poll(&fds, 1, LOOK_MS);
+		else if (n < 0 && errno != EINTR)
+			return -1;
+		else if (n > 0) {
+			bytes += n;
+			len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
 /* What a terminal shows again, it also answers again, and the program would take the answers for keys: with raw, earlier output is left
  * out. */
 static int pass_output(void *context, enum warder_stream stream, uint64_t offset, const char *bytes,
@@ -149,7 +190,7 @@ static int pass_output(void *context, enum warder_stream stream, uint64_t offset
 	const uint64_t shown = attach->shown[stream];
 	const uint64_t earlier = shown > offset ? shown - offset : 0;
 
-	if (earlier < len && executions_write(stream, bytes + earlier, len - (size_t)earlier) < 0)
+	if (earlier < len && write_output(attach, stream, bytes + earlier, len - (size_t)earlier) < 0)
 		attach->failed = errno;
 	return attach->failed;
 }
@@ -182,11 +223,6 @@ static int take_events(struct attach *attach, int *status, struct warder_error *
 		warder_result_free(result);
 	}
 	return ended;
-}
-
-static bool is_left(const struct attach *attach)
-{
-	return attach->gives_up ? attach->gives_up() : attach->detached || ending_signal();
 }
 
 /* 0 with *status; -1 with *err. */
@@ -251,7 +287,7 @@ static void begin_terminal(struct attach *attach)
 
 int attach_own(const struct session_run *run, bool (*gives_up)(void), struct warder_error *err)
 {
-	struct attach attach = { .gives_up = gives_up };
+	struct attach attach = { .gives_up = gives_up, .output_fd = open_output() };
 	const struct warder_attach how = { .size = sizeof(how),
 					   .on_output = pass_output,
 					   .on_gap = pass_gap,
@@ -271,13 +307,14 @@ int attach_own(const struct session_run *run, bool (*gives_up)(void), struct war
 	if (ret == 0)
 		ret = drive(&attach, &status, err);
 	terminal_end();
+	fd_done(&attach.output_fd);
 	warder_execution_free(attach.execution);
 	return ret;
 }
 
 int attach_command(struct args *args, char **argv)
 {
-	struct attach attach = { 0 };
+	struct attach attach = { .output_fd = open_output() };
 	struct warder_error err = { 0 };
 	int status = 0;
 	int ret;
@@ -295,6 +332,7 @@ int attach_command(struct args *args, char **argv)
 		term_complain("detached; \"warder attach %s\" comes back",
 			      warder_execution_id(attach.execution));
 	}
+	fd_done(&attach.output_fd);
 	warder_execution_free(attach.execution);
 	if (ret == 0)
 		return status;

@@ -880,8 +880,12 @@ bool client_push(struct client *client, int fd)
 void client_tell_end(struct client *client, int fd, enum session_end end)
 {
 	struct warder_error err = { 0 };
-	const bool lives = client_push(client, fd);
+	bool lives;
 
+	/* An owner that has not attached yet gets its result all the same. */
+	if (client->owned && execution_is_unread(client->owned))
+		execution_follow_by(client->owned, NULL);
+	lives = client_push(client, fd);
 	if (client->owned)
 		execution_disown(client->owned);
 	if (!lives || !client->owner || client->owned || client->unsent.there)
@@ -903,6 +907,8 @@ int client_input(const struct client *client)
 
 uint64_t client_deadline(const struct client *client)
 {
-	/* A program waits for a client that follows it, as it would for its own terminal: it takes no memory meanwhile. */
-	return client->blocked_us && !follows(client) ? client->blocked_us + CLIENT_PATIENCE_US : UINT64_MAX;
+	/* A program waits for a client that follows it, as it would for its own terminal. */
+	return client->blocked_us && !(follows(client) && execution_lives(client->reads))
+		   ? client->blocked_us + CLIENT_PATIENCE_US
+		   : UINT64_MAX;
 }

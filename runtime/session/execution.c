@@ -31,9 +31,12 @@
 #define END_WAIT_US  UINT64_C(1000000) /* for the word how the session has ended */
 #define FINISH_MS    100
 #define INIT_WAIT_MS 500                /* for the death of an init that was killed */
-#define LAUNCH_US    UINT64_C(30000000) /* of an execution with its caller's streams */
+#define LAUNCH_US    UINT64_C(30000000) /* of an execution with an owner */
 #define EVENTS       32                 /* of one dispatch */
 #define AHEAD_MAX    (256u << 10)       /* of the spool, before a client that the program waits for */
+#define FOLLOWED_MAX                                                                                         \
+	(512u                                                                                                \
+	 << 10) /* of the spool of such a program, even if the session's spools are full: what it wrote before it waits */
 
 int executions_init(struct executions *all, struct warder_error *err)
 {
@@ -160,7 +163,7 @@ static void make_room(struct executions *all)
 	for (size_t i = 0; i < all->count; i++) {
 		struct execution *one = all->items[i];
 
-		if (one->state == EXECUTION_ENDED && one->spool.size &&
+		if (one->state == EXECUTION_ENDED && !one->follower && one->spool.size &&
 		    (!oldest || one->ended_us < oldest->ended_us))
 			oldest = one;
 	}
@@ -168,6 +171,16 @@ static void make_room(struct executions *all)
 		return;
 	all->spool_bytes -= oldest->spool.size;
 	ring_drop(&oldest->spool);
+}
+
+/* How many bytes its spool may still grow by. */
+static size_t room_of(const struct execution *execution)
+{
+	const size_t spools = execution->all->spool_bytes, size = execution->spool.size;
+	const size_t shared = spools < SPOOLS_BYTES_MAX ? SPOOLS_BYTES_MAX - spools : 0;
+	const size_t own = execution->follower && size < FOLLOWED_MAX ? FOLLOWED_MAX - size : 0;
+
+	return shared > own ? shared : own;
 }
 
 /* Of an owner that has not begun to read. */
@@ -187,8 +200,7 @@ int execution_take_output(void *context, enum warder_stream stream, const char *
 
 	if (all->spool_bytes + RING_BYTES_MAX > SPOOLS_BYTES_MAX)
 		make_room(all);
-	ring_append(&execution->spool, stream, bytes, len, epoch_us(),
-		    all->spool_bytes < SPOOLS_BYTES_MAX ? SPOOLS_BYTES_MAX - all->spool_bytes : 0);
+	ring_append(&execution->spool, stream, bytes, len, epoch_us(), room_of(execution));
 	all->spool_bytes += execution->spool.size - before;
 	if (execution->follower && !execution->waits && is_ahead(execution, AHEAD_MAX)) {
 		execution->waits = true;
@@ -1252,7 +1264,7 @@ static void write_counters(struct execution *execution, struct json_writer *w)
 	json_end_object(w);
 }
 
-/* The last line of its progress, while nobody waits for it who is told. */
+/* The last line of its progress. An execution with an owner has none here, because the owner gets each line. */
 static void write_progress(const struct execution *execution, struct json_writer *w)
 {
 	const char *line = execution->lines;

@@ -69,7 +69,7 @@ struct execution {
 	uint64_t writer;          /* number of the client whose bytes go in now; 0: none */
 	uint64_t started_ms;      /* since the epoch */
 	uint64_t rules;           /* how often the session's rules were replaced before */
-	uint64_t launch_until_us; /* on the clock: with RECORD_STREAMS, the launch is given up then */
+	uint64_t launch_until_us; /* on the clock: the launch of an owner's execution is given up then */
 	uint64_t ended_us;        /* on the clock; 0: not yet */
 	enum execution_state state;
 	struct warder_template *tmpl;
@@ -85,8 +85,8 @@ struct execution {
 	struct record_end end;
 	char *result; /* JSON; see execution_document() */
 	char *audit;  /* JSON: whether the line of the audit file is there; or NULL */
-	char *
-	    lines; /* of its progress, each with a NUL: those that its owner has not got yet; or, without one, the last */
+	/* Lines of its progress, each with a NUL: those that its owner has not got yet; without an owner, the last line. */
+	char *lines;
 	size_t lines_len;
 	struct warder_result *whole; /* for the client that owns it, as long as that waits; or NULL */
 };
@@ -152,7 +152,7 @@ bool execution_lives(const struct execution *execution);
 int execution_take_output(void *execution, enum warder_stream stream, const char *bytes, size_t len);
 /* A client reads with RECORD_FOLLOW; NULL: it does so no more. */
 void execution_follow_by(struct execution *execution, const struct ring_cursor *cursor);
-/* Its owner has not begun to read, and would not find it if it were forgotten. */
+/* True if the owner has not attached yet: the execution must stay until it has. */
 bool execution_is_unread(const struct execution *execution);
 /* That client has read: a program that waits for it may go on. */
 void execution_followed(struct execution *execution);

@@ -464,12 +464,17 @@ static uint32_t add_streams(const struct remote_streams *streams, int fds[RECORD
 static int check_version(const struct remote *remote, const struct remote_command *command,
 			 struct warder_error *err)
 {
-	if (remote->version == RECORD_VERSION || (!command->audit && command->log_fd <= 0))
+	const char *flag = command->audit        ? "--audit"
+			   : command->log_fd > 0 ? "--log"
+			   : command->progress   ? "--progress"
+						 : NULL;
+
+	if (remote->version == RECORD_VERSION || !flag)
 		return 0;
-	return error_set(err, WARDER_ERROR_UNAVAILABLE, command->audit ? "--audit" : "--log",
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, flag,
 			 "%s: the keeper of session %.64s is of an older version of Warder and cannot do "
 			 "that; start the session again",
-			 command->audit ? "--audit" : "--log", remote->session);
+			 flag, remote->session);
 }
 
 static int start_in(struct remote *remote, const struct remote_command *command, struct warder_error *err)

@@ -238,6 +238,20 @@ $ export XDG_RUNTIME_DIR=$PWD/rt; sh s start --set devices.terminals=2 --timeout
 | all
 | 124
 
+= in a session whose spools are full: a program with a terminal loses no output
+needs terminal
++ . "$TOP/tests/transcript/session.sh"
+$ export XDG_RUNTIME_DIR=$PWD/rt; sh s start --set devices.terminals=2 --timeout 5m; for i in $(seq 16); do ids="$ids $(sh s exec --detach -- sh -c 'head -c 6000000 /dev/zero; echo end >&2; sleep 999')"; done; for id in $ids; do until warder logs $id 2>&1 > /dev/null | grep -q end; do sleep 0.1; done; done
+> script -qec "sh s exec -t -- seq 300000; echo \$? > status" /dev/null < /dev/null > o; cat status; sed 's/^^@//; s/\^@//' o | tr -d '\r' | cmp - <(seq 300000) && echo all; sh s stop
+| 0
+| all
+
+= in a session: a signal ends the caller whose terminal nobody reads
+needs terminal python3
++ . "$TOP/tests/transcript/session.sh"
+$ export XDG_RUNTIME_DIR=$PWD/rt; sh s start --set devices.terminals=2 --timeout 5m; python3 "$TOP/tests/transcript/unread.py" sh s exec -t --grace 100ms -- yes; echo $?; until ! warder ps | grep -q ' running .*yes'; do sleep 0.1; done; sh s stop
+| 0
+
 = in a session that it starts: with a terminal, without a wall time, and with each caller's TERM
 needs terminal
 + . "$TOP/tests/transcript/session.sh"

@@ -24,12 +24,13 @@ $ sh s start; XDG_RUNTIME_DIR=$PWD/rt python3 "$TOP/tests/transcript/older_clien
 + until grep -q here here 2> /dev/null; do sleep 0.05; done
 + END
 $ export XDG_RUNTIME_DIR=$PWD/rt; sh s start; . ./keeper.sh; sh o status | grep -c "^$(cat name)o .* 0 at work"; id=$(sh o exec --detach -- sh -c 'echo out; exit 3'); warder wait $id; echo $?; warder logs $id; id=$(sh o exec --detach -i -- cat); echo in | warder write --close $id; warder wait $id; warder logs $id; sh o extend 1m; echo $?
-> sh o exec -- true; echo $?; sh o list /tmp; echo $?; sh o exec --detach --log log -- true; echo $?; sh o exec --detach --audit audit -- true; echo $?; sh o stop; echo $?; wait; sh s status 2> /dev/null; echo $?
+> sh o exec -- true; echo $?; sh o list /tmp; echo $?; sh o exec --detach --log log -- true; echo $?; sh o exec --detach --audit audit -- true; echo $?; sh o exec --detach --progress -- true; echo $?; sh o stop; echo $?; wait; sh s status 2> /dev/null; echo $?
 | 1
 | 3
 | out
 | in
 | 0
+| 125
 | 125
 | 125
 | 125
@@ -40,3 +41,4 @@ $ export XDG_RUNTIME_DIR=$PWD/rt; sh s start; . ./keeper.sh; sh o status | grep 
 !~ ^warder: session .* was started by an older version of Warder, which cannot do that; start the session again$
 !~ ^warder: --log: the keeper of session .* is of an older version of Warder and cannot do that; start the session again$
 !~ ^warder: --audit: the keeper of session .* is of an older version of Warder and cannot do that; start the session again$
+!~ ^warder: --progress: the keeper of session .* is of an older version of Warder and cannot do that; start the session again$

@@ -39,11 +39,11 @@ struct jail_run {
 	struct cgroup cgroup;
 	struct affinity affinity;
 	struct run_edge edge;
-	pthread_mutex_t
-	    edge_lock;  /* held while the edge takes other rules, and while its descriptors are closed */
+	/* Held while the edge takes other rules, and while its descriptors are closed. */
+	pthread_mutex_t edge_lock;
 	int network_fd; /* the namespace, until the spawn */
-	int *
-	    trees; /* of JAIL_TREES_MAX: mounts to attach, then layers of overlays, until the spawn; owned, NULL: none */
+	/* JAIL_TREES_MAX descriptors, until the spawn: mounts to attach, then layers of overlays. Owned; NULL: none. */
+	int *trees;
 	int tree_count;
 	int layer_count; /* of these */
 	bool unmapped;   /* an image's layers show their own ids */

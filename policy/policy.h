@@ -81,7 +81,7 @@ int policy_preset(const char *name, struct policy *ret, struct warder_error *err
 void policy_done(struct policy *policy); /* zeroed, half-built and NULL are fine; leaves it zeroed */
 #define owned_policy __attribute__((cleanup(policy_done)))
 int policy_copy(const struct policy *from, struct policy *ret, struct warder_error *err);
-/* Whether they have the same values: equal.c. `given` is no value. */
+/* Whether both have the same values (equal.c). `given` is not compared: it says which fields were set, not their values. */
 bool policy_equal(const struct policy *a, const struct policy *b);
 
 /* ---- set.c ---- */
@@ -370,8 +370,9 @@ struct policy_receipt_row *policy_receipt_add(struct policy_receipt *receipt, co
 					      enum policy_receipt_status status);
 /* Copy into a zeroed receipt, without touching rows that are not in use. */
 void policy_receipt_copy(struct policy_receipt *ret, const struct policy_receipt *receipt);
-/* The same content in as few bytes as it needs, for a receipt that nobody reads for a while. Rows that are those of `like` (or NULL) are not
- * stored again: both have them, and either may be freed first. Any thread, as long as nobody frees `like`. NULL on want of memory. */
+/* The same content in as few bytes as it needs, for a receipt that nobody reads for a while. A row that equals the
+ * row of `like` (or NULL) at the same index is shared: the last of the two receipts that is freed frees the row. The caller makes sure that `like`
+ * lives during the call. NULL: memory is missing. */
 struct policy_receipt_packed;
 struct policy_receipt_packed *policy_receipt_pack(const struct policy_receipt *receipt,
 						  const struct policy_receipt_packed *like);

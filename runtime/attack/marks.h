@@ -1,5 +1,5 @@
 /*
- * marks: what is put on the host for attempts to find. For the command, in runtime/cli.
+ * marks: objects on the host that the attempts look for. The command in runtime/cli uses them.
  *
  * Life: attack_marks_make() -> jails are attacked, with the marks as arguments of the attempts ->
  * attack_marks_remove().

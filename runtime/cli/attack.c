@@ -1,10 +1,9 @@
 /*
  * attack: `warder doctor --attack`: hostile code, tried against the policy that is about to be used.
  *
- * For each row of the table of warder-attempts: it is run outside, as a plain child, to see that it would
- * succeed there; then in a fresh jail under the policy, of which only this differs: the program itself is
- * shown, read-only, three attempts about time get less of it, and an allow-list has a name more, which leads to the host. Its answer is compared with the answers
- * that the row calls sound:
+ * Each row of the table of warder-attempts is run twice. Outside, as a plain child, it shows that it would succeed there. Then it runs in a
+ * fresh jail under the policy, with these differences: the program itself is shown, read-only; three attempts about time get less of it; and an
+ * allow-list has one more name, which leads to the host. Its answer is compared with the answers that the row calls sound:
  *
  *   stopped   a sound answer inside, and it succeeded outside, or the row says why it is not run there
  *   NOT       anything else inside: the attempt succeeded, or was stopped by something that was not meant
@@ -13,10 +12,10 @@
  *   unproved  a sound answer inside, but it did not succeed outside either, which proves nothing
  *   untried   it cannot be tried under this policy or on this host
  *
- * With --session each attempt has a session of the policy to itself, and is an execution in it; those that only a session can
- * have are tried, too. What it leaves must not keep the next execution from being as it must be.
+ * With --session, each attempt is an execution in a session of its own, and attempts that need a session are tried, too. After an attempt, the
+ * next execution in its session must still be as the policy says.
  *
- * Besides, after every run no process of it may be left, and what was put on the host must be as it was.
+ * After every run, none of its processes may be left, and the objects that were put on the host must be unchanged.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -304,8 +303,8 @@ static bool is_the_filters(const struct policy *policy, const struct attack_row 
 	       (!more && strncmp(row->by, "seccomp filter", 14) == 0);
 }
 
-/* Where the policy kills for a denied call, and where it denies calls by name, that is as sound; and where it kills, a mere EPERM
- * was somebody else's. */
+/* Whether this answer shows that the row's mechanism stopped the attempt. If the policy kills for a denied call, SIGSYS is sound, too, and EPERM is
+ * not: then another mechanism than the filter gave it. If the policy denies calls by name, EPERM is sound. */
 static bool is_sound(const struct attack *attack, const struct attack_row *row, const char *word)
 {
 	const struct policy *policy = &jail_template_plan(attack->usual.tmpl)->policy;
@@ -328,7 +327,7 @@ static const char *missing(const struct attack *attack, const struct attack_row 
 	if (attack_has_word(row->needs, "spawn") && !policy->processes.spawn)
 		return "the policy lets the program start no process";
 	if (attack_has_word(row->needs, "neighbour") && attack->marks.inside.pid <= 0)
-		return "there is no second jail";
+		return "this attempt needs a second jail, and none could be started";
 	if (attack_has_word(row->needs, "storm") && attack->marks.user_mode_linux)
 		return "User-mode Linux panics when many processes are killed";
 	return NULL;

@@ -56,7 +56,7 @@ static int check_base(int fd, const char *base, struct warder_error *err)
 				 geteuid() == 0
 				     ? "repair it: chown root /run && chmod 755 /run"
 				     : "set XDG_RUNTIME_DIR to a directory that only you may write to: "
-				       "export XDG_RUNTIME_DIR=$(mktemp -d)");
+				       "mkdir -p -m 700 ~/.warder-run && export XDG_RUNTIME_DIR=~/.warder-run");
 	return 0;
 }
 

@@ -364,7 +364,7 @@ int remote_draw_id(char ret[REMOTE_ID_LENGTH + 1], struct warder_error *err);
  * execution ends. -1 with *err, as of warder_launch(). */
 int remote_start(const char *session, const char *id, const struct remote_command *command,
 		 struct remote **ret, struct warder_error *err);
-/* A connection for one execution with its caller's streams, which gets a new id. 1: the keeper is a process of another program, or of another
+/* A connection for one execution with its caller's streams or terminal, which gets a new id. 1: the keeper is a process of another program, or of another
  * version; -1 with *err (NOT_FOUND). */
 int remote_connect_owner(const char *session, struct remote **ret, struct warder_error *err);
 /* The same, with what an execution needs of the session's description, heap. 1: there is none, and another request says why; -1 with *err: the
@@ -380,7 +380,8 @@ int remote_start_owned(struct remote *remote, const struct remote_command *comma
 int execution_start_audited(struct warder_session *session, const struct warder_execution_command *command,
 			    const struct remote_audit *audit, bool progress, struct warder_execution **ret,
 			    struct warder_error *err);
-/* A handle for the execution of `owner`. When it is attached, the program waits for it, if it is slow: there are no gaps. */
+/* A handle for the execution that was started over the connection `owner`. Once the handle is attached, the program waits when the handle's
+ * reader is slow, so that no output is lost. */
 int execution_follow(const struct remote *owner, struct warder_execution **ret, struct warder_error *err);
 /* Find an execution, in whichever session. -1 with *err (NOT_FOUND). */
 int remote_open(const char *id, struct remote **ret, struct warder_error *err);

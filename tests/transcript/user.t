@@ -10,8 +10,8 @@ $ if [ $(id -u) = 0 ]; then warder run --prefer limits --workspace $PWD/shut -- 
 = the directory of the sessions can be written by others
 + mkdir open && chmod 777 open
 $ if [ $(id -u) = 0 ]; then as="setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/tmp"; fi; $as env XDG_RUNTIME_DIR=$PWD/open warder session start open-$$; XDG_RUNTIME_DIR=$PWD/open $as warder session list
-!~ ^warder: other users can write to /.*/open, so Warder keeps no sessions there; set XDG_RUNTIME_DIR to a directory that only you may write to: export XDG_RUNTIME_DIR=\$\(mktemp -d\)$
-!~ ^warder: other users can write to /.*/open, so Warder keeps no sessions there; set XDG_RUNTIME_DIR to a directory that only you may write to: export XDG_RUNTIME_DIR=\$\(mktemp -d\)$
+!~ ^warder: other users can write to /.*/open, so Warder keeps no sessions there; set XDG_RUNTIME_DIR to a directory that only you may write to: mkdir -p -m 700 ~/\.warder-run && export XDG_RUNTIME_DIR=~/\.warder-run$
+!~ ^warder: other users can write to /.*/open, so Warder keeps no sessions there; set XDG_RUNTIME_DIR to a directory that only you may write to: mkdir -p -m 700 ~/\.warder-run && export XDG_RUNTIME_DIR=~/\.warder-run$
 ? 125
 
 = a policy that prefers the fields that need control groups

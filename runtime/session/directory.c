@@ -51,12 +51,12 @@ static int check_base(int fd, const char *base, struct warder_error *err)
 	if (fstat(fd, &st) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, base, errno, "cannot look at %s", base);
 	if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & 022))
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, base,
-				 "other users can write to %s, so Warder keeps no sessions there; %s", base,
-				 geteuid() == 0
-				     ? "repair it: chown root /run && chmod 755 /run"
-				     : "set XDG_RUNTIME_DIR to a directory that only you may write to: "
-				       "mkdir -p -m 700 ~/.warder-run && export XDG_RUNTIME_DIR=~/.warder-run");
+		return error_set(
+		    err, WARDER_ERROR_UNAVAILABLE, base,
+		    "other users can write to %s, so Warder keeps no sessions there; %s", base,
+		    geteuid() == 0 ? "repair it: chown root /run && chmod 755 /run"
+				   : "set XDG_RUNTIME_DIR to a directory that only you may write to: "
+				     "mkdir -p -m 700 ~/.warder-run && export XDG_RUNTIME_DIR=~/.warder-run");
 	return 0;
 }
 

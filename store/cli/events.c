@@ -412,6 +412,39 @@ static int print_newest(struct warder_subscription *subscription, const struct o
 	return status;
 }
 
+/* A mistyped name makes a log that nobody else writes to. */
+static void tell_new(const struct options *options, const struct warder_events *events)
+{
+	static const char *const flags[] = { "--correlation", "--kind", "--topic" };
+	char name[96], value[64], filter[256] = "";
+	size_t len = 0;
+
+	for (size_t i = 0; i < ARRAY_LENGTH(flags); i++) {
+		const char *given = option(options, flags[i]);
+
+		if (given)
+			len += (size_t)snprintf(filter + len, sizeof(filter) - len, " %s %s", flags[i],
+						json_quote(given, value, sizeof(value)));
+	}
+	term_complain("the log of the workspace %s is new; waiting for an event%s%s",
+		      json_quote(warder_events_about(events).root, name, sizeof(name)), len ? " with" : "",
+		      filter);
+}
+
+/* A wait makes a missing log, and says so. */
+static int open_to_listen(const struct options *options, bool existing, struct warder_events **ret,
+			  struct warder_error *err)
+{
+	if (open_log(options, true, ret, err) == 0)
+		return 0;
+	if (existing || err->code != WARDER_ERROR_NOT_FOUND)
+		return -1;
+	if (open_log(options, false, ret, err) != 0)
+		return -1;
+	tell_new(options, *ret);
+	return 0;
+}
+
 static int listen_to(const struct options *options, const struct listening *how, uint64_t *ret,
 		     struct warder_error *err)
 {
@@ -419,7 +452,7 @@ static int listen_to(const struct options *options, const struct listening *how,
 	struct warder_events *events = NULL;
 	int status = -1;
 
-	if (open_log(options, how->existing, &events, err) != 0)
+	if (open_to_listen(options, how->existing, &events, err) != 0)
 		return -1;
 	if (warder_events_subscribe(events, how->after, &subscription, err) == 0)
 		status = how->newest ? print_newest(subscription, options, how->most, err)
@@ -563,13 +596,15 @@ const struct command events_commands[] = {
 	{ "events", "wait", LISTEN_FLAGS " --timeout", "WORKSPACE", 1, 1, "wait for the next event",
 	  "Prints one event: the next one, or with --after N the first with a number above N, even if it "
 	  "exists\n"
-	  "already. Exit status: 0 if an event was printed, 124 if none came in time, 125 if refused or "
+	  "already. A missing log is made, and a line on standard error says so. Exit status: 0 if an event "
+	  "was printed, 124 if none came in time, 125 if refused or "
 	  "failed.\n",
 	  EXAMPLE_REQUEST " && warder events wait job --after 0 --kind needWork --timeout 5s", wait_command,
 	  true },
 	{ "events", "follow", LISTEN_FLAGS " --timeout", "WORKSPACE", 1, 1,
 	  "print each event when it is published",
-	  "Ends after --limit events, or if no event comes for the time of --timeout.\n",
+	  "Ends after --limit events, or if no event comes for the time of --timeout. A missing log is made, "
+	  "and a line\non standard error says so.\n",
 	  EXAMPLE_REQUEST " && warder events follow job --after 0 --limit 1", follow_command, true },
 	{ "events", "history", LISTEN_FLAGS, "WORKSPACE", 1, 1,
 	  "print the existing events, oldest first; --limit N prints only the last N of them",

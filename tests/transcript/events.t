@@ -25,6 +25,7 @@ $ warder events request-work job --topic t --producer me
 |~ ^task-[0-9a-f]{16}$
 
 = waiting by id and kind
++ warder events create job
 + cat > wait.sh <<'END'
 + timeout 60 warder events wait job --correlation c1 --kind workPublished --timeout 50s --json > got &
 + for i in $(seq 500); do warder events claim job --topic t --correlation c1 --producer me --json | grep -q '"receivers":1' && break; done
@@ -40,6 +41,15 @@ $ bash wait.sh
 | c1
 | status 0
 | "kind":"workPublished","correlationId":"c1","topic":"t","producer":"me","payload":"this"}
+
+= a wait for a mistyped workspace says that its log is new, once
++ warder events create job
+$ warder events wait job --timeout 0.1s; warder events wait jbo --timeout 0.1s; warder events wait jbo --timeout 0.1s; warder events follow jobb --topic t --kind blocked --timeout 0.1s --json
+! warder: no event came in time
+! warder: the log of the workspace "jbo" is new; waiting for an event
+! warder: no event came in time
+! warder: no event came in time
+! warder: the log of the workspace "jobb" is new; waiting for an event with --kind "blocked" --topic "t"
 
 = earlier events do not end a wait unless --after includes them; a wait without an event times out
 + warder events publish job --topic t --correlation c --producer me

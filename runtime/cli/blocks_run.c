@@ -25,6 +25,7 @@
 #include "runtime/cli/violations.h"
 #include "runtime/code/code.h"
 #include "runtime/library/result.h"
+#include "runtime/library/result_end.h"
 
 #define EXIT_FAILED  1
 #define EXIT_TIMEOUT 124

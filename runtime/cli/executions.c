@@ -20,6 +20,7 @@
 #include "runtime/cli/report.h"
 #include "runtime/cli/term.h"
 #include "runtime/library/result.h"
+#include "runtime/library/result_end.h"
 
 #define LOOK_MS       200
 #define YIELD_LOOK_MS 25

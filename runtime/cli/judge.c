@@ -31,6 +31,7 @@
 #include "runtime/judge/compare.h"
 #include "runtime/judge/verdict.h"
 #include "runtime/library/result.h"
+#include "runtime/library/result_end.h"
 
 #define SOURCE_MOST   ((size_t)16 << 20)
 #define EXPECTED_MOST ((size_t)64 << 20)

@@ -21,6 +21,7 @@
 #include "runtime/code/code.h"
 #include "runtime/library/library.h"
 #include "runtime/library/result.h"
+#include "runtime/library/result_end.h"
 #include "runtime/session/session.h"
 
 #define READ_MAX   (UINT64_C(64) << 20) /* bytes of a file */

@@ -19,7 +19,7 @@
 #include "runtime/cli/ending.h"
 #include "runtime/cli/report.h"
 #include "runtime/cli/term.h"
-#include "runtime/library/result.h"
+#include "runtime/library/result_end.h"
 
 #define ENDING_MS     1000
 #define ENDING_ALL_MS 8500 /* of workers, each of which may give up a jail that does not die */

@@ -4,6 +4,7 @@
  */
 #include "base/text.h"
 #include "runtime/library/result.h"
+#include "runtime/library/result_end.h"
 
 static void write_counters(const struct warder_result *result, struct json_writer *w)
 {

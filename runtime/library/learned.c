@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/library/result.h"
+#include "runtime/library/result_end.h"
 
 static bool is_same_place(const struct edge_use *a, const struct edge_use *b)
 {

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "runtime/library/result_end.h"
 
 static int bad(const char *label, const char *member, struct warder_error *err)
 {

@@ -84,17 +84,9 @@ struct warder_result {
 	struct result_reference *references; /* owned; of each collected file; NULL: of none */
 };
 
-/* "SIGKILL", "SIG35"; "" for 0. Returns buf, of at least 16 bytes. */
-char *result_signal_name(int signal, char *buf, size_t len);
-
-/* The number of such a name; -1: there is none. */
-int result_signal_number(const char *name);
-
 /* {"status":"rejected","error":{kind, field, step, message, violations}} for a run that did not start; heap, NULL on want of
  * memory. violations: a JSON array of what a policy asks beyond a ceiling, or NULL: the member is left out. */
 char *result_error_json(const struct warder_error *err, const char *violations);
-/* The members "exitCode" and "signal" into the object that is open. */
-void result_write_end(const struct jail_outcome *outcome, struct json_writer *w);
 /* A member with a time of RFC 3339, or null for 0. */
 void result_write_time(struct json_writer *w, const char *key, uint64_t started_ms);
 /* The member "network": what the edge passed and refused, and what was learned; nothing without an edge. */

@@ -25,6 +25,7 @@
 #include "runtime/library/library.h"
 #include "runtime/library/preparation.h"
 #include "runtime/library/result.h"
+#include "runtime/library/result_end.h"
 
 #define STACK_BYTES  (256u << 10)
 #define WORDS_MAX    65536u

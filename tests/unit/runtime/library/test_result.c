@@ -87,16 +87,6 @@ Test(result, a_status_follows_from_the_cause, .timeout = 20)
 	}
 }
 
-Test(result, signals_have_names, .timeout = 20)
-{
-	char name[16];
-
-	cr_expect_str_eq(result_signal_name(SIGKILL, name, sizeof(name)), "SIGKILL");
-	cr_expect_str_eq(result_signal_name(SIGSYS, name, sizeof(name)), "SIGSYS");
-	cr_expect_str_eq(result_signal_name(40, name, sizeof(name)), "SIG40");
-	cr_expect_str_eq(result_signal_name(0, name, sizeof(name)), "");
-}
-
 /* The order is a contract, see warder(1). */
 Test(result, members_keep_their_order, .timeout = 20)
 {

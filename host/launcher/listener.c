@@ -210,7 +210,8 @@ static int name_unix(const struct launcher_options *options, int fd, char *url, 
 	if (getsockname(fd, (struct sockaddr *)&address, &len) < 0 || !address.sun_path[0])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--listen",
 				 "the Unix socket of --listen %s has no path", options->listen);
-	snprintf(url, size, LISTENER_UNIX "%s", address.sun_path);
+	/* A path of the full length has no NUL. */
+	snprintf(url, size, LISTENER_UNIX "%.*s", (int)sizeof(address.sun_path), address.sun_path);
 	return 0;
 }
 

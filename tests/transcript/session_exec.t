@@ -140,6 +140,6 @@ $ sh s start; XDG_RUNTIME_DIR=$PWD/rt python3 "$TOP/tests/transcript/session_hos
 
 = the connection that describes the session also starts the program
 + . "$TOP/tests/transcript/session.sh"; mkfifo ceiling
-$ sh s start; sh s status --json | sed 's/.*"policy":\({.*}\),"setup".*/\1/' > granted; exec 3<> ceiling; sh s exec --ceiling ceiling -- echo runs 3>&- & until ls -l /proc/$!/fd | grep -q ceiling; do sleep 0.05; done; ls -l /proc/$!/fd | grep -c socket:; cat granted >&3; exec 3>&-; wait $!; sh s stop
+$ sh s start; sh s status --json | sed 's/.*"policy":\({.*}\),"setup".*/\1/' > granted; exec 3<> ceiling; sh s exec --ceiling ceiling -- echo runs 3>&- & until grep -q warder /proc/$!/comm && ls -l /proc/$!/fd | grep -q ceiling; do sleep 0.05; done; ls -l /proc/$!/fd | grep -c socket:; cat granted >&3; exec 3>&-; wait $!; sh s stop
 | 1
 | runs

@@ -27,11 +27,8 @@
 #include "runtime/cli/term.h"
 #include "runtime/cli/workers.h"
 #include "runtime/code/code.h"
-#include "runtime/judge/batch.h"
-#include "runtime/judge/compare.h"
-#include "runtime/judge/verdict.h"
+#include "runtime/judge/trial.h"
 #include "runtime/library/result.h"
-#include "runtime/library/result_end.h"
 
 #define SOURCE_MOST   ((size_t)16 << 20)
 #define EXPECTED_MOST ((size_t)64 << 20)
@@ -41,10 +38,8 @@ _Static_assert(BATCH_MAX_PARALLEL == WORKERS_MAX, "what a document may ask for")
 
 /* What a worker tells besides the case's object. */
 struct note {
-	uint32_t verdict;
-	uint64_t wall_us, cpu_us, memory_bytes; /* UINT64_MAX: not known */
-	bool unaudited;                         /* its line of the audit file is missing */
-	char text[512];                         /* for people */
+	struct judged judged;
+	bool unaudited; /* its line of the audit file is missing */
 };
 
 struct session {
@@ -57,10 +52,7 @@ struct session {
 	struct warder_result *built; /* owned; NULL: nothing was built */
 	struct workers workers;
 	struct audit audit;
-	size_t counts[VERDICT_COUNT];
-	enum verdict verdict;                   /* of the first case that is not accepted */
-	size_t first;                           /* that case */
-	uint64_t wall_us, cpu_us, memory_bytes; /* the most of all cases */
+	struct score score;
 	int write_error;
 };
 
@@ -221,47 +213,6 @@ static int load_policy(struct session *session, char **argv, struct warder_error
 	return status;
 }
 
-static int check_cases(const struct session *session, struct warder_error *err)
-{
-	const struct policy *base = &session->args->policy->policy;
-
-	for (size_t i = 0; i < session->batch.case_count; i++) {
-		struct policy policy = { 0 };
-
-		if (batch_policy(&session->batch, i, base, &policy, err) != 0)
-			return -1;
-		policy_done(&policy);
-	}
-	return 0;
-}
-
-/* Each case has a jail of its own, and a port of the host leads to one of them at a time. */
-static int check_ports(const struct session *session, struct warder_error *err)
-{
-	const struct policy_published *list = &session->args->policy->policy.network.publish;
-	char field[sizeof(err->field)];
-
-	if (!list->count)
-		return 0;
-	snprintf(field, sizeof(field), "network.publish[0]");
-	for (size_t i = 0; i < list->count; i++) {
-		if (list->items[i].host_port != 0)
-			continue;
-		snprintf(field, sizeof(field), "network.publish[%zu]", i);
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
-				 "%s: judge does not report the port that Warder picks for each case; "
-				 "name a port of the host instead of 0",
-				 field);
-	}
-	if (session->batch.case_count > 1 && args_parallel(session->args) > 1)
-		return error_set(
-		    err, WARDER_ERROR_INVALID_REQUEST, field,
-		    "%s: %u cases run at the same time, and port %u of the host can lead to only "
-		    "one of them; add --parallel 1",
-		    field, args_parallel(session->args), list->items[0].host_port);
-	return 0;
-}
-
 static int load(struct session *session, char **argv, struct warder_error *err)
 {
 	struct args *args = session->args;
@@ -276,9 +227,9 @@ static int load(struct session *session, char **argv, struct warder_error *err)
 	session->batch.stop |= args->tool.stop;
 	if (!args->tool.parallel)
 		args->tool.parallel = session->batch.parallel;
-	if (check_ports(session, err) != 0)
-		return -1;
-	return check_cases(session, err) == 0 ? audit_open(args, "judge", NULL, &session->audit, err) : -1;
+	return batch_check(&session->batch, &args->policy->policy, args_parallel(args), err) == 0
+		   ? audit_open(args, "judge", NULL, &session->audit, err)
+		   : -1;
 }
 
 /* ---- the build ---- */
@@ -324,46 +275,11 @@ static int build(struct session *session, struct warder_error *err)
 
 /* ---- in the worker: a case ---- */
 
-struct trial {
-	struct compare compare;
-	char said[400]; /* the last of standard error, in the half behind, once it is full */
-	size_t said_len;
-};
-
-static void keep_said(struct trial *trial, const char *bytes, size_t len)
+/* With the text of the expected output, or a file's. */
+static int init_trial(const struct session *session, size_t index, struct trial *ret,
+		      struct warder_error *err)
 {
-	const size_t half = sizeof(trial->said) / 2;
-
-	while (len) {
-		size_t count = sizeof(trial->said) - trial->said_len;
-
-		if (!count) {
-			memmove(trial->said, trial->said + half, half);
-			trial->said_len = count = half;
-		}
-		count = count < len ? count : len;
-		memcpy(trial->said + trial->said_len, bytes, count);
-		trial->said_len += count;
-		bytes += count;
-		len -= count;
-	}
-}
-
-static int on_output(void *context, enum warder_stream stream, const char *bytes, size_t len)
-{
-	struct trial *trial = context;
-
-	if (stream == WARDER_STDOUT)
-		compare_feed(&trial->compare, bytes, len);
-	else
-		keep_said(trial, bytes, len);
-	return 0;
-}
-
-/* Text of the expected output, or a file's; *ret_own is to be freed. */
-static int find_expected(const struct session *session, const struct batch_case *one, struct trial *trial,
-			 struct warder_error *err)
-{
+	const struct batch_case *one = &session->batch.cases[index];
 	const char *expected = one->expected ? one->expected : "";
 	size_t len = strlen(expected);
 	char *path, *text = NULL;
@@ -377,7 +293,7 @@ static int find_expected(const struct session *session, const struct batch_case 
 		expected = text;
 	}
 	if (status == 0)
-		status = compare_init(&trial->compare, &one->how, expected, len, err);
+		status = trial_init(&session->batch, index, expected, len, ret, err);
 	free(text);
 	return status;
 }
@@ -399,22 +315,13 @@ static int open_input(const struct session *session, const struct batch_case *on
 	return *ret_fd < 0 ? -1 : 0;
 }
 
-/* Its name, or its number, which is put in buf. */
-static const char *name_of(const struct session *session, size_t index, char *buf, size_t size)
-{
-	const char *name = session->batch.cases[index].name;
-
-	snprintf(buf, size, "%zu", index + 1);
-	return name ? name : buf;
-}
-
 /* What a case has printed, as SESSION/CASE/stdout: nothing of it is in the verdict. */
 static void keep_output(const struct session *session, const struct spool *spool, size_t index,
 			struct warder_result *result)
 {
-	char number[24], *under = NULL;
+	char number[BATCH_NUMBER], *under = NULL;
 
-	if (spool->open && asprintf(&under, "%s/", name_of(session, index, number, sizeof(number))) >= 0) {
+	if (spool->open && asprintf(&under, "%s/", batch_name(&session->batch, index, number)) >= 0) {
 		spool_keep(spool, under, true, result);
 		free(under);
 	}
@@ -427,22 +334,18 @@ static int run_case(const struct session *session, size_t index, struct spool *s
 	const struct batch_case *one = &session->batch.cases[index];
 	const struct warder_options options = args_options(args, true);
 	struct warder_policy policy = { 0 };
-	struct warder_call call = { .size = sizeof(call),
-				    .argv = one->args ? one->args : session->arguments,
-				    .input = one->input,
-				    .input_len = one->input ? strlen(one->input) : 0,
-				    .environment = session->batch.snippet.environment,
-				    .on_output = on_output,
-				    .context = trial,
-				    .should_stop = ending_came };
+	struct warder_call call = { .size = sizeof(call), .should_stop = ending_came };
 	owned_fd int input_fd = -1;
 	int status;
 
-	if (find_expected(session, one, trial, err) != 0 || open_input(session, one, &input_fd, err) != 0 ||
+	if (init_trial(session, index, trial, err) != 0 || open_input(session, one, &input_fd, err) != 0 ||
 	    batch_policy(&session->batch, index, &args->policy->policy, &policy.policy, err) != 0 ||
 	    code_derive(session->program, &policy, err) != 0 ||
 	    spool_open(args->code.artifacts, args->code.artifact_bytes, spool, err) != 0)
 		return -1;
+	trial_fill(trial, &call);
+	if (!call.argv)
+		call.argv = session->arguments;
 	call.input_fd = input_fd > 0 ? input_fd : 0;
 	call.spill = spool->open ? &spool->spill : NULL;
 	if (ending_signal())
@@ -455,42 +358,6 @@ static int run_case(const struct session *session, size_t index, struct spool *s
 	if (status == 0)
 		keep_output(session, spool, index, *ret);
 	return status;
-}
-
-static void begin_case(const struct session *session, size_t index, enum verdict verdict,
-		       struct json_writer *w)
-{
-	char number[24];
-
-	json_begin_object(w);
-	json_key_string(w, "name", name_of(session, index, number, sizeof(number)));
-	json_key_string(w, "verdict", verdict_name(verdict));
-}
-
-static void write_said(const struct trial *trial, struct json_writer *w)
-{
-	size_t len;
-	bool cut;
-	char *text = text_clean(trial->said, trial->said_len, 3 * sizeof(trial->said), &len, &cut);
-
-	if (!text)
-		json_fail(w);
-	else
-		json_key_string(w, "stderr", text);
-	free(text);
-}
-
-static void write_run(const struct note *note, const struct warder_result *result, struct json_writer *w)
-{
-	json_key_string(w, "status", warder_result_status(result));
-	json_key_string(w, "cause", warder_result_cause(result));
-	result_write_end(&result->outcome, w);
-	json_key_string(w, "backend", warder_result_backend(result));
-	json_key_string(w, "isolation", warder_result_isolation(result));
-	json_key_string(w, "passedOver", warder_result_passed_over(result));
-	json_key_uint(w, "wallUs", note->wall_us);
-	result_write_known(w, "cpuTimeUs", note->cpu_us);
-	result_write_known(w, "peakMemoryBytes", note->memory_bytes);
 }
 
 /* Where its output is kept. */
@@ -508,28 +375,6 @@ static void write_kept(const struct warder_result *result, struct json_writer *w
 	json_end_object(w);
 }
 
-/* A few words for people. */
-static void explain(struct note *note, const struct warder_result *result, const struct trial *trial)
-{
-	const struct compare_difference *difference = &trial->compare.difference;
-	char expected[96], got[96];
-
-	if (note->verdict == VERDICT_WRONG_ANSWER) {
-		json_quote_bytes(difference->expected.bytes, difference->expected.len, expected,
-				 sizeof(expected));
-		json_quote_bytes(difference->got.bytes, difference->got.len, got, sizeof(got));
-		snprintf(note->text, sizeof(note->text), "line %llu: expected %s, got %s",
-			 (unsigned long long)difference->line,
-			 difference->expected.is_there ? expected : "nothing more",
-			 difference->got.is_there ? got : "nothing more");
-	} else if (note->verdict == VERDICT_OUTPUT_LIMIT) {
-		snprintf(note->text, sizeof(note->text), "%llu bytes of output (output.stdout)",
-			 (unsigned long long)result->outcome.output[JAIL_STDOUT].total);
-	} else if (note->verdict != VERDICT_ACCEPTED) {
-		snprintf(note->text, sizeof(note->text), "%s", result->outcome.detail);
-	}
-}
-
 static int tell_case(const struct session *session, const struct worker *worker, const struct trial *trial,
 		     const struct warder_result *result, const struct warder_error *err)
 {
@@ -538,22 +383,9 @@ static int tell_case(const struct session *session, const struct worker *worker,
 	char *text;
 	int status;
 
-	begin_case(session, worker->index, (enum verdict)note->verdict, &w);
-	if (result) {
-		write_run(note, result, &w);
-		json_key(&w, "difference");
-		if (note->verdict == VERDICT_WRONG_ANSWER)
-			compare_write(&trial->compare.difference, &w);
-		else
-			json_null(&w);
-		if (note->verdict == VERDICT_RUNTIME_ERROR)
-			write_said(trial, &w);
-		if (session->args->code.artifacts)
-			write_kept(result, &w);
-	} else {
-		json_key_string(&w, "cause", jail_cause_name(JAIL_CAUSE_HOST));
-		result_write_error(err, NULL, &w);
-	}
+	trial_write(trial, &note->judged, result, err, &w);
+	if (result && session->args->code.artifacts)
+		write_kept(result, &w);
 	audit_write_member(&session->audit, &w);
 	json_end_object(&w);
 	text = json_take(&w);
@@ -569,17 +401,16 @@ static void append(struct session *session, size_t index, const struct warder_re
 	const struct batch_case *one = &session->batch.cases[index];
 	struct policy policy = { 0 };
 	struct warder_error ignored;
-	char number[24];
+	char number[BATCH_NUMBER];
 
 	if (session->audit.fd < 0)
 		return;
 	batch_policy(&session->batch, index, &session->args->policy->policy, &policy, &ignored);
-	audit_append(&session->audit,
-		     &(struct audit_run){ .policy = &policy,
-					  .name = name_of(session, index, number, sizeof(number)),
-					  .argv = one->args ? one->args : session->arguments,
-					  .result = result,
-					  .err = err });
+	audit_append(&session->audit, &(struct audit_run){ .policy = &policy,
+							   .name = batch_name(&session->batch, index, number),
+							   .argv = one->args ? one->args : session->arguments,
+							   .result = result,
+							   .err = err });
 	policy_done(&policy);
 }
 
@@ -587,24 +418,16 @@ static int work(void *context, const struct worker *worker)
 {
 	struct session *session = context;
 	struct note *note = worker->note;
-	struct trial trial = { 0 };
+	struct trial trial = { .batch = &session->batch, .index = worker->index };
 	struct spool spool = SPOOL_NONE;
 	struct warder_result *result = NULL;
 	struct warder_error err = { 0 };
 
-	if (run_case(session, worker->index, &spool, &trial, &result, &err) != 0) {
-		note->verdict = VERDICT_SYSTEM_ERROR;
-		snprintf(note->text, sizeof(note->text), "%s", err.text);
-	} else {
-		note->verdict = verdict_of(result, compare_finish(&trial.compare));
-		note->wall_us = warder_result_wall_us(result);
-		note->cpu_us = warder_result_cpu_us(result);
-		note->memory_bytes = warder_result_memory_peak(result);
-		explain(note, result, &trial);
-	}
+	run_case(session, worker->index, &spool, &trial, &result, &err);
+	trial_decide(&trial, result, &err, &note->judged);
 	append(session, worker->index, result, &err);
 	note->unaudited = session->audit.failed;
-	if (ending_signal() && (!result || note->verdict == VERDICT_SKIPPED))
+	if (ending_signal() && (!result || note->judged.verdict == VERDICT_SKIPPED))
 		return -1;
 	return tell_case(session, worker, &trial, result, &err);
 }
@@ -633,66 +456,44 @@ static enum term_style style_of(enum verdict verdict)
 	return verdict == VERDICT_SKIPPED ? TERM_DIM : TERM_BAD;
 }
 
-static void print_case(const struct session *session, size_t index, const struct note *note)
+static void print_case(const struct session *session, size_t index, const struct judged *judged)
 {
-	char number[24], quoted[80], amount[96] = "", memory[32] = "", text[sizeof(note->text)];
+	char number[BATCH_NUMBER], quoted[80], amount[96] = "", memory[32] = "", text[sizeof(judged->text)];
 
-	json_quote(name_of(session, index, number, sizeof(number)), quoted, sizeof(quoted));
+	json_quote(batch_name(&session->batch, index, number), quoted, sizeof(quoted));
 	quoted[strlen(quoted) - 1] = '\0';
 	term_print(TERM_PLAIN, 16, term_clean(quoted + 1));
 	printf(" ");
-	term_print(style_of((enum verdict)note->verdict), 12, verdict_name((enum verdict)note->verdict));
-	if (note->wall_us && note->memory_bytes != UINT64_MAX)
-		snprintf(memory, sizeof(memory), "%.1f MiB", (double)note->memory_bytes / (1 << 20));
-	if (note->wall_us)
-		snprintf(amount, sizeof(amount), "%7.0f ms %12s", (double)note->wall_us / 1000, memory);
-	if (note->wall_us || note->text[0])
+	term_print(style_of((enum verdict)judged->verdict), 12, verdict_name((enum verdict)judged->verdict));
+	if (judged->wall_us && judged->memory_bytes != UINT64_MAX)
+		snprintf(memory, sizeof(memory), "%.1f MiB", (double)judged->memory_bytes / (1 << 20));
+	if (judged->wall_us)
+		snprintf(amount, sizeof(amount), "%7.0f ms %12s", (double)judged->wall_us / 1000, memory);
+	if (judged->wall_us || judged->text[0])
 		printf(" %-23s", amount);
-	memcpy(text, note->text, sizeof(text)); /* of the program's output, in part */
+	memcpy(text, judged->text, sizeof(text)); /* of the program's output, in part */
 	printf("%s%s\n", text[0] ? "  " : "", term_clean(text));
 	fflush(stdout);
-}
-
-static void count(struct session *session, size_t index, const struct note *note)
-{
-	const enum verdict verdict = (enum verdict)note->verdict;
-
-	session->counts[verdict]++;
-	if (verdict != VERDICT_ACCEPTED &&
-	    (session->verdict == VERDICT_ACCEPTED ||
-	     (session->verdict == VERDICT_SKIPPED && verdict != VERDICT_SKIPPED))) {
-		session->verdict = verdict;
-		session->first = index;
-	}
-	if (note->wall_us > session->wall_us)
-		session->wall_us = note->wall_us;
-	if (note->cpu_us != UINT64_MAX && note->cpu_us > session->cpu_us)
-		session->cpu_us = note->cpu_us;
-	if (note->memory_bytes != UINT64_MAX && note->memory_bytes > session->memory_bytes)
-		session->memory_bytes = note->memory_bytes;
 }
 
 /* A case without a worker that could speak for itself. `why` or NULL. */
 static void tell_without(struct session *session, size_t index, enum verdict verdict,
 			 const struct warder_error *why)
 {
-	struct note note = { .verdict = verdict };
+	struct judged judged = JUDGED_NOTHING(verdict);
 	struct json_writer w = { 0 };
 
-	snprintf(note.text, sizeof(note.text), "%s", why ? why->text : "");
-	count(session, index, &note);
+	snprintf(judged.text, sizeof(judged.text), "%s", why ? why->text : "");
+	score_add(&session->score, index, &judged);
 	if (!session->args->json) {
-		print_case(session, index, &note);
+		print_case(session, index, &judged);
 		return;
 	}
-	begin_case(session, index, verdict, &w);
-	json_key_string(&w, "cause",
-			verdict == VERDICT_COMPILE_ERROR ? warder_result_cause(session->built)
-			: verdict == VERDICT_SKIPPED     ? jail_cause_name(JAIL_CAUSE_CANCELLED)
-							 : jail_cause_name(JAIL_CAUSE_HOST));
-	if (why)
-		result_write_error(why, NULL, &w);
-	json_end_object(&w);
+	trial_write_without(&session->batch, index, verdict,
+			    verdict == VERDICT_COMPILE_ERROR ? warder_result_cause(session->built)
+			    : verdict == VERDICT_SKIPPED     ? jail_cause_name(JAIL_CAUSE_CANCELLED)
+							     : jail_cause_name(JAIL_CAUSE_HOST),
+			    why, &w);
 	put(session, index ? "," : "");
 	put_json(session, &w);
 }
@@ -714,10 +515,10 @@ static void hand_out(struct session *session, struct worker *worker)
 		tell_death(session, worker);
 		return;
 	}
-	count(session, worker->index, note);
+	score_add(&session->score, worker->index, &note->judged);
 	session->audit.failed |= note->unaudited;
 	if (!session->args->json) {
-		print_case(session, worker->index, note);
+		print_case(session, worker->index, &note->judged);
 		return;
 	}
 	put(session, worker->index ? "," : "");
@@ -745,38 +546,19 @@ static void begin_report(struct session *session)
 	free(built);
 }
 
-static void write_sums(const struct session *session, struct json_writer *w)
-{
-	json_key(w, "counts");
-	json_begin_object(w);
-	for (int verdict = 0; verdict < VERDICT_COUNT; verdict++)
-		json_key_uint(w, verdict_name((enum verdict)verdict), session->counts[verdict]);
-	json_end_object(w);
-	json_key(w, "most");
-	json_begin_object(w);
-	json_key_uint(w, "wallUs", session->wall_us);
-	json_key_uint(w, "cpuTimeUs", session->cpu_us);
-	json_key_uint(w, "peakMemoryBytes", session->memory_bytes);
-	json_end_object(w);
-}
-
 static void end_report(struct session *session)
 {
 	struct json_writer w = { 0 };
-	const bool failed = session->verdict != VERDICT_ACCEPTED;
-	char number[24], *text;
+	char *text;
 
 	if (!session->args->json) {
-		term_print(style_of(session->verdict), 0, verdict_name(session->verdict));
-		printf(": %zu of %zu cases accepted\n", session->counts[VERDICT_ACCEPTED],
+		term_print(style_of(session->score.verdict), 0, verdict_name(session->score.verdict));
+		printf(": %zu of %zu cases accepted\n", session->score.counts[VERDICT_ACCEPTED],
 		       session->batch.case_count);
 		return;
 	}
 	json_begin_object(&w);
-	json_key_string(&w, "verdict", verdict_name(session->verdict));
-	json_key_string(&w, "firstFailure",
-			failed ? name_of(session, session->first, number, sizeof(number)) : NULL);
-	write_sums(session, &w);
+	score_write(&session->score, &session->batch, &w);
 	json_end_object(&w);
 	text = json_take(&w);
 	put(session, "],");
@@ -799,7 +581,7 @@ static bool hand_out_some(struct session *session, size_t *handed_out)
 		workers_release(&session->workers, worker);
 		(*handed_out)++;
 		if (session->write_error || session->audit.failed ||
-		    (session->batch.stop && session->verdict != VERDICT_ACCEPTED))
+		    (session->batch.stop && session->score.verdict != VERDICT_ACCEPTED))
 			return true;
 	}
 	return ending_signal() || *handed_out == session->batch.case_count;
@@ -817,7 +599,7 @@ static bool misses_line(const struct session *session)
 
 static int run_cases(struct session *session, struct warder_error *err)
 {
-	const struct note note = { .cpu_us = UINT64_MAX, .memory_bytes = UINT64_MAX };
+	const struct note note = { .judged = JUDGED_NOTHING(VERDICT_SYSTEM_ERROR) };
 	size_t started = 0, handed_out = 0;
 
 	while (!hand_out_some(session, &handed_out)) {
@@ -870,7 +652,7 @@ static int exit_status(const struct session *session)
 	}
 	if (session->audit.failed)
 		return EXIT_REFUSED;
-	return session->verdict == VERDICT_ACCEPTED ? 0 : EXIT_REJECTED;
+	return session->score.verdict == VERDICT_ACCEPTED ? 0 : EXIT_REJECTED;
 }
 
 static void session_done(struct session *session)

@@ -142,6 +142,14 @@ void batch_free(struct batch *batch)
 	*batch = (struct batch){ 0 };
 }
 
+const char *batch_name(const struct batch *batch, size_t index, char buf[BATCH_NUMBER])
+{
+	const char *name = batch->cases[index].name;
+
+	snprintf(buf, BATCH_NUMBER, "%zu", index + 1);
+	return name ? name : buf;
+}
+
 /* ---- the policy of a case ---- */
 
 static int set_limit(struct policy *policy, const char *path, const char *own, const char *common,
@@ -172,4 +180,47 @@ int batch_policy(const struct batch *batch, size_t index, const struct policy *b
 	snprintf(field, sizeof(field), "cases[%zu] %.50s", index, err->field);
 	strcpy(err->field, field);
 	return error_context(err, "cases[%zu]", index);
+}
+
+/* Each case has a jail of its own, and a port of the host leads to one of them at a time. */
+static int check_ports(const struct batch *batch, const struct policy *base, unsigned parallel,
+		       struct warder_error *err)
+{
+	const struct policy_published *list = &base->network.publish;
+	char field[sizeof(err->field)];
+
+	if (!list->count)
+		return 0;
+	snprintf(field, sizeof(field), "network.publish[0]");
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->items[i].host_port != 0)
+			continue;
+		snprintf(field, sizeof(field), "network.publish[%zu]", i);
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
+				 "%s: judge does not report the port that Warder picks for each case; "
+				 "name a port of the host instead of 0",
+				 field);
+	}
+	if (batch->case_count > 1 && parallel > 1)
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, field,
+		    "%s: %u cases run at the same time, and port %u of the host can lead to only "
+		    "one of them; add --parallel 1",
+		    field, parallel, list->items[0].host_port);
+	return 0;
+}
+
+int batch_check(const struct batch *batch, const struct policy *base, unsigned parallel,
+		struct warder_error *err)
+{
+	if (check_ports(batch, base, parallel, err) != 0)
+		return -1;
+	for (size_t i = 0; i < batch->case_count; i++) {
+		struct policy policy = { 0 };
+
+		if (batch_policy(batch, i, base, &policy, err) != 0)
+			return -1;
+		policy_done(&policy);
+	}
+	return 0;
 }

@@ -26,6 +26,7 @@
 #define BATCH_MAX_ARGS     1000
 #define BATCH_MAX_PARALLEL 100
 #define BATCH_MAX_VALUES   1000000
+#define BATCH_NUMBER       24 /* bytes of the number of a case, as text */
 
 /* As they are written in a policy; NULL: not named. */
 struct batch_limits {
@@ -55,9 +56,16 @@ struct batch {
 /* -1 with *err (INVALID_REQUEST); batch_free() is due all the same. */
 int batch_decode(const char *text, size_t len, struct batch *ret, struct warder_error *err);
 void batch_free(struct batch *batch);
+/* The name of a case, or its number from 1, which is put into buf. */
+const char *batch_name(const struct batch *batch, size_t index, char buf[BATCH_NUMBER]);
 
 /* The policy of case `index`, which must be within `base`. -1 with *err (REJECTED, INVALID_REQUEST), which names the case. */
 int batch_policy(const struct batch *batch, size_t index, const struct policy *base, struct policy *ret,
 		 struct warder_error *err);
+
+/* Whether every case has such a policy, and whether the ports that `base` publishes can be those of cases of which `parallel` run at a time. -1 with
+ * *err. */
+int batch_check(const struct batch *batch, const struct policy *base, unsigned parallel,
+		struct warder_error *err);
 
 #endif

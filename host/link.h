@@ -52,6 +52,7 @@ enum link_call {
 	LINK_STORE, /* text: {"name": ...}; store the files of a sandbox; a JSON object of the new snapshot */
 	LINK_SNAPSHOTS, /* a JSON array of the tenant's snapshots */
 	LINK_FORGET,    /* text: {"id": ...}; remove a snapshot */
+	LINK_MCP, /* text: a message of the Model Context Protocol, on one line; value: enum mcp_version, or MCP_VERSIONS: the message chooses it; the answer, on one line */
 	LINK_CALLS,
 };
 

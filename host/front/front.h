@@ -4,7 +4,7 @@
  *
  *   main.c      the loop           routes.c   the table of all routes        server.c   HTTP, by libmicrohttpd
  *   asking.c    the launcher       channel.c  a sandbox's keeper             agent.c   a sandbox's agent
- *   v1*.c, e2b*.c, envd*.c, page.c   the handlers of routes
+ *   v1*.c, e2b*.c, envd*.c, page.c, mcp.c   the handlers of routes
  *
  * Life of a request: server.c makes a struct exchange and finds its route -> it collects the body -> the route's handler is called once. The
  * handler answers, or asks the launcher or a keeper and answers in the callback. It must answer once, by one of exchange_json(),
@@ -48,6 +48,7 @@ struct front {
 	struct source link;
 	struct server *server;
 	struct asking *asking;
+	struct mcp_post *mcp_posts; /* messages of models that are not answered yet: mcp.c */
 	struct link_welcome welcome;
 	char *certificate, *private_key; /* PEM, one block of heap; NULL: plain HTTP */
 	struct record in, out;           /* that a channel takes or sends at the moment */
@@ -92,7 +93,7 @@ struct route {
 };
 
 /* The rows of each family end with a row without a method. */
-extern const struct route routes_v1[], routes_e2b[], routes_envd[], routes_page[];
+extern const struct route routes_v1[], routes_e2b[], routes_envd[], routes_page[], routes_mcp[];
 
 /* The row of a request, with its arguments, which the caller frees one by one. NULL: there is none; then *ret_allowed says whether another
  * method of the same path has one. */

@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 
-static const struct route *const families[] = { routes_v1, routes_e2b, routes_envd, routes_page };
+static const struct route *const families[] = { routes_v1, routes_e2b, routes_envd, routes_page, routes_mcp };
 
 /* Whether the path fits, with the segments of the arguments. */
 static bool fits(const char *pattern, const char *path, const char *at[FRONT_ARGS_MAX],

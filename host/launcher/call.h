@@ -35,6 +35,7 @@ struct call {
 	uint64_t launch_us;          /* that its start took; 0: it did not start, or this is not measured */
 	char *request;               /* owned: its text, as the client sent it */
 	size_t request_len;
+	uint64_t mcp_version;             /* of a message of a model's client: enum mcp_version */
 	struct signing *signing;          /* borrowed, like the pool */
 	struct warder_pool *pool;         /* borrowed: exists until all jobs are done */
 	const char *program;              /* borrowed */
@@ -100,6 +101,10 @@ int call_refuse_changing(const struct sandbox *sandbox, struct warder_error *err
 /* Wait for a run until its end, or until the call is cancelled; the result is the call's text then. The run is freed. -1 with *err. */
 int call_wait(struct call *call, struct warder_run *run, struct warder_error *err);
 
+/* The call waits for a program: it is cancelled when its client is gone, until it is forgotten. */
+void call_add_run(struct launcher *launcher, struct call *call);
+void call_forget_run(struct launcher *launcher, const struct call *call);
+
 /* Sign the text of a launch that has ended; `name` is that of the call. -1 with *err. */
 int call_sign(struct call *call, const char *name, struct warder_error *err);
 
@@ -112,6 +117,7 @@ int calls_code(struct context *context, struct call *call, struct warder_error *
 int calls_policies(struct context *context, struct call *call,
 		   struct warder_error *err); /* calls_policies.c */
 int calls_policy(struct context *context, struct call *call, struct warder_error *err);
+int calls_mcp(struct context *context, struct call *call, struct warder_error *err);   /* calls_mcp.c */
 int calls_store(struct context *context, struct call *call, struct warder_error *err); /* calls_snapshots.c */
 int calls_snapshots(struct context *context, struct call *call, struct warder_error *err);
 int calls_forget(struct context *context, struct call *call, struct warder_error *err);

@@ -358,13 +358,13 @@ int call_parse(const struct context *context, struct call *call, const char *con
 
 /* ---- calls that launch ---- */
 
-static void add_run(struct launcher *launcher, struct call *call)
+void call_add_run(struct launcher *launcher, struct call *call)
 {
 	call->next_run = launcher->runs;
 	launcher->runs = call;
 }
 
-static void forget_run(struct launcher *launcher, const struct call *call)
+void call_forget_run(struct launcher *launcher, const struct call *call)
 {
 	for (struct call **at = &launcher->runs; *at; at = &(*at)->next_run)
 		if (*at == call) {
@@ -449,7 +449,7 @@ static void create_finish(struct job *job, void *of)
 	struct sandbox *sandbox = sandboxes_find(&launcher->sandboxes, call->sandbox);
 	const struct warder_error err = call->answer.error;
 
-	forget_run(launcher, call);
+	call_forget_run(launcher, call);
 	call_sweep_late(launcher, call);
 	if (call->launch_us)
 		metrics_launched(&launcher->metrics, METRICS_SANDBOX, call->launch_us);
@@ -624,7 +624,7 @@ static int create(struct context *context, struct call *call, struct warder_erro
 			call->job.kind = call->snapshot.id[0] ? JOB_FILES : JOB_SHORT;
 			call->job.work = create_work;
 			call->job.finish = create_finish;
-			add_run(launcher, call);
+			call_add_run(launcher, call);
 			jobs_add(&launcher->jobs, &call->job);
 			return 0;
 		}
@@ -843,7 +843,7 @@ static void launch_finish(struct job *job, void *of)
 	struct call *call = (struct call *)(void *)job;
 	struct launcher *launcher = of;
 
-	forget_run(launcher, call);
+	call_forget_run(launcher, call);
 	if (call->answer.status == 200)
 		memset(&call->answer.error, 0, sizeof(call->answer.error));
 	else
@@ -945,7 +945,7 @@ int call_launch(struct context *context, struct call *call, void (*work)(struct 
 	call->job.work = work;
 	call->job.finish = launch_finish;
 	call->job.kind = JOB_PROGRAM;
-	add_run(launcher, call);
+	call_add_run(launcher, call);
 	jobs_add(&launcher->jobs, &call->job);
 	return 0;
 }
@@ -1511,6 +1511,7 @@ static const struct row {
 	[LINK_STORE] = { calls_store, TENANT_SANDBOXES, true, false },
 	[LINK_SNAPSHOTS] = { calls_snapshots, TENANT_READ, false, false },
 	[LINK_FORGET] = { calls_forget, TENANT_SANDBOXES, false, false },
+	[LINK_MCP] = { calls_mcp, TENANT_SANDBOXES, true, true },
 };
 
 static int refuse_key(struct call *call, struct warder_error *err)

@@ -72,7 +72,7 @@ int call_unpack_snapshot(const struct call *call, char **ret_path, int *ret_fd, 
 
 void call_drop_unpacked(const struct call *call, int lock_fd)
 {
-	const struct tool tool = { call->program, lock_fd };
+	const struct tool tool = { .program = call->program, .hold_fd = lock_fd };
 	char store[PATH_MAX + SNAPSHOT_STORE_MAX];
 
 	path_of_store(call, store);

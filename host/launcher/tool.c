@@ -18,6 +18,7 @@
 
 #define WORDS_MAX 12
 #define LOOK_MS   100
+#define CANCEL_MS 12000 /* a program that a signal does not end is killed before */
 #define TEXT_MAX  ((size_t)16 << 20)
 #define PREFIX    "warder: "
 
@@ -60,7 +61,10 @@ static int spawn(const struct tool *tool, const char *const *argv, int out_fd, i
 	posix_spawnattr_setflags(&attributes,
 				 POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	if (tool->input_fd > 0)
+		posix_spawn_file_actions_adddup2(&actions, tool->input_fd, STDIN_FILENO);
+	else
+		posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, out_fd, STDOUT_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, complaint_fd, STDERR_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, tool->hold_fd, TOOL_FD);
@@ -103,6 +107,26 @@ static int take_failure(const char *text, size_t len, char *complaint, const cha
 			 line && *line ? line : "it was killed");
 }
 
+/* Wait for its end. One that is cancelled gets a signal, and time to end what it has begun. */
+static enum child_end await_end(const struct tool *tool, pid_t pid, int *ret_status)
+{
+	unsigned int asked_ms = 0;
+	enum child_end end;
+
+	while ((end = child_wait(pid, LOOK_MS, ret_status)) == CHILD_LIVES) {
+		if (tool_ends() || asked_ms > CANCEL_MS) {
+			kill(-pid, SIGKILL); /* the process group that it leads */
+			return child_wait(pid, CHILD_PATIENCE_MS, ret_status);
+		}
+		if (!tool->cancelled || !atomic_load(tool->cancelled))
+			continue;
+		if (!asked_ms)
+			kill(pid, SIGTERM);
+		asked_ms += LOOK_MS;
+	}
+	return end;
+}
+
 int tool_run(const struct tool *tool, const char *const *argv, char **ret_text, struct warder_error *err)
 {
 	owned_fd int out_fd = make_file("warder-out");
@@ -122,12 +146,7 @@ int tool_run(const struct tool *tool, const char *const *argv, char **ret_text, 
 	if (error)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, error, "cannot execute %.200s",
 				       tool->program);
-	while ((end = child_wait(pid, LOOK_MS, &status)) == CHILD_LIVES)
-		if (tool_ends()) {
-			kill(-pid, SIGKILL); /* the process group that it leads */
-			end = child_wait(pid, CHILD_PATIENCE_MS, &status);
-			break;
-		}
+	end = await_end(tool, pid, &status);
 	text = read_text(out_fd, &len, err);
 	if (end != CHILD_ENDED || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
 		complaint = read_text(complaint_fd, &complaint_len, &ignored);

@@ -6,6 +6,7 @@
 #ifndef WARDER_HOST_LAUNCHER_TOOL_H
 #define WARDER_HOST_LAUNCHER_TOOL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/error.h"
@@ -13,8 +14,10 @@
 #define TOOL_FD 9 /* of the tool: the descriptor that it holds */
 
 struct tool {
-	const char *program; /* its path */
-	int hold_fd;         /* the tool has it open as long as it runs */
+	const char *program;          /* its path */
+	int hold_fd;                  /* the tool has it open as long as it runs */
+	int input_fd;                 /* its standard input; 0: empty */
+	const atomic_bool *cancelled; /* becomes true: the tool is to end soon; or NULL */
 };
 
 /* Execute the tool, and wait for its end. argv: its arguments after the program's name, NULL-terminated. *ret_text: its standard output as a text,

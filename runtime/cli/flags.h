@@ -138,6 +138,7 @@ struct args_host {
 
 /* What is asked of `warder session`. */
 struct args_session {
+	const char *name; /* of a session that runs already, for `mcp`; NULL: it begins one */
 	struct args_list setup;
 	uint64_t lifetime_us, idle_us; /* 0: the default */
 	uint64_t bytes_max;            /* of a file or a copy; 0: the default */

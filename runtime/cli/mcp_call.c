@@ -76,8 +76,10 @@ static void fail_by_end(struct mcp_call *call, const char *message)
 	fail(call, &(struct failure){ .error = "execution_error",
 				      .message = message,
 				      .cause = "sessionEnded",
-				      .remedy = "call again; files of the old sandbox are gone, except in a "
-						"workspace of the host" });
+				      .remedy = call->shared->args->session.name
+						    ? "ask the user for another sandbox; its files are gone"
+						    : "call again; files of the old sandbox are gone, except "
+						      "in a workspace of the host" });
 }
 
 /* The session itself is gone: its keeper says so, or nobody does. */
@@ -88,7 +90,9 @@ static bool has_ended(struct mcp_call *call, const struct warder_error *err)
 	if ((err->code != WARDER_ERROR_NOT_FOUND && err->code != WARDER_ERROR_UNAVAILABLE) ||
 	    warder_session_is_running(call->shared->name, &ignored) != 0)
 		return false;
-	fail_by_end(call, "the sandbox had ended, and a new one takes its place");
+	fail_by_end(call, call->shared->args->session.name
+			      ? "the sandbox had ended"
+			      : "the sandbox had ended, and a new one takes its place");
 	return true;
 }
 

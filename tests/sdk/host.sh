@@ -1,15 +1,16 @@
 # shellcheck shell=bash
 # host.sh: a host of `warder serve --listen` on a free port of loopback, for a script. To be sourced.
-#   host_begin WARDER DIRECTORY   start it, with its state below DIRECTORY; sets host_url and host_token. 1: it does not start, and
+#   host_begin WARDER DIRECTORY [FLAG...]   start it, with its state below DIRECTORY; sets host_url and host_token. 1: it does not start, and
 #                                 DIRECTORY/host.log says why
 #   host_end                      end it, and its sandboxes
 host_begin() {
 	local warder=$1 directory=$2 i
+	shift 2
 	host_warder=$warder host_state=$directory/state
 	mkdir -m 700 "$directory/state" || return 1
 	# shellcheck disable=SC2034 # for the script that sources this
 	host_token=$("$warder" tenant add demo --state "$directory/state") || return 1
-	"$warder" serve --listen 127.0.0.1:0 --state "$directory/state" >"$directory/host.out" 2>"$directory/host.log" &
+	"$warder" serve --listen 127.0.0.1:0 --state "$directory/state" "$@" >"$directory/host.out" 2>"$directory/host.log" &
 	host_pid=$!
 	for ((i = 0; i < 300; i++)); do
 		host_url=$(sed -n 's/^ready: //p' "$directory/host.out" 2>/dev/null)

@@ -1,10 +1,11 @@
-// mcp.cjs: the official client of the Model Context Protocol lists and calls every tool of `warder mcp`, in each version of the protocol, as
-// TAP. WARDER is the program.
+// mcp.cjs: the official client of the Model Context Protocol lists and calls every tool of `warder mcp`, and of a host at /mcp, in each version of
+// the protocol, as TAP. WARDER is the program, WARDER_URL the host's address, WARDER_TOKEN a tenant's token.
 'use strict';
 const assert = require('node:assert/strict');
 const { execFileSync } = require('node:child_process');
 const { Client } = require('@modelcontextprotocol/sdk/client/index.js');
 const { StdioClientTransport } = require('@modelcontextprotocol/sdk/client/stdio.js');
+const { StreamableHTTPClientTransport } = require('@modelcontextprotocol/sdk/client/streamableHttp.js');
 const { test, end } = require('./tap.cjs');
 
 const warder = process.env.WARDER;
@@ -12,20 +13,45 @@ const env = { PATH: process.env.PATH, HOME: process.env.HOME ?? '/', XDG_RUNTIME
 const limits = ['cpuTime', 'memory', 'swap', 'cpus', 'pids'].flatMap((name) => ['--prefer', `limits.${name}`]);
 
 // The client asks for its newest version; this one asks for a given one, and remembers what both sides agreed on.
-class Transport extends StdioClientTransport {
-	constructor(version) {
-		super({ command: warder, args: ['mcp', ...limits, '--timeout', '5s', '--set', 'limits.fileSize=unlimited'], env });
+const asking = (Base) => class extends Base {
+	constructor(version, ...rest) {
+		super(...rest);
 		this.wanted = version;
 	}
-	send(message) {
+	send(message, ...rest) {
 		if (message.method === 'initialize')
 			message.params.protocolVersion = this.wanted;
-		return super.send(message);
+		return super.send(message, ...rest);
 	}
 	setProtocolVersion(version) {
 		this.agreed = version;
+		super.setProtocolVersion?.(version);
 	}
+};
+
+const headers = { 'X-API-Key': process.env.WARDER_TOKEN };
+const host = new URL('/mcp?template=mcp', process.env.WARDER_URL);
+const Stdio = asking(StdioClientTransport);
+const Http = asking(StreamableHTTPClientTransport);
+
+async function hostSandboxes() {
+	const answer = await fetch(new URL('/v1/sandboxes', host), { headers });
+	return (await answer.json()).map((sandbox) => sandbox.id);
 }
+
+// How a client reaches the server, which sessions there are, and how a client ends its own.
+const ways = {
+	stdio: {
+		open: (version) => new Stdio(version, { command: warder, args: ['mcp', ...limits, '--timeout', '5s', '--set', 'limits.fileSize=unlimited'], env }),
+		sessions: async () => execFileSync(warder, ['session', 'list'], { env, encoding: 'utf8' }).split('\n').filter((line) => /mcp-/.test(line)),
+		end: (client) => client.close(),
+	},
+	http: {
+		open: (version) => new Http(version, host, { requestInit: { headers } }),
+		sessions: hostSandboxes,
+		end: (client, transport) => transport.terminateSession().then(() => client.close()),
+	},
+};
 
 // Calls of every tool that must succeed, in this order, and what the text of the result must match.
 const calls = [
@@ -70,35 +96,33 @@ async function call(client, name, args, options) {
 	return { isError: result.isError, text: result.content[0].text };
 }
 
-function sessions() {
-	return execFileSync(warder, ['session', 'list'], { env, encoding: 'utf8' });
-}
-
-async function talk(version) {
+async function talk(name, version) {
 	const client = new Client({ name: 'warder-tests', version: '1' });
-	const transport = new Transport(version);
+	const way = ways[name];
+	const transport = way.open(version);
+	const at = `${name}, ${version}`;
 	let offered = [];
 
-	await test(`${version}: the client connects`, async () => {
+	await test(`${at}: the client connects`, async () => {
 		await client.connect(transport);
 		assert.equal(transport.agreed, version);
 		assert.equal(client.getServerVersion().name, 'warder');
 		await client.ping();
 	});
-	await test(`${version}: the client lists the tools, and this test calls each of them`, async () => {
+	await test(`${at}: the client lists the tools, and this test calls each of them`, async () => {
 		offered = (await client.listTools()).tools;
 		assert.deepEqual(offered.map((tool) => tool.name).sort(), [...new Set(calls.map(([name]) => name))].sort());
 		for (const tool of offered)
 			assert.ok(tool.description && tool.inputSchema.additionalProperties === false, tool.name);
 	});
 	for (const [name, args, pattern] of calls)
-		await test(`${version}: ${name}${args.context ? ' in a context' : ''}`, async () => {
+		await test(`${at}: ${name}${args.context ? ' in a context' : ''}`, async () => {
 			const { isError, text } = await call(client, name, args);
 			assert.equal(isError, false, text);
 			assert.match(text, pattern);
 		});
 	for (const [what, name, args, members] of violations)
-		await test(`${version}: ${what} gives a result that a model can act on`, async () => {
+		await test(`${at}: ${what} gives a result that a model can act on`, async () => {
 			const { isError, text } = await call(client, name, args);
 			const failure = JSON.parse(text.split('\n', 1)[0]);
 			assert.equal(isError, true);
@@ -107,7 +131,7 @@ async function talk(version) {
 			assert.ok(failure.message, text);
 			assert.ok(failure.remedy || /write|use|known|cannot/.test(failure.message), text);
 		});
-	await test(`${version}: a call that the client gives up ends, and the next one works`, async () => {
+	await test(`${at}: a call that the client gives up ends, and the next one works`, async () => {
 		const controller = new AbortController();
 		setTimeout(() => controller.abort(), 500);
 		await assert.rejects(call(client, 'run_command', { command: 'exec sleep 4' }, { signal: controller.signal }));
@@ -115,18 +139,19 @@ async function talk(version) {
 		assert.match((await call(client, 'run_command', { command: 'echo there' })).text, /^there$/m);
 		assert.ok(Date.now() - begin < 3000, 'the call waited for the one that was given up');
 	});
-	await test(`${version}: a tool that is not there is an error of the protocol`, async () => {
+	await test(`${at}: a tool that is not there is an error of the protocol`, async () => {
 		await assert.rejects(client.callTool({ name: 'sudo', arguments: {} }), /"sudo" is not a tool/);
 	});
-	await test(`${version}: the session ends with the connection`, async () => {
-		assert.equal(sessions().trim().split('\n').length, 1);
-		await client.close();
-		assert.equal(sessions(), '');
+	await test(`${at}: the session ends with the connection`, async () => {
+		assert.equal((await way.sessions()).length, 1);
+		await way.end(client, transport);
+		assert.deepEqual(await way.sessions(), []);
 	});
 }
 
 (async () => {
-	for (const version of ['2025-06-18', '2025-03-26'])
-		await talk(version);
+	for (const way of Object.keys(ways))
+		for (const version of ['2025-06-18', '2025-03-26'])
+			await talk(way, version);
 	end();
 })();

@@ -1,7 +1,7 @@
 #!/bin/bash
 # run.sh NAME: clients that other people wrote, and the page in a browser, as TAP. NAME.cjs is the test, NAME/package-lock.json its packages.
 #
-#   mcp   the official client of the Model Context Protocol calls every tool of `warder mcp` (Node.js 18 or newer)
+#   mcp   the official client of the Model Context Protocol calls every tool of `warder mcp` and of a host (Node.js 18 or newer)
 #   e2b   the SDKs of E2B use a host of `warder serve --listen` (Node.js 20.18.1 or newer)
 #   page  the page of a host in headless Chromium (Node.js 20 or newer, and chromium)
 #
@@ -34,14 +34,16 @@ if [ "$name" = page ] && ! [ -x "${CHROMIUM:-/usr/bin/chromium}" ]; then
 	exit
 fi
 mkdir -m 700 "$scratch/runtime"
-if [ "$name" != mcp ]; then
-	if ! host_begin "$WARDER" "$scratch"; then
-		tap_not_ok "the host starts"
-		sed 's/^/# /' "$scratch/host.log"
-		tap_end
-		exit
-	fi
-	export E2B_API_URL=$host_url E2B_SANDBOX_URL=$host_url E2B_API_KEY=$host_token WARDER_URL=$host_url WARDER_TOKEN=$host_token
-	trap 'host_end; rm -rf "$scratch"' EXIT
+# A template with the limits that the test of the Model Context Protocol gives a session of its own.
+cat >"$scratch/settings.json" <<'END'
+{"version": 1, "templates": {"mcp": {"version": 1, "limits": {"wallTime": "5s", "fileSize": "unlimited"}, "workingDirectory": "/tmp"}}}
+END
+if ! host_begin "$WARDER" "$scratch" --config "$scratch/settings.json"; then
+	tap_not_ok "the host starts"
+	sed 's/^/# /' "$scratch/host.log"
+	tap_end
+	exit
 fi
+export E2B_API_URL=$host_url E2B_SANDBOX_URL=$host_url E2B_API_KEY=$host_token WARDER_URL=$host_url WARDER_TOKEN=$host_token
+trap 'host_end; rm -rf "$scratch"' EXIT
 NODE_PATH=$packages/node_modules XDG_RUNTIME_DIR=$scratch/runtime node "tests/sdk/$name.cjs"

@@ -439,3 +439,17 @@ $ . "$TOP/tests/transcript/mcp.sh"; for exec in false true; do { init; call 1 de
 | Languages: python, c, command
 | Limits: 7s
 | Files stay
+
+= --session serves a session that runs already: its policy holds, and it stays
+needs python3
+$ . "$TOP/tests/transcript/mcp.sh"; warder session start given --timeout 7s --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids; { init; call 1 run_command '{"command":"echo kept > a; sleep 11; echo end","timeout_seconds":8}'; } | warder mcp --session given | texts; { init; call 2 run_command '{"command":"echo kept > a"}'; } | warder mcp --session given | texts; warder session exec given -- cat /tmp/a; warder session stop given
+| 1 True {"error":"invalid_arguments","message":"timeout_seconds: 8 seconds is more than the policy grants; write at most 7s (limits.wallTime), or leave it out","field":"timeout_seconds"}
+| 2 False Exit code 0, after T s.
+| Standard output is empty.
+| Standard error is empty.
+| kept
+
+= a session that does not run is refused
+$ . "$TOP/tests/transcript/mcp.sh"; warder mcp --session none </dev/null
+! warder: session none does not run; "warder session start none" starts it
+? 125

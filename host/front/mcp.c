@@ -1,0 +1,232 @@
+/*
+ * mcp: the Model Context Protocol over HTTP, at /mcp. A client POSTs one message, and gets one answer.
+ *
+ * Each session is a sandbox of the tenant, and has its id. The launcher passes a message to `warder mcp` (LINK_MCP), which has the tools. Only
+ * what HTTP needs is decided here: which message begins a session, which has no answer, and which one cancels another. So nothing about a
+ * session is kept here, and a session stays when the front is replaced.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/front/front.h"
+#include "runtime/mcp/message.h"
+
+#define SESSION     "Mcp-Session-Id"
+#define VERSION     "MCP-Protocol-Version"
+#define LIFETIME_MS "3600000" /* of a session, as JSON */
+#define DIGITS_MAX  12
+
+/* A message that is not answered yet. */
+struct mcp_post {
+	struct mcp_post *next;
+	struct exchange *x;
+	struct json_value *document; /* owned */
+	struct mcp_message message;  /* points into it */
+	bool begins;                 /* a session */
+	enum mcp_version version;
+	char sandbox[LINK_SANDBOX_MAX]; /* of a session that it begins */
+};
+
+static void post_free(struct exchange *x)
+{
+	struct mcp_post *post = x->data;
+
+	for (struct mcp_post **at = &x->front->mcp_posts; *at; at = &(*at)->next)
+		if (*at == post) {
+			*at = post->next;
+			break;
+		}
+	json_free(post->document);
+	free(post);
+	x->data = NULL;
+	x->gone = NULL;
+}
+
+/* ---- answers ---- */
+
+static void answer(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	if (answer->status == 200 && text)
+		exchange_json(x, 200, strdup(text));
+	else /* nothing but notifications */
+		exchange_empty(x, 202);
+}
+
+/* The message on one line: outside of texts, JSON has a blank in the place of a line break, and inside it has none. */
+static void pass_on(struct exchange *x)
+{
+	const struct mcp_post *post = x->data;
+	char *line = exchange_take_body(x);
+
+	for (char *at = line; at && *at; at++)
+		if (*at == '\n' || *at == '\r')
+			*at = ' ';
+	exchange_ask(x, LINK_MCP, post->begins ? MCP_VERSIONS : post->version, line, answer);
+}
+
+/* ---- a session begins ---- */
+
+static void created(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	struct mcp_post *post = x->data;
+	struct json_value *sandbox = NULL;
+	struct warder_error err = { 0 };
+
+	if (json_parse(text ? text : "", text ? strlen(text) : 0, "sandbox", NULL, &sandbox, &err) < 0) {
+		exchange_error(x, 500, &err);
+		return;
+	}
+	snprintf(post->sandbox, sizeof(post->sandbox), "%s", json_member_text(sandbox, "id", ""));
+	json_free(sandbox);
+	x->sandbox = post->sandbox;
+	exchange_set(x, SESSION, post->sandbox);
+	pass_on(x);
+}
+
+static void create(struct exchange *x)
+{
+	const char *template = exchange_query(x, "template"), *lifetime = exchange_query(x, "timeoutMs");
+	struct json_writer w = { 0 };
+
+	if (lifetime &&
+	    (!*lifetime || strlen(lifetime) > DIGITS_MAX || lifetime[strspn(lifetime, "0123456789")])) {
+		exchange_fail(x, 400, "timeoutMs must be a whole number of milliseconds, at most 24 hours");
+		return;
+	}
+	json_begin_object(&w);
+	if (template)
+		json_key_string(&w, "template", template);
+	json_key_uint(&w, "timeoutMs", strtoull(lifetime ? lifetime : LIFETIME_MS, NULL, 10));
+	json_key(&w, "metadata");
+	json_begin_object(&w);
+	json_key_string(&w, "protocol", "mcp");
+	json_end_object(&w);
+	json_end_object(&w);
+	exchange_ask(x, LINK_CREATE, 0, json_take(&w), created);
+}
+
+/* ---- messages without an answer ---- */
+
+/* The client waits no longer for the answer of a call. The call has none then, but its request has, and its end ends the program. */
+static void cancel(const struct front *front, const char *sandbox, const char *id)
+{
+	for (struct mcp_post *post = front->mcp_posts; post; post = post->next)
+		if (post->message.kind == MCP_REQUEST && strcmp(post->message.id, id) == 0 &&
+		    strcmp(post->x->sandbox, sandbox) == 0) {
+			exchange_empty(post->x, 202);
+			return;
+		}
+}
+
+/* The key opens the sandbox of the session. */
+static void noted(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	const struct mcp_message *message = &((const struct mcp_post *)x->data)->message;
+	char id[MCP_ID_MAX + 1];
+
+	if (message->kind == MCP_NOTIFICATION && strcmp(message->method, "notifications/cancelled") == 0 &&
+	    mcp_id_read(json_member(message->params, "requestId"), id))
+		cancel(x->front, x->sandbox, id);
+	exchange_empty(x, 202);
+}
+
+/* ---- requests of HTTP ---- */
+
+/* A client of the older version does not always say which one it speaks. */
+static bool find_version(struct exchange *x, enum mcp_version *ret)
+{
+	const char *name = exchange_header(x, VERSION);
+
+	*ret = name ? mcp_version_choose(name) : MCP_2025_03_26;
+	if (!name || strcmp(mcp_version_name(*ret), name) == 0)
+		return true;
+	exchange_fail(x, 400, VERSION " must be 2025-06-18 or 2025-03-26");
+	return false;
+}
+
+static bool find_session(struct exchange *x)
+{
+	const char *session = exchange_header(x, SESSION);
+
+	x->sandbox = session ? session : "";
+	if (*x->sandbox)
+		return true;
+	exchange_fail(x, 400,
+		      SESSION " is missing; send initialize first, and then the id that its answer has");
+	return false;
+}
+
+static void refuse_message(struct exchange *x, const char *fault)
+{
+	struct json_writer w = { 0 };
+
+	mcp_write_error(&w, "null", MCP_PARSE_ERROR, fault);
+	exchange_json(x, 400, json_take(&w));
+}
+
+static void take_message(struct exchange *x)
+{
+	struct json_value *document = NULL;
+	struct warder_error err = { 0 };
+	struct mcp_post *post;
+
+	if (mcp_parse(x->body ? x->body : "", x->body_len, &document, &err) < 0) {
+		refuse_message(x, err.text);
+		return;
+	}
+	post = calloc(1, sizeof(*post));
+	if (!post) {
+		json_free(document);
+		exchange_fail(x, 503, "no memory is left; try again");
+		return;
+	}
+	*post = (struct mcp_post){ .next = x->front->mcp_posts, .x = x, .document = document };
+	if (document->type == JSON_ARRAY) /* a batch, which `warder mcp` divides */
+		post->message = (struct mcp_message){ .kind = MCP_INVALID };
+	else
+		mcp_message_read(document, &post->message);
+	x->front->mcp_posts = post;
+	x->data = post;
+	x->gone = post_free;
+}
+
+static void take_post(struct exchange *x)
+{
+	struct mcp_post *post;
+
+	take_message(x);
+	post = x->data;
+	if (!post || !find_version(x, &post->version))
+		return;
+	post->begins = post->message.kind == MCP_REQUEST && strcmp(post->message.method, "initialize") == 0;
+	if (post->begins)
+		create(x);
+	else if (!find_session(x))
+		return;
+	else if (post->message.kind == MCP_NOTIFICATION || post->message.kind == MCP_RESPONSE)
+		exchange_ask(x, LINK_SHOW, 0, NULL, noted);
+	else
+		pass_on(x);
+}
+
+static void ended(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	exchange_empty(x, 204);
+}
+
+static void take_delete(struct exchange *x)
+{
+	if (find_session(x))
+		exchange_ask(x, LINK_REMOVE, 0, NULL, ended);
+}
+
+/* A server without messages of its own refuses GET with 405, as every path does that has no such row. */
+const struct route routes_mcp[] = {
+	{ "POST", "/mcp", "sandboxes", ROUTE_OWN, take_post,
+	  "a message of the Model Context Protocol; initialize begins a session, which is a sandbox",
+	  "template timeoutMs", NULL },
+	{ "DELETE", "/mcp", "sandboxes", ROUTE_OWN, take_delete, "end a session, and its sandbox", NULL,
+	  NULL },
+	{ 0 },
+};

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""mcp.py: the Model Context Protocol of a host, at /mcp, by hand, as TAP. tests/sdk/mcp.cjs has the official client."""
+import json, threading
+
+from lib import Host, run_parts, tell, until
+
+
+def message(method, number=None, **params):
+    return json.dumps(dict({"jsonrpc": "2.0", "method": method, "params": params}, **({} if number is None else {"id": number}))).encode()
+
+
+def tool(number, name, **arguments):
+    return message("tools/call", number, name=name, arguments=arguments)
+
+
+def post(host, token, session, body, version="2025-06-18", more=""):
+    head = ("Mcp-Session-Id: %s\r\n" % session if session else "") + ("MCP-Protocol-Version: %s\r\n" % version if version else "")
+    return host.ask("POST", "/mcp", token, body, head + more)
+
+
+def begin(host, token, query=""):
+    """The id of a new session."""
+    status, data, headers = host.ask("POST", "/mcp" + query, token, message("initialize", 1, protocolVersion="2025-06-18"))
+    tell(status == 200 and data["result"]["protocolVersion"] == "2025-06-18" and headers["Mcp-Session-Id"], "initialize begins a session", (status, data))
+    return headers["Mcp-Session-Id"]
+
+
+def states(host, token, session):
+    return [one["state"] for one in host.ask("GET", "/v1/sandboxes/%s/executions" % session, token)[1]]
+
+
+def sessions():
+    host = Host("sessions")
+    token = host.tenant("me")
+    session = begin(host, token)
+    status, data, _ = post(host, token, session, message("notifications/initialized"))
+    tell((status, data) == (202, b""), "a notification has no answer", (status, data))
+    tell([one["id"] for one in host.ask("GET", "/v1/sandboxes", token)[1]] == [session], "a session is a sandbox of the tenant")
+    status, data, _ = post(host, token, session, tool(2, "run_command", command="yes | head -c 60000; echo kept > a"))
+    text = data["result"]["content"][0]["text"]
+    tell(status == 200 and len(text) <= 25000 and ".stdout: read_file" in text, "a long result is cut, and names the file with all of it", text[-300:])
+    status, data, _ = post(host, token, session, tool(3, "read_file", path="a").replace(b", ", b",\r\n"))
+    tell(status == 200 and "\nkept\n" in data["result"]["content"][0]["text"], "files stay, and a message may have several lines", data)
+    batch = b"[" + tool(4, "read_file", path="a") + b"," + message("ping", 5) + b"]"
+    status, data, _ = post(host, token, session, batch, version=None)
+    tell(status == 200 and [one["id"] for one in data] == [4, 5], "without a version, it is 2025-03-26, which has batches", data)
+    status, data, _ = post(host, token, session, batch)
+    tell(status == 200 and data["error"]["code"] == -32600, "2025-06-18 has none", data)
+    path = "/v1/sandboxes/%s" % session
+    host.ask("POST", path + "/pause", token)
+    status, data, _ = post(host, token, session, message("ping", 6))
+    tell(status == 409 and "resume" in data["message"], "a session that is paused is not used", data)
+    host.ask("POST", path + "/resume", token, {})
+    status, data, _ = host.ask("DELETE", "/mcp", token, b"", "Mcp-Session-Id: %s\r\n" % session)
+    tell(status == 204 and until(lambda: host.ask("GET", "/v1/sandboxes", token)[1] == []), "DELETE ends the session and its sandbox", (status, data))
+    tell(post(host, token, session, message("ping", 7))[0] == 404, "then it is not found, so that the client begins another one")
+    host.end()
+
+
+def refusals():
+    host = Host("refusals")
+    token, other = host.tenant("me"), host.tenant("other")
+    reader = host.tenant("reader", ["--scopes", "read"])
+    session = begin(host, token)
+    ping = message("ping", 2)
+    for name, want, word, got in (
+            ("no token", 401, "token", post(host, "", session, ping)),
+            ("a wrong token", 401, "token", post(host, "e2b_" + "0" * 40, session, ping)),
+            ("a notification with a wrong token", 401, "token", post(host, "e2b_" + "0" * 40, session, message("notifications/initialized"))),
+            ("a token without the scope", 403, "scope", post(host, reader, "", message("initialize", 1))),
+            ("the session of another tenant", 404, "sandbox", post(host, other, session, ping)),
+            ("a page of another origin", 403, "origins", post(host, token, session, ping, more="Origin: http://evil.test\r\n")),
+            ("no session", 400, "Mcp-Session-Id", post(host, token, "", ping)),
+            ("an unknown version", 400, "MCP-Protocol-Version", post(host, token, session, ping, version="2024-11-05")),
+            ("a message above 1 MiB", 413, "longer", post(host, token, session, tool(3, "write_file", path="a", content="x" * (1 << 20)))),
+            ("a template that is not there", 404, "template", host.ask("POST", "/mcp?template=none", token, message("initialize", 1))),
+            ("a lifetime that is no number", 400, "timeoutMs", host.ask("POST", "/mcp?timeoutMs=1h", token, message("initialize", 1))),
+            ("a lifetime above 24 hours", 400, "timeoutMs", host.ask("POST", "/mcp?timeoutMs=86400001", token, message("initialize", 1))),
+            ("GET", 405, "method", host.ask("GET", "/mcp", token, more="Accept: text/event-stream\r\n"))):
+        tell(got[0] == want and word in got[1]["message"], "%s is refused with %d" % (name, want), got[:2])
+    status, data, _ = post(host, token, session, b'{"jsonrpc": "2.0", "id": 1')
+    tell(status == 400 and data["error"]["code"] == -32700, "a message that is no JSON is an error of the protocol", (status, data))
+    for name, arguments in (("run_command", {"command": "true", "policy": {}}), ("run_code", {"language": "python", "code": "", "env": {}})):
+        data = post(host, token, session, tool(4, name, **arguments))[1]
+        tell(data["result"]["isError"] and "invalid_arguments" in data["result"]["content"][0]["text"], "no tool takes a policy or variables: " + name, data)
+    host.end()
+
+
+def ends():
+    """Calls whose client waits no longer."""
+    host = Host("ends")
+    token, other = host.tenant("me"), host.tenant("other")
+    session, others = begin(host, token), begin(host, other)
+    answers = []
+    caller = threading.Thread(target=lambda: answers.append(post(host, token, session, tool(2, "run_command", command="exec sleep 1000"))))
+    caller.start()
+    tell(until(lambda: states(host, token, session) == ["running"]), "a call runs")
+    cancelled = message("notifications/cancelled", requestId=2)
+    tell(post(host, other, session, cancelled)[0] == 404 and post(host, other, others, cancelled)[0] == 202 and states(host, token, session) == ["running"], "another tenant cannot cancel it")
+    tell(post(host, token, session, cancelled)[0] == 202 and until(lambda: "running" not in states(host, token, session)), "its client can: then the program ends", states(host, token, session))
+    caller.join()
+    tell(answers[0][:2] == (202, b""), "and the call has no answer", answers)
+    with host.connect() as one:
+        one.sendall(host.request("POST", "/mcp", token, tool(3, "run_command", command="exec sleep 1000"), "Mcp-Session-Id: %s\r\n" % session))
+        tell(until(lambda: "running" in states(host, token, session)), "another call runs")
+    tell(until(lambda: "running" not in states(host, token, session)), "its program ends when the client hangs up", states(host, token, session))
+    tell(post(host, token, session, message("ping", 4))[1]["result"] == {}, "and the session goes on")
+    host.end()
+
+
+run_parts((sessions, refusals, ends))

@@ -101,6 +101,10 @@ int call_refuse_changing(const struct sandbox *sandbox, struct warder_error *err
 /* Wait for a run until its end, or until the call is cancelled; the result is the call's text then. The run is freed. -1 with *err. */
 int call_wait(struct call *call, struct warder_run *run, struct warder_error *err);
 
+/* Count a launch of the tenant in this second. -1 with *err, and 429 in the answer: too many wait, or began in this second. */
+int call_count_launch(struct launcher *launcher, const struct tenant *tenant, struct call *call,
+		      struct warder_error *err);
+
 /* The call waits for a program: it is cancelled when its client is gone, until it is forgotten. */
 void call_add_run(struct launcher *launcher, struct call *call);
 void call_forget_run(struct launcher *launcher, const struct call *call);

@@ -183,29 +183,15 @@ static struct tenant_use use_of(const struct launcher *launcher, const char *ten
 	return use;
 }
 
-/* Whether the tenant may launch `policy` now. -1 with *err, and 429 in the answer. */
-static int admit(struct launcher *launcher, const struct tenant *tenant, const struct policy *policy,
-		 bool sandbox, struct call *call, struct warder_error *err)
+int call_count_launch(struct launcher *launcher, const struct tenant *tenant, struct call *call,
+		      struct warder_error *err)
 {
 	const struct tenant_limits *limits = &tenant->limits;
-	const struct tenant_use use = use_of(launcher, tenant->name);
 	struct launcher_rate *rate = rate_of(launcher, tenant->name);
 	const uint64_t now_us = clock_us();
 
 	if (!rate)
 		return error_no_memory(err, NULL);
-	if (sandbox && use.sandboxes >= limits->sandboxes)
-		return call_refuse_share(call, 5, err, "sandboxes", "sandboxes", use.sandboxes,
-					 limits->sandboxes);
-	if (!fits(limits->memory_bytes, use.memory_bytes, policy->limits.memory_bytes))
-		return call_refuse_share(call, 5, err, "limits.memory", "MiB of memory in its sandboxes",
-					 use.memory_bytes >> 20, limits->memory_bytes >> 20);
-	if (!fits(limits->cpu_milli, use.cpu_milli, policy->limits.cpu_milli))
-		return call_refuse_share(call, 5, err, "limits.cpus", "thousandths of a CPU in its sandboxes",
-					 use.cpu_milli, limits->cpu_milli);
-	if (sandbox && !fits(limits->spool_bytes, use.spool_bytes, SPOOLS_BYTES_MAX))
-		return call_refuse_share(call, 5, err, "spoolBytes", "MiB of kept output in its sandboxes",
-					 use.spool_bytes >> 20, limits->spool_bytes >> 20);
 	if (jobs_waiting(&launcher->jobs, tenant->name) >= limits->queue)
 		return call_refuse_share(call, 1, err, "queue", "requests that wait", limits->queue,
 					 limits->queue);
@@ -218,6 +204,28 @@ static int admit(struct launcher *launcher, const struct tenant *tenant, const s
 					 rate->count, limits->launches_per_second);
 	rate->count++;
 	return 0;
+}
+
+/* Whether the tenant may launch `policy` now. -1 with *err, and 429 in the answer. */
+static int admit(struct launcher *launcher, const struct tenant *tenant, const struct policy *policy,
+		 bool sandbox, struct call *call, struct warder_error *err)
+{
+	const struct tenant_limits *limits = &tenant->limits;
+	const struct tenant_use use = use_of(launcher, tenant->name);
+
+	if (sandbox && use.sandboxes >= limits->sandboxes)
+		return call_refuse_share(call, 5, err, "sandboxes", "sandboxes", use.sandboxes,
+					 limits->sandboxes);
+	if (!fits(limits->memory_bytes, use.memory_bytes, policy->limits.memory_bytes))
+		return call_refuse_share(call, 5, err, "limits.memory", "MiB of memory in its sandboxes",
+					 use.memory_bytes >> 20, limits->memory_bytes >> 20);
+	if (!fits(limits->cpu_milli, use.cpu_milli, policy->limits.cpu_milli))
+		return call_refuse_share(call, 5, err, "limits.cpus", "thousandths of a CPU in its sandboxes",
+					 use.cpu_milli, limits->cpu_milli);
+	if (sandbox && !fits(limits->spool_bytes, use.spool_bytes, SPOOLS_BYTES_MAX))
+		return call_refuse_share(call, 5, err, "spoolBytes", "MiB of kept output in its sandboxes",
+					 use.spool_bytes >> 20, limits->spool_bytes >> 20);
+	return call_count_launch(launcher, tenant, call, err);
 }
 
 /* ---- policies ---- */

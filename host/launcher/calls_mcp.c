@@ -72,6 +72,8 @@ static int serve(struct call *call, struct warder_error *err)
 				   .cancelled = &call->cancelled };
 	struct opening opening;
 
+	if (atomic_load(&call->cancelled)) /* while it waited */
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the call was cancelled");
 	if (make_opening(call->mcp_version, &opening, err) < 0)
 		return -1;
 	if (input_fd < 0 || file_write_all(input_fd, opening.line, strlen(opening.line)) != 0 ||
@@ -104,10 +106,7 @@ static void mcp_finish(struct job *job, void *launcher)
 int calls_mcp(struct context *context, struct call *call, struct warder_error *err)
 {
 	struct launcher *launcher = context->launcher;
-	const uint64_t queue = context->tenant->limits.queue;
 
-	if (jobs_waiting(&launcher->jobs, context->tenant->name) >= queue)
-		return call_refuse_share(call, 1, err, "queue", "requests that wait", queue, queue);
 	if (context->sandbox->paused_ms)
 		return error_set(err, WARDER_ERROR_CONFLICT, "id", "sandbox %s is paused; resume it first",
 				 context->sandbox->id);
@@ -116,6 +115,8 @@ int calls_mcp(struct context *context, struct call *call, struct warder_error *e
 				 context->sandbox->id);
 	if (!context->text || memchr(context->text, '\n', context->len))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "a message is one line");
+	if (call_count_launch(launcher, context->tenant, call, err) < 0)
+		return -1;
 	call->mcp_version = context->request->value;
 	call->request = malloc(context->len);
 	if (!call->request)

@@ -26,6 +26,8 @@ struct mcp_post {
 	bool begins;                 /* a session */
 	enum mcp_version version;
 	char sandbox[LINK_SANDBOX_MAX]; /* of a session that it begins */
+	unsigned int status;            /* of the error, if the session does not begin after all */
+	struct warder_error error;
 };
 
 static void post_free(struct exchange *x)
@@ -45,8 +47,29 @@ static void post_free(struct exchange *x)
 
 /* ---- answers ---- */
 
-static void answer(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+static void given_up(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
 {
+	const struct mcp_post *post = x->data;
+
+	exchange_error(x, post->status, &post->error);
+}
+
+static void answered(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	struct mcp_post *post = x->data;
+
+	if (answer->status >= 400 && post->begins) { /* nobody knows the new sandbox */
+		post->status = answer->status;
+		post->error = answer->error;
+		exchange_ask_any(x, LINK_REMOVE, 0, NULL, given_up);
+		return;
+	}
+	if (answer->status >= 400) {
+		exchange_error(x, answer->status, &answer->error);
+		return;
+	}
+	if (post->begins)
+		exchange_set(x, SESSION, post->sandbox);
 	if (answer->status == 200 && text)
 		exchange_json(x, 200, strdup(text));
 	else /* nothing but notifications */
@@ -62,7 +85,7 @@ static void pass_on(struct exchange *x)
 	for (char *at = line; at && *at; at++)
 		if (*at == '\n' || *at == '\r')
 			*at = ' ';
-	exchange_ask(x, LINK_MCP, post->begins ? MCP_VERSIONS : post->version, line, answer);
+	exchange_ask_any(x, LINK_MCP, post->begins ? MCP_VERSIONS : post->version, line, answered);
 }
 
 /* ---- a session begins ---- */
@@ -80,7 +103,6 @@ static void created(struct exchange *x, const struct link_answer *answer, const 
 	snprintf(post->sandbox, sizeof(post->sandbox), "%s", json_member_text(sandbox, "id", ""));
 	json_free(sandbox);
 	x->sandbox = post->sandbox;
-	exchange_set(x, SESSION, post->sandbox);
 	pass_on(x);
 }
 

@@ -83,6 +83,13 @@ def refusals():
     for name, arguments in (("run_command", {"command": "true", "policy": {}}), ("run_code", {"language": "python", "code": "", "env": {}})):
         data = post(host, token, session, tool(4, name, **arguments))[1]
         tell(data["result"]["isError"] and "invalid_arguments" in data["result"]["content"][0]["text"], "no tool takes a policy or variables: " + name, data)
+    slow = []
+    def refused():  # unless the sandbox began in an earlier second
+        slow.append(host.tenant("slow%d" % len(slow), launchesPerSecond=1))
+        status, data, headers = host.ask("POST", "/mcp", slow[-1], message("initialize", 1))
+        return status == 429 and data["field"] == "launchesPerSecond" and "Mcp-Session-Id" not in headers
+    tell(until(refused), "a message counts as a launch of the tenant")
+    tell(host.ask("GET", "/v1/sandboxes", slow[-1])[1] == [], "a session that does not begin leaves no sandbox")
     host.end()
 
 

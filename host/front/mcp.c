@@ -239,7 +239,9 @@ static void ended(struct exchange *x, const struct link_answer *answer, const ch
 
 static void take_delete(struct exchange *x)
 {
-	if (find_session(x))
+	enum mcp_version version;
+
+	if (find_version(x, &version) && find_session(x))
 		exchange_ask(x, LINK_REMOVE, 0, NULL, ended);
 }
 

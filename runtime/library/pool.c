@@ -375,6 +375,19 @@ static bool has_short(const struct warder_pool *pool)
 	return key != NULL;
 }
 
+/* As if it had been tried. */
+static void lack_descriptors(struct key *key, const struct pool_descriptors *have)
+{
+	key->failures++;
+	key->failed_us = clock_us();
+	error_set(&key->why, WARDER_ERROR_UNAVAILABLE, "jails",
+		  "this process has %" PRIu64
+		  " open descriptors, a parked jail takes up to %u, and parked jails "
+		  "may not fill more than half of the limit of %" PRIu64
+		  "; park fewer jails, or raise the limit (ulimit -n)",
+		  have->open, POOL_DESCRIPTORS, have->most);
+}
+
 /* A key that has fewer jails than it is to have (`only_short`: and none ready), and for which there is room. One without any may have that
  * of another. */
 static struct key *find_wanting(struct warder_pool *pool, bool only_short)
@@ -382,14 +395,20 @@ static struct key *find_wanting(struct warder_pool *pool, bool only_short)
 	const uint64_t now = clock_us();
 
 	for (struct key *key = pool->keys; key; key = key->next) {
+		struct pool_descriptors have;
 		const struct key *other;
+		bool may_park;
 
 		if (!may_try(key, now) || parked_of(pool, key) >= wanted_of(pool, key) ||
 		    (only_short && !is_short(pool, key, now)))
 			continue;
-		if (fits(pool, parked_of(pool, NULL) + 1, bytes_parked(pool) + key->bytes))
+		have = pool_count_descriptors();
+		may_park = pool_may_park(&have, count_of(pool, NULL, POOL_BUILDING));
+		if (may_park && fits(pool, parked_of(pool, NULL) + 1, bytes_parked(pool) + key->bytes))
 			return key;
 		other = parked_of(pool, key) ? NULL : least_used(pool, key, true);
+		if (!other && !may_park)
+			lack_descriptors(key, &have);
 		if (!other)
 			continue;
 		pool->evicted++;
@@ -985,6 +1004,28 @@ static int hand_out(struct warder_pool *pool, struct slot *slot, const struct po
 	return -1;
 }
 
+/* Give up parked jails until a launch has enough descriptors. The lock is held before and after, but not all the time. */
+static void spare_descriptors(struct warder_pool *pool)
+{
+	for (;;) {
+		const struct pool_descriptors have = pool_count_descriptors();
+		struct slot *slot = find_slot(pool, NULL, POOL_CLEANING);
+
+		if (pool_may_launch(&have))
+			return;
+		if (!slot) {
+			const struct key *key = least_used(pool, NULL, true);
+
+			if (!key)
+				return;
+			slot = find_slot(pool, key, POOL_READY);
+			pool->evicted++;
+			move_to(pool, slot, POOL_CLEANING);
+		}
+		clean(pool, slot);
+	}
+}
+
 /* What an empty pool does. 1: look again. `broken`: why the last jail was not handed out, or NULL. The lock is held before and after. */
 static int do_without(struct warder_pool *pool, struct key *key, const struct pool_asked *asked,
 		      const struct warder_error *broken, uint64_t until, struct warder_run **ret,
@@ -1078,6 +1119,11 @@ int pool_launch(struct warder_pool *pool, const struct pool_asked *asked, struct
 
 	if (!pool || !asked->key || !ret)
 		return error_no_argument(err, !pool ? "pool" : !asked->key ? "key" : "ret");
+	if (check_pool(pool, err) != 0)
+		return -1;
+	pthread_mutex_lock(&pool->lock);
+	spare_descriptors(pool);
+	pthread_mutex_unlock(&pool->lock);
 	key = open_key(pool, asked, &kind, err);
 	if (!key) {
 		free(kind.text);

@@ -56,6 +56,17 @@ enum pool_work pool_choose_work(const struct pool_look *look);
 /* Of the text of /proc/meminfo: less than a tenth of the memory is available. False for a text that does not tell. */
 bool pool_is_pressed(const char *meminfo);
 
+/* The open descriptors of this process, and how many the soft limit (ulimit -n) allows. */
+struct pool_descriptors {
+	uint64_t open, most;
+};
+#define POOL_DESCRIPTORS 32u /* of a jail; measured: 21 parked, 27 with an interpreter */
+struct pool_descriptors pool_count_descriptors(void);
+/* Whether one more jail may be parked while `building` others are: half of the descriptors are left to the rest of the process. */
+bool pool_may_park(const struct pool_descriptors *have, unsigned int building);
+/* Whether a launch without a parked jail has enough of them. */
+bool pool_may_launch(const struct pool_descriptors *have);
+
 /* The arguments of a launch for callers in runtime/: those of the public functions, and some more. */
 struct pool_asked {
 	const struct warder_pool_key *key;

@@ -1,6 +1,9 @@
+#include <dirent.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "runtime/library/pool.h"
 
@@ -57,4 +60,42 @@ bool pool_is_pressed(const char *meminfo)
 	const unsigned long long total = number_of(meminfo, "MemTotal:");
 
 	return total && strstr(meminfo, "MemAvailable:") && number_of(meminfo, "MemAvailable:") < total / 10;
+}
+
+/* Before Linux 6.2 the size of the directory is 0, and its entries have to be counted. A table that is too full to be read is full. */
+static uint64_t count_open(uint64_t most)
+{
+	struct stat st = { 0 };
+	uint64_t count = 0;
+	DIR *dir;
+
+	if (stat("/proc/self/fd", &st) == 0 && st.st_size > 0)
+		return (uint64_t)st.st_size;
+	dir = opendir("/proc/self/fd");
+	if (!dir)
+		return most;
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+struct pool_descriptors pool_count_descriptors(void)
+{
+	struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
+	uint64_t most;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	most = limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+	return (struct pool_descriptors){ .open = count_open(most), .most = most };
+}
+
+bool pool_may_park(const struct pool_descriptors *have, unsigned int building)
+{
+	return have->open + POOL_DESCRIPTORS * ((uint64_t)building + 1) <= have->most / 2;
+}
+
+bool pool_may_launch(const struct pool_descriptors *have)
+{
+	return have->open + UINT64_C(2) * POOL_DESCRIPTORS <= have->most;
 }

@@ -2,6 +2,9 @@
  * The life of a parked jail, and when a pool gives jails up.
  */
 #include <criterion/criterion.h>
+#include <inttypes.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "runtime/library/pool.h"
 
@@ -95,4 +98,49 @@ Test(pool_state, refilling_does_not_disturb_a_hand_out, .timeout = 20)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		cr_expect(pool_choose_work(&rows[i].look) == rows[i].work, "%s", rows[i].label);
+}
+
+Test(pool_state, half_of_the_descriptors_are_for_others, .timeout = 20)
+{
+	static const struct row {
+		const char *label;
+		struct pool_descriptors have;
+		unsigned int building;
+		bool may_park, may_launch;
+	} rows[] = {
+		{ "few are open", { 10, 1024 }, 0, true, true },
+		{ "the last that fits", { 512 - POOL_DESCRIPTORS, 1024 }, 0, true, true },
+		{ "one too many", { 513 - POOL_DESCRIPTORS, 1024 }, 0, false, true },
+		{ "another jail is being built", { 512 - POOL_DESCRIPTORS, 1024 }, 1, false, true },
+		{ "and there is room for both", { 512 - 2 * POOL_DESCRIPTORS, 1024 }, 1, true, true },
+		{ "64 are free", { 960, 1024 }, 0, false, true },
+		{ "63 are free", { 961, 1024 }, 0, false, false },
+		{ "the table is full", { 1024, 1024 }, 0, false, false },
+		{ "more are open than a lowered limit allows", { 2000, 1024 }, 0, false, false },
+		{ "the limit is smaller than one jail", { 5, 16 }, 0, false, false },
+		{ "there is no limit", { 100000, UINT64_MAX }, 64, true, true },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		cr_expect(pool_may_park(&rows[i].have, rows[i].building) == rows[i].may_park, "%s",
+			  rows[i].label);
+		cr_expect(pool_may_launch(&rows[i].have) == rows[i].may_launch, "%s", rows[i].label);
+	}
+}
+
+Test(pool_state, it_counts_the_descriptors_of_this_process, .timeout = 20)
+{
+	const struct pool_descriptors before = pool_count_descriptors();
+	struct pool_descriptors after;
+	struct rlimit limit;
+	int fds[3];
+
+	for (int i = 0; i < 3; i++)
+		fds[i] = dup(STDERR_FILENO);
+	after = pool_count_descriptors();
+	for (int i = 0; i < 3; i++)
+		close(fds[i]);
+	cr_expect(getrlimit(RLIMIT_NOFILE, &limit) == 0 && after.most == limit.rlim_cur);
+	cr_expect(before.open >= 3 && after.open == before.open + 3, "%" PRIu64 ", before %" PRIu64,
+		  after.open, before.open);
 }

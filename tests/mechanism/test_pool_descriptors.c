@@ -1,0 +1,113 @@
+/*
+ * Pools in a process with few descriptors: the pool parks fewer jails, and no launch fails because of parked jails.
+ * At most 24 jails at once.
+ */
+#include "tests/lib/library.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#define LIMIT 1024
+
+static struct warder_error err;
+static struct warder_policy *policy;
+static struct warder_pool *pool;
+static struct warder_pool_key key;
+static int descriptors_before;
+
+static void begin(enum warder_pool_empty empty)
+{
+	const struct warder_pool_options options = { .size = sizeof(options), .empty = empty };
+	struct rlimit limit;
+
+	cr_assert(getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max >= LIMIT);
+	limit.rlim_cur = LIMIT;
+	cr_assert(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	descriptors_before = library_descriptors();
+	policy = library_policy();
+	cr_assert(warder_policy_set(policy, "limits.openFiles", "100", &err) == 0, "%s", err.text);
+	key = (struct warder_pool_key){ .size = sizeof(key), .policy = policy };
+	cr_assert(warder_pool_new(&options, &pool, &err) == 0, "%s", err.text);
+}
+
+static void end(void)
+{
+	cr_expect(warder_pool_drain(pool, &err) == 0, "%s", err.text);
+	warder_pool_free(pool);
+	cr_expect_eq(library_descriptors(), descriptors_before, "%d descriptors, before %d",
+		     library_descriptors(), descriptors_before);
+	warder_policy_free(policy);
+}
+
+/* The jail must have the limit of its policy, whatever this process has. */
+static void launch(const char *tenant)
+{
+	char *argv[] = { (char *)"sh", (char *)"-c", (char *)"ulimit -n", NULL };
+	const struct warder_command command = { .size = sizeof(command), .argv = argv };
+	struct warder_result *result = NULL;
+	struct warder_run *run = NULL;
+
+	key.tenant = tenant;
+	cr_expect(warder_pool_launch(pool, &key, &command, &run, &err) == 0, "%s: %s: %s", tenant, err.step,
+		  err.text);
+	if (run && warder_wait(run, &result, &err) == 0)
+		cr_expect_str_eq(warder_result_output(result, WARDER_STDOUT, NULL, NULL), "100\n");
+	cr_expect(result, "%s: %s", tenant, err.text);
+	warder_result_free(result);
+	warder_run_free(run);
+}
+
+/* Park four jails for each tenant until there is no room. The number of tenants that have all four. */
+static int fill(const char *const *tenants, int count)
+{
+	for (int i = 0; i < count; i++) {
+		key.tenant = tenants[i];
+		if (warder_pool_fill(pool, &key, 4, &err) == 0)
+			continue;
+		if (err.code == WARDER_ERROR_UNSUPPORTED_POLICY)
+			cr_skip_test("%s", err.text);
+		return i;
+	}
+	return count;
+}
+
+Test(pool_descriptors, parked_jails_leave_half_of_them, .timeout = 120)
+{
+	static const char *const tenants[] = { "a", "b", "c", "d", "e", "f", "g", "h",
+					       "i", "j", "k", "l", "m", "n", "o", "p" };
+	int filled;
+
+	begin(WARDER_POOL_LAUNCH);
+	filled = fill(tenants, 16);
+	cr_expect(filled >= 3 && filled < 8, "%d tenants", filled);
+	cr_expect(err.code == WARDER_ERROR_UNAVAILABLE && strstr(err.text, "limit of 1024") &&
+		      strstr(err.text, "ulimit -n"),
+		  "%s", err.text);
+	/* The template of a key that has no jail takes some, too. */
+	cr_expect(library_descriptors() <= LIMIT / 2 + 32, "%d", library_descriptors());
+	for (int round = 0; round < 2; round++)
+		for (int i = 0; i < 16; i++)
+			launch(tenants[i]);
+	cr_expect(library_descriptors() <= LIMIT * 3 / 4, "%d", library_descriptors());
+	end();
+}
+
+/* The rest of the process takes the descriptors later: parked jails give way. */
+Test(pool_descriptors, a_launch_takes_those_of_parked_jails, .timeout = 120)
+{
+	static const char *const tenants[] = { "a", "b" };
+	int taken[LIMIT], count = 0;
+
+	begin(WARDER_POOL_LAUNCH);
+	cr_assert_eq(fill(tenants, 2), 2, "%s", err.text);
+	while (count < LIMIT && (taken[count] = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0)
+		count++;
+	for (int i = 0; i < 4; i++)
+		close(taken[--count]);
+	launch("c");
+	cr_expect(library_pool_stat(pool, "evicted") >= 3);
+	launch("a");
+	while (count > 0)
+		close(taken[--count]);
+	end();
+}

@@ -267,7 +267,7 @@ $(BUILD)/lib/jail/inside/%.o $(BUILD)/tool/jail/inside/%.o: SAN_HERE = $(call no
 # Without libFuzzer a target reads the inputs named on its command line.
 FUZZ_MAIN ?= tests/fuzz/replay.c
 asan-programs:
-	@$(MAKE) --no-print-directory BUILD=build/asan OPT='-O1 -g' HARDEN= SAN='$(ASAN)' test-programs fuzz-programs
+	@$(MAKE) --no-print-directory BUILD=build/asan OPT='-Og -g1' HARDEN= SAN='$(ASAN)' test-programs fuzz-programs
 # The command line tool itself, without its own heap, for suites that start it.
 asan-tool:
 	@$(MAKE) --no-print-directory BUILD=build/asan-tool OPT='-O1 -g' HARDEN= HARDEN_LINK= TOOL_CC=$(CC) TOOL_LINK= SAN='$(ASAN)' tool

@@ -289,8 +289,9 @@ struct policy_variable {
 	LIMIT(STDERR, "output.stderr", "output", SIZE, output.stderr_bytes, 0, TIB, LIMITED, MIB, "",        \
 	      check_errors, "a limit of kept standard error")                                                \
 	FLAG("output.stdout, output.stderr", "--max-output", "SIZE", CHANGE(change_output),                  \
-	     "keep at most SIZE of standard output, and at most SIZE of standard error; if the output is "   \
-	     "not kept but passed through, kill a program that writes more than SIZE to one of them")        \
+	     "limit standard output to SIZE, and standard error too: a result in JSON keeps the first SIZE " \
+	     "bytes; output that goes to your terminal or pipe is not kept, and a program that writes more " \
+	     "to one of them is killed")                                                                     \
 	MEMBER("output.onLimit", CHOICE(output.on_limit, policy_on_output_limits, 0))                        \
 	MEMBER("processes", OBJECT)                                                                          \
 	FIELD(SPAWN, "processes.spawn", "processes", check_spawn)                                            \

@@ -21,9 +21,9 @@
  * about cgroups, protected by a lock, and a few atomic counters of jails and cgroups. The first process of a jail, its
  * init, is a child of the calling process, and raises SIGCHLD when it ends. An application that waits for any child
  * may reap this init. This does no harm.
- * Helpers: a jailed program can call functions of the host (struct warder_function). If a program of the host answers
- * such a call, the library starts a helper process for the call, by a fork of the application, and the helper starts
- * that program. The helper is a child of the application, but raises no SIGCHLD when it ends. A wait for any child does
+ * Helpers: a jailed program can call functions of the host (struct warder_function). The member
+ * `program` of such a function may name a program of the host. For each call of that function, the library forks the
+ * application. The forked process, called the helper, starts the program, which answers the call. The helper is a child of the application, but raises no SIGCHLD when it ends. A wait for any child does
  * not reap the helper, unless the wait has the option __WALL or __WCLONE. As long as it lives, it shares the memory of
  * the application copy-on-write: the kernel copies each page that the application writes in this time.
  * Fork: templates and runs belong to the process that made them. In a forked child, launch and wait
@@ -92,8 +92,8 @@ WARDER_API int warder_policy_parse(const char *json, size_t len, const char *ori
  * document or on the command line: "256MiB", "none", "readWrite:/srv/job". */
 WARDER_API int warder_policy_set(struct warder_policy *policy, const char *path, const char *value,
 				 struct warder_error *err);
-/* Ask a function for the environment variables that neither the policy nor this process has. Warder
- * calls `provide` once, with `context`. The function returns rows "NAME=value", NULL-terminated. The rows belong
+/* Get environment variables for the program from a function of the application, `provide`. Warder
+ * calls it once, with `context`. The function returns rows "NAME=value", NULL-terminated. The rows belong
  * to the function, and must be valid until this call returns. If the function fails, it returns NULL with
  * *err filled. If two rows have the same name, the later one counts. A row sets a variable in the same way as
  * "environment.set.NAME", under three conditions:
@@ -227,9 +227,9 @@ struct warder_spill {
 	/* At most this many bytes are written to each file; the rest is left out. 0: no byte is written. UINT64_MAX:
 	 * no limit. */
 	uint64_t bytes_max;
-	/* 1: the result keeps a descriptor, which warder_result_held() returns, of each collected file that is larger
-	 * than inline_bytes of struct warder_collect. Only with warder_call() and with `collect` of struct warder_call,
-	 * and not together with `directory` of struct warder_collect. */
+	/* 1: the result keeps an open descriptor for each collected file that is larger than inline_bytes of struct
+	 * warder_collect; warder_result_held() returns it. This works only with warder_call(): `collect` of struct
+	 * warder_call is set, and `directory` of struct warder_collect is NULL. */
 	int hold_files;
 };
 
@@ -353,17 +353,17 @@ WARDER_API int warder_wait_for(struct warder_run *run, uint64_t timeout_us, stru
 WARDER_API void warder_cancel(struct warder_run *run);
 /* Send a signal to the program's process group. If the program has not ended after grace_us microseconds, or
  * if this function is called a second time, Warder ends the run as warder_cancel() does, with the cause
- * "cancelled". Any thread or signal handler may call this function. It makes the run's descriptor readable,
- * and takes effect in warder_wait() or warder_run_dispatch(). With NULL it has no effect. */
+ * "cancelled". Any thread or signal handler may call this function. The descriptor of
+ * warder_run_fd() becomes readable, and the call takes effect in warder_wait() or warder_run_dispatch(). With NULL it has no effect. */
 WARDER_API void warder_stop(struct warder_run *run, int signal, uint64_t grace_us);
 /* Announce that on_input has bytes again, or wants to end the input. Warder then calls it again. Any thread
- * or signal handler may call this function. It makes the run's descriptor readable. With NULL it has no
- * effect. */
+ * or signal handler may call this function. The descriptor of warder_run_fd() becomes readable. With NULL it has
+ * no effect. */
 WARDER_API void warder_run_input_ready(struct warder_run *run);
 /* Answer a call that on_call got; `call` is its number. result: JSON text, NULL stands for null. error: NULL, or a
  * message for the program; then `result` is not used. Both are copied. If `result` is not JSON or has more than 1 MiB,
- * the program gets an error. Any thread may call this function, also on_call. It makes the run's descriptor readable,
- * and takes effect in warder_wait() or warder_run_dispatch(). NOT_FOUND: the call no longer waits for an answer. */
+ * the program gets an error. Any thread may call this function, also on_call. The descriptor of
+ * warder_run_fd() becomes readable, and the answer takes effect in warder_wait() or warder_run_dispatch(). NOT_FOUND: the call no longer waits for an answer. */
 WARDER_API int warder_run_answer(struct warder_run *run, uint64_t call, const char *result, const char *error,
 				 struct warder_error *err);
 /* The port of the host for row `row` of network.publish (0 is the first row). Warder listens on it from the launch
@@ -924,16 +924,16 @@ WARDER_API void warder_program_free(struct warder_program *program);
 
 /* The files of the working directory to collect after the run. */
 struct warder_collect {
-	/* shell patterns, such as "*.csv"; "*" does not match "/". Two stars in a row do: the pattern "out/"
-	 * followed by two stars matches all files below out. NULL: every new or
-	 * changed file, except hidden ones, __pycache__, *.pyc and *.tmp */
+	/* Shell patterns, such as "*.csv". One star does not match "/", two stars in a row also match "/": a pattern
+	 * that ends in "/" and two stars matches all files below a directory. NULL: every new or changed file, except
+	 * hidden ones, __pycache__, *.pyc and *.tmp. */
 	const char *const *patterns;
 	size_t pattern_count;
 	size_t files_max;     /* 0: 100 */
 	uint64_t file_bytes;  /* for each file; 0: 4 MiB */
 	uint64_t total_bytes; /* for all files together; 0: 64 MiB */
-	/* the result contains files up to this size; larger ones are saved to `directory`, or only listed. 0: 64
-	 * KiB. UINT64_MAX does not mean "without a limit": the result then contains no file at all */
+	/* The result contains the bytes of files up to this size; larger files are saved to `directory`, or only
+	 * listed. 0: 64 KiB. UINT64_MAX: the result contains the bytes of no file. */
 	uint64_t inline_bytes;
 	const char *directory; /* directory for larger files, or NULL. Existing files are not overwritten. */
 };
@@ -1113,8 +1113,9 @@ WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *
  *   removed       all jails that are gone, for whatever reason
  *   pressed       true while memory is short and the pool keeps half as many jails
  *   partsReused   jails that got the network namespace of an ended one
- *   partsRefused  an object with a member for each file of /proc/net that differed from a new namespace: the number of
- *                 namespaces that were not kept because of it */
+ *   partsRefused  an object. Warder keeps a used network namespace only if the files of /proc/net in it are those of a
+ *                 new namespace. Each member has the name of a file that differed, and the number of namespaces
+ *                 that were removed for this reason */
 WARDER_API char *warder_pool_stats(struct warder_pool *pool);
 /* Drain and free a pool. Free all of its runs before. With NULL, it has no effect. */
 WARDER_API void warder_pool_free(struct warder_pool *pool);

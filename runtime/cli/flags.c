@@ -440,8 +440,9 @@ static const struct flag flags[] = {
 	  "(default: new and changed files)",
 	  LIST(code.collect), REPEATABLE },
 	{ FLAG_CODE, "--artifacts", "DIR|store:[PREFIX/]", NULL,
-	  "save the collected files (with --json, only those too large for the result) in DIR; \"store:\" "
-	  "saves them, and output that is too long, in the artifact store (see \"warder artifact\")",
+	  "save the collected files in DIR; with --json, save only those that are too large for the result. "
+	  "\"store:\": save these files, and output that is too long, in the artifact store (see \"warder "
+	  "artifact\")",
 	  TEXT(code.artifacts) },
 	{ FLAG_RUN | FLAG_TOOL | FLAG_JUDGE, "--artifacts", "store:[PREFIX/]", NULL,
 	  "put output that is too long for the result into the artifact store (see \"warder artifact\"), as "
@@ -494,14 +495,15 @@ static const struct flag flags[] = {
 	  "the permissions of requests, from the list below (default: all)", TEXT(tool.scopes) },
 	{ FLAG_TOOL, "--request-env", "NAME", NULL, "let each request set this variable for its program",
 	  LIST(tool.granted), REPEATABLE },
-	{ FLAG_JUDGE, "--request-env", "NAME", NULL, "let the document set this variable for its program",
+	{ FLAG_JUDGE, "--request-env", "NAME", NULL,
+	  "let FILE, the document with the program and its cases, set this variable for the program",
 	  LIST(tool.granted), REPEATABLE },
 	{ FLAG_TOOL, "--default-language", "NAME", NULL,
 	  "language of requests that name none (default: detected, if certain)",
 	  TEXT(tool.default_language) },
 	{ FLAG_TOOL, "--schema", "NAME", NULL,
-	  "print the definition of a tool for a model: python_code, javascript_code, frontend_code, "
-	  "code_exec",
+	  "print the definition that tells a model how to use the tool NAME. NAME is python_code, "
+	  "javascript_code, frontend_code or code_exec",
 	  TEXT(tool.schema), .typed = true },
 	{ FLAG_TOOL, "--stats", "FILE", NULL, "write statistics to FILE at the end; - is standard error",
 	  TEXT(tool.stats) },
@@ -549,7 +551,7 @@ static const struct flag flags[] = {
 	{ FLAG_SERVE, "--tls-key", "FILE", NULL, "with --listen: the private key of the certificate",
 	  TEXT(host.private_key), .typed = true },
 	{ FLAG_SERVE, "--stop-all", NULL, NULL,
-	  "end the sandboxes that an ended \"serve --listen\" has left, 100 at a time; serve nothing",
+	  "end all sandboxes that an ended \"serve --listen\" has left, in groups of 100, and serve nothing",
 	  SWITCH(host.stop_all), .typed = true },
 	{ FLAG_SERVE, "--insecure-http", NULL, NULL,
 	  "with --listen: serve other hosts without encryption; everybody on the network in between can read "
@@ -642,8 +644,8 @@ static const struct flag flags[] = {
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--progress", NULL, NULL,
 	  "let the program report its progress on descriptor 5 ($WARDER_PROGRESS)", SWITCH(progress) },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--function-command", "NAME=PROGRAM", NULL,
-	  "let the jailed program call a function of this host, NAME: Warder runs PROGRAM outside of the "
-	  "jail for each call. "
+	  "let the jailed program call a function with the name NAME. For each call, Warder runs PROGRAM "
+	  "outside of the jail. "
 	  "The policy must grant NAME (--set functions=NAME)",
 	  LIST(functions), REPEATABLE },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--env-from", "FILE", NULL,
@@ -663,8 +665,8 @@ static const struct flag flags[] = {
 	  TEXT(backend) },
 	{ FLAG_BACKEND, "--for-model", NULL, NULL,
 	  "describe: print only a paragraph for a model that writes code", SWITCH(for_model) },
-	{ FLAG_BACKEND, "--model", "NAME", NULL, "declare: the model, if the request names none",
-	  TEXT(model) },
+	{ FLAG_BACKEND, "--model", "NAME", NULL,
+	  "for \"backend declare\": the name of the model, if the JSON request has none", TEXT(model) },
 	{ FLAG_DOCTOR, "--matrix", NULL, NULL, "list the controls that each backend can enforce here",
 	  SWITCH(matrix) },
 	{ FLAG_RUN | USES_CODE | FLAG_BLOCKS | FLAG_DOCTOR | FLAG_EXPLAIN | FLAG_BACKEND |

@@ -957,7 +957,7 @@ const struct command workspace_commands[] = {
 	{ "workspace", "read", "--store", "ID PATH", 2, 2, "print a file exactly as it is", NULL,
 	  "warder workspace read job-7 work/hello.txt", read_one, true },
 	{ "workspace", "stage", "--store --json --to --link --read-only --pin", "ID FROM", 2, 2,
-	  "put an input into the workspace, and record it",
+	  "put an input (a file or directory) into the workspace, and note where it came from",
 	  "FROM: host:///PATH, workspace://PATH, artifact://NAME[@VERSION], skill://NAME/PATH, or\n"
 	  "git+file:///PATH[#BRANCH] or git+https://HOST[:PORT]/PATH[#BRANCH]. For the last two, the "
 	  "program\n"

@@ -145,10 +145,11 @@ const struct backend *backend_find(const char *name, struct warder_error *err)
 		names[i] = backends[i].name;
 	}
 	if (backend_is_remote(name)) {
-		error_set(
-		    err, WARDER_ERROR_INVALID_REQUEST, "backend",
-		    "%s is a host on another machine, which only \"warder run\" and \"warder explain\" use",
-		    name);
+		error_set(err, WARDER_ERROR_INVALID_REQUEST, "backend",
+			  "%s is a host on another machine, which only \"warder run\", \"warder code\" and "
+			  "\"warder "
+			  "explain\" use",
+			  name);
 		return NULL;
 	}
 	error_set(err, WARDER_ERROR_INVALID_REQUEST, "backend", "there is no backend \"%.40s\"; %s", name,

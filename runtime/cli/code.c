@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "runtime/cli/code_remote.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/functions.h"
@@ -160,12 +161,19 @@ static int load_policy(struct session *session, const struct languages *language
 		   : -1;
 }
 
+static bool is_remote(const struct args *args)
+{
+	return args->backend && backend_is_remote(args->backend);
+}
+
 static int load(struct session *session, char **argv, struct warder_error *err)
 {
 	struct args *args = session->args;
 	struct languages *languages = NULL;
 	int status;
 
+	if (is_remote(args) && code_remote_check_flags(args, err) < 0)
+		return -1;
 	if (!args->rest[0])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "source",
 				 "which code? warder code [FLAG...] FILE, or - for standard input");
@@ -182,29 +190,6 @@ static int load(struct session *session, char **argv, struct warder_error *err)
 	if (status == 0)
 		status = read_input(session, err);
 	return status == 0 ? open_stdin(session, err) : -1;
-}
-
-/* ---- building ---- */
-
-/* The build is all there is: it failed, or nothing else was asked for. What the compiler exits with is its own business. */
-static int finish_build(struct session *session, struct warder_program *program)
-{
-	const struct args *args = session->args;
-	const bool failed = warder_program_failed(program);
-	struct warder_result *result = warder_program_result(program);
-	const bool refused = result && strcmp(warder_result_status(result), "compileFailed") == 0;
-	int status = 0;
-
-	if (result)
-		report_append(&session->report, result);
-	if (result && !args->json)
-		report_build(result);
-	if (refused && !args->json)
-		term_complain("the code does not compile");
-	if (result && (args->json || args->receipt || (failed && !refused)))
-		status = report_finish(&session->report, result);
-	warder_result_free(result);
-	return refused ? EXIT_REFUSED : report_status(&session->report, status);
 }
 
 /* ---- running ---- */
@@ -263,6 +248,18 @@ static int call(struct session *session, struct warder_program *program)
 	return status;
 }
 
+static int call_there(struct session *session)
+{
+	const struct warder_code code = code_of(session);
+	const struct code_remote_call call = { .code = &code,
+					       .argv = session->args->rest + 1,
+					       .json = session->input,
+					       .json_len = session->input_len,
+					       .input_fd = session->stdin_fd > 0 ? session->stdin_fd : -1 };
+
+	return code_remote(&session->report, &call);
+}
+
 static int build_and_call(struct session *session)
 {
 	const struct args *args = session->args;
@@ -274,8 +271,10 @@ static int build_and_call(struct session *session)
 
 	if (warder_build(args->policy, &options, &code, &program, &err) != 0)
 		return report_refuse(&session->report, &err, EXIT_REFUSED);
-	status = warder_program_failed(program) || args->code.check ? finish_build(session, program)
-								    : call(session, program);
+	status = warder_program_failed(program) || args->code.check
+		     ? report_built(&session->report, warder_program_result(program),
+				    warder_program_failed(program))
+		     : call(session, program);
 	warder_program_free(program);
 	return status;
 }
@@ -296,7 +295,7 @@ int code_command(struct args *args, char **argv)
 	    report_spool(&session.report, &session.spill, &err) != 0)
 		status = report_refuse(&session.report, &err, EXIT_REFUSED);
 	else
-		status = build_and_call(&session);
+		status = is_remote(args) ? call_there(&session) : build_and_call(&session);
 	session_done(&session);
 	return status;
 }

@@ -599,6 +599,25 @@ int report_result(struct report *report, struct warder_result *result)
 	return status;
 }
 
+/* The exit status of a compiler is not passed on. */
+int report_built(struct report *report, struct warder_result *result, bool failed)
+{
+	const struct args *args = report->args;
+	const bool refused = result && strcmp(warder_result_status(result), "compileFailed") == 0;
+	int status = 0;
+
+	if (result)
+		report_append(report, result);
+	if (result && !args->json)
+		report_build(result);
+	if (refused && !args->json)
+		term_complain("the code does not compile");
+	if (result && (args->json || args->receipt || (failed && !refused)))
+		status = report_finish(report, result);
+	warder_result_free(result);
+	return refused ? EXIT_REFUSED : report_status(report, status);
+}
+
 int report_open(const struct args *args, struct report *ret, struct warder_error *err)
 {
 	*ret =

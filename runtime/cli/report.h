@@ -61,6 +61,9 @@ void (*report_progress(const struct report *report))(void *context, const char *
 int report_wait(struct report *report, struct warder_run *run);
 /* The members of the line that are known before the run, for a keeper that writes it: JSON, heap. NULL: no audit file, or no memory. */
 char *report_audit_head(const struct report *report);
+/* Report the end of a check or a build that is not followed by a run, because it failed or nothing else was asked for. Takes the result; NULL:
+ * nothing had to run. Returns the exit status. */
+int report_built(struct report *report, struct warder_result *result, bool failed);
 /* Append the line of a run that ended, before report_finish(). */
 void report_append(struct report *report, const struct warder_result *result);
 /* Tell of an end. Returns the exit status. */

@@ -303,10 +303,12 @@ static int match(const struct policy *policy, const struct preparation_options *
 }
 
 /* What a host on another machine reports, against the policy. Without `remotes` its name is refused elsewhere. */
-static int match_remote(const struct policy *policy, const struct backend_remote *remote,
-			struct preparation *ret, uint64_t *ret_load, struct warder_error *err)
+static int match_remote(const struct policy *policy, const struct preparation_options *options,
+			const struct backend_remote *remote, struct preparation *ret, uint64_t *ret_load,
+			struct warder_error *err)
 {
 	static const struct policy_subject program = { "command", POLICY_PAYLOAD_PROGRAM };
+	const struct policy_subject *subject = options->subject ? options->subject : &program;
 
 	ret->remote = *remote;
 	ret->is_remote = true;
@@ -319,7 +321,11 @@ static int match_remote(const struct policy *policy, const struct backend_remote
 		return -1;
 	ret->remote_row.isolation = ret->capabilities.isolation;
 	ret->matched = true;
-	return policy_match(policy, &ret->capabilities, &program, &ret->match, err);
+	if (options->subject) { /* whether the language is there, that host says when it gets the code */
+		ret->languages[0] = subject->language;
+		ret->capabilities.languages = ret->languages;
+	}
+	return policy_match(policy, &ret->capabilities, subject, &ret->match, err);
 }
 
 static void pass_over(struct preparation *ret, const char *why)
@@ -334,8 +340,9 @@ static void pass_over(struct preparation *ret, const char *why)
  * Hosts that stand side by side in the order are alike to the operator: the one that can enforce all of the policy and has the least load, the
  * first of several. *at is the place of the first of them, and then that of the last. 1: none can.
  */
-static int choose_host(const struct policy *policy, const struct backend_settings *settings, size_t *at,
-		       struct preparation *ret, struct warder_error *err)
+static int choose_host(const struct policy *policy, const struct preparation_options *options,
+		       const struct backend_settings *settings, size_t *at, struct preparation *ret,
+		       struct warder_error *err)
 {
 	const struct backend_remote *best = NULL, *last = NULL;
 	uint64_t best_load = 0;
@@ -346,7 +353,7 @@ static int choose_host(const struct policy *policy, const struct backend_setting
 		uint64_t load = 0;
 
 		last = backend_remote_of(settings, candidate);
-		if (match_remote(policy, last, ret, &load, err) < 0) {
+		if (match_remote(policy, options, last, ret, &load, err) < 0) {
 			pass_over(ret, err->text);
 		} else if (!best || load < best_load) {
 			best = last;
@@ -356,7 +363,7 @@ static int choose_host(const struct policy *policy, const struct backend_setting
 	(*at)--;
 	if (!best || best == last)
 		return best ? 0 : 1;
-	if (match_remote(policy, best, ret, &best_load, err) == 0)
+	if (match_remote(policy, options, best, ret, &best_load, err) == 0)
 		return 0;
 	pass_over(ret, err->text);
 	return 1;
@@ -372,7 +379,7 @@ static int choose_any(const struct policy *policy, const struct preparation_opti
 	for (size_t i = 0; (backend = backend_candidate(settings, i)); i++) {
 		if (backend_remote_of(settings, backend)) {
 			/* Without `remotes`, the order holds it for other commands. */
-			if (options->remotes && choose_host(policy, settings, &i, ret, err) == 0)
+			if (options->remotes && choose_host(policy, options, settings, &i, ret, err) == 0)
 				return 0;
 			continue;
 		}
@@ -399,7 +406,7 @@ static int choose_by_settings(const struct policy *policy, const struct preparat
 	if (options->remotes && backend_is_remote(options->backend)) {
 		const struct backend_remote *remote = backend_remote_find(&settings, options->backend, err);
 
-		return remote ? match_remote(policy, remote, ret, &load, err) : -1;
+		return remote ? match_remote(policy, options, remote, ret, &load, err) : -1;
 	}
 	backend = backend_find(options->backend, err);
 	if (!backend || backend_check_enabled(backend, &settings, err) != 0)

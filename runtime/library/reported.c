@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "runtime/library/reported_code.h"
 #include "runtime/library/result_end.h"
 
 static int bad(const char *label, const char *member, struct warder_error *err)
@@ -178,7 +179,9 @@ static int fill(const struct json_value *document, const char *label, struct war
 	to->outcome.memory_peak_bytes = known(document, "peakMemoryBytes");
 	to->outcome.cpu_us = known(document, "cpuTimeUs");
 	to->outcome.pids_peak = known(document, "peakPids");
-	return take_network(document, to) < 0 ? error_no_memory(err, NULL) : 0;
+	if (take_network(document, to) < 0)
+		return error_no_memory(err, NULL);
+	return json_member(document, "language") ? reported_code(document, label, &to->code, err) : 0;
 }
 
 int reported_read(const char *json, size_t len, const char *label, struct warder_result **ret,
@@ -194,6 +197,8 @@ int reported_read(const char *json, size_t len, const char *label, struct warder
 		return error_no_memory(err, NULL);
 	if (json_parse(json, len, "result", &limits, &document, &why) < 0 || document->type != JSON_OBJECT)
 		status = bad(label, "status", err);
+	else if (!json_member(document, "cause") && json_member(document, "language"))
+		status = 1;
 	else
 		status = fill(document, label, result, err);
 	json_free(document);

@@ -12,7 +12,8 @@
 #include "runtime/library/result.h"
 
 /* Read the JSON of a result. `label` ("remote:big") becomes its backend, and lives as long as the result; every control of the receipt is
- * reported by it. -1 with *err (UNAVAILABLE), which names the first member that is missing or wrong. */
+ * reported by it. 1: the document is about code for which nothing had to run, and there is no result. -1 with *err (UNAVAILABLE), which
+ * names the first member that is missing or wrong. */
 int reported_read(const char *json, size_t len, const char *label, struct warder_result **ret,
 		  struct warder_error *err);
 /* A result with the cause `host` and nothing else but `detail`. NULL on want of memory. */

@@ -10,10 +10,11 @@ static void check_result(const char *text, size_t size)
 {
 	struct warder_result *result = NULL;
 	struct warder_error err = { 0 };
+	const int status = reported_read(text, size, "remote:a", &result, &err);
 	char *json;
 
-	if (reported_read(text, size, "remote:a", &result, &err) < 0) {
-		must(!result && err.text[0]);
+	if (status != 0) {
+		must(!result && (status > 0 || err.text[0]));
 		return;
 	}
 	must(result->outcome.cause < JAIL_CAUSE_COUNT && result->outcome.exit_code <= 255);

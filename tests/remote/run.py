@@ -265,10 +265,105 @@ def refusals(path):
     tell(status == 125 and "limits.memory" in err, "what the host does not grant is refused by its field", (status, err))
     status, out, err = remote(path, b"\xff", flags=PREFER)
     tell(status == 125 and "argv" in err and "UTF-8" in err, "an argument that is no text is refused", (status, err))
-    for words in (["code", "--language", "python", "--backend", "remote:big", "--backends", path, "-"], ["backend", "describe", "remote:big"],
-                  ["session", "start", "x", "--backend", "remote:big", "--backends", path]):
+    for words in (["backend", "describe", "remote:big"], ["session", "start", "x", "--backend", "remote:big", "--backends", path]):
         status, out, err = warder(*words, input=b"print(1)")
         tell(status == 125 and "remote:big is a host on another machine" in err, "another command refuses a host by name: " + words[0], (status, err))
+
+
+# ---- a piece of code ----
+
+def code(path, *words, flags=(), **more):
+    return warder("code", "--backends", path, "--backend", "remote:big", *PREFER, *flags, *words, **more)
+
+
+def without(data):
+    """A result without what differs from run to run, and from machine to machine."""
+    data = {key: value for key, value in data.items() if key not in ("startedAt", "durations", "peakMemoryBytes", "cpuTimeUs", "peakPids", "backend", "receipt",
+                                                                     "service", "artifacts", "identity")}
+    data["stages"] = [{key: value for key, value in stage.items() if key in ("name", "status")} for stage in data["stages"]]
+    return data
+
+
+def pieces(path):
+    data = write("data.txt", "from a file\n")
+    cases = [
+        ("standard output, and an exit status", ["--language", "python", "-"], b"import sys; print('x'); print('y', file=sys.stderr); sys.exit(3)"),
+        ("a shell, by its name", ["--language", "bash", "-"], b"echo $((6 * 7))"),
+        ("its language found in the text", ["-"], b"#!/bin/sh\necho found"),
+        ("arguments", ["--language", "python", "-", "a b", "--c"], b"import sys; print(sys.argv[1:])"),
+        ("an input, and an output", ["--language", "python", "--input", '{"n": 20.50}', "-"],
+         b"import json, os; v = json.load(open(os.environ['WARDER_INPUT'])); open(os.environ['WARDER_RESULT'], 'w').write(json.dumps({'v': v['n'] * 2}))"),
+        ("a file", ["--language", "python", "--file", data + "=in/d.txt", "-"], b"print(open('in/d.txt').read(), end='')"),
+        ("a variable", ["--language", "python", "--env", "A=b", "-"], b"import os; print(os.environ['A'])"),
+        ("an error of syntax", ["--language", "python", "-"], b"print('x'\n"),
+        ("the end of its time", ["--language", "python", "--timeout", "1s", "-"], b"import time; print('x', flush=True); time.sleep(20)"),
+        ("a language that does not exist", ["--language", "klingon", "-"], b"x"),
+        ("a language that is not certain", ["-"], b"x"),
+        ("no code", ["--language", "python", "-"], b""),
+        ("more code than the policy allows", ["--language", "bash", "--set", "limits.code=3", "-"], b"echo x"),
+        ("a check", ["--language", "bash", "--check", "-"], b"echo x"),
+        ("a check that fails", ["--language", "bash", "--check", "-"], b"if"),
+    ]
+    if shutil.which("gcc"):
+        cases += [("a program that is built", ["--language", "c", "-"], b'#include <stdio.h>\nint main(void) { puts("built"); return 4; }'),
+                  ("code that does not compile", ["--language", "c", "-"], b"int main(void) { return x; }")]
+    for name, words, text in cases:
+        here = warder("code", "--no-cache", *PREFER, *words, input=text)
+        there = code(path, *words, input=text)
+        tell(here[:2] == there[:2] and (here[2] == there[2] or "remote:big" in there[2]), "the same end of a piece of code as here: " + name, (here, there))
+        here, there = json.loads(warder("code", "--no-cache", "--json", *PREFER, *words, input=text)[1] or "{}"), json.loads(code(path, "--json", *words, input=text)[1] or "{}")
+        if "stages" in here:
+            tell("stages" in there and without(here) == without(there) and there["backend"] == "remote:big", "and the same result: " + name, (here, there))
+        else:
+            tell(here.get("error", {}).get("kind") == there.get("error", {}).get("kind"), "and the same kind of refusal: " + name, (here, there))
+    source = write("stdin.py", "import sys; print(sys.stdin.read().upper())")
+    status, out, err = code(path, source, input=b"from standard input")
+    tell(status == 0 and out == b"FROM STANDARD INPUT\n", "code from a file has the standard input", (status, out, err))
+    status, out, err = code(path, source, flags=["--stdin", data])
+    tell(status == 0 and out == b"FROM A FILE\n\n", "or that of --stdin", (status, out, err))
+    audit, receipt = os.path.join(work, "audit"), os.path.join(work, "receipt")
+    status, out, err = code(path, "--language", "c" if shutil.which("gcc") else "python", "-", flags=["--json", "--receipt", receipt, "--audit", audit],
+                            input=b"int main(void) { return 0; }" if shutil.which("gcc") else b"0")
+    result = json.loads(out)
+    receipts = [result["receipt"]] + [stage["receipt"] for stage in result["stages"] if "receipt" in stage]
+    tell(status == 0 and len(receipts) >= (2 if shutil.which("gcc") else 1) and
+         all(row["status"] == "reported by remote:big" for one in receipts for row in one["controls"]), "every control of every stage is reported", receipts)
+    line = json.loads(open(audit).read())
+    tell(line["language"] and line["backend"] == "remote:big" and json.load(open(receipt)) == result["receipt"], "receipt and audit file are those of the result", line)
+    for flags in (["--artifacts", work], ["--collect", "*", "--json"], ["--last-line"], ["--function"], ["--scan"], ["--scan-deny"], ["--cache", work],
+                  ["--languages", data], ["--progress"], ["--function-command", "a=b"], ["--max-output", "1k"], ["--cgroup-parent", "/x"], ["--session", "s"]):
+        status, out, err = code(path, "--language", "python", "-", flags=flags, input=b"0")
+        tell(status == 125 and (flags[0] + " works with programs on this machine only") in err + out.decode(), "a flag that cannot go there is refused: " + flags[0],
+             (status, err))
+    status, out, err = code(path, "--language", "wasm", "-", input=b"\0asm\1\0\0\0")
+    tell(status == 125 and "source" in err and "WebAssembly" in err, "so is a module of WebAssembly", (status, err))
+    status, out, err = code(path, "--language", "python", "-", flags=["--ro", "/srv"], input=b"0")
+    tell(status == 125 and "filesystem.paths.readOnly" in err, "and a policy that needs this machine", (status, err))
+    status, out, err = code(path, "--language", "python", "-", flags=["--set", "languages=", "--set", "languages=bash"], input=b"0")
+    tell(status == 125 and "languages" in err, "and a language that the policy does not allow", (status, err))
+
+
+def lying_about_code():
+    good = {"language": "python", "languageFoundBy": "hint", "stages": [{"name": "run", "status": "success", "wallUs": 1, "cpuTimeUs": 1, "peakMemoryBytes": None}],
+            "diagnostics": [], "diagnosticsFrom": None, "output": None}
+    cases = [("good", {}, None), ("no stages", {"stages": []}, '"stages"'), ("four stages", {"stages": good["stages"] * 4}, '"stages"'),
+             ("an unknown stage", {"stages": [dict(good["stages"][0], name="dream")]}, '"stages"'), ("a status of none", {"stages": [dict(good["stages"][0], status="fine")]}, '"stages"'),
+             ("a stage that is a text", {"stages": ["run"]}, '"stages"'), ("a receipt of a stage", {"stages": [dict(good["stages"][0], receipt={"controls": 1})]}, "receipt"),
+             ("diagnostics", {"diagnostics": {}}, '"diagnostics"'), ("a language of 1 MB", {"language": "x" * (1 << 20)}, '"language"'),
+             ("a number for the language", {"language": 5}, '"language"'), ("how it was found", {"languageFoundBy": "by luck"}, '"languageFoundBy"'),
+             ("an escape", {"outputError": "\x1b]0;owned\x07"}, None)]
+    for name, change, word in cases:
+        server = serve("good")
+        server.code = dict(good, **change)
+        lying = document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
+        status, out, err = code(lying, "--language", "python", "-", flags=["--json"], input=b"0")
+        result = json.loads(out)
+        if word:
+            tell(status == 137 and result["cause"] == "host" and word in result["detail"], "a lie about code ends with the cause host: " + name, (status, out, err))
+        else:
+            tell(status == 0 and result["language"] == "python" and b"\x1b" not in out and b"u001b" not in out, "an answer about code: " + name, (status, out, err))
+        server.shutdown()
+        server.server_close()
 
 
 def choices(path, host):
@@ -447,11 +542,12 @@ class Evil(http.server.BaseHTTPRequestHandler):
                   "rows": {"receipt": {"isolation": "namespaceJail", "controls": [{"control": "x%d" % i, "status": "enforced"} for i in range(300)]}},
                   "signal": {"signal": "SIGWHAT"}, "base64": {"stdout": {"base64": "!!", "bytesTotal": 1}}}
         result.update(change.get(how, {}))
+        result.update(getattr(self.server, "code", {}))
         if how == "array":
             result = [1]
         if how == "unsigned result":
             return self.answer(200, json.dumps(result).encode())
-        return self.signed("run", b"another" if how == "result of another" else raw, json.dumps(result).encode())
+        return self.signed(self.path.rsplit("/", 1)[1], b"another" if how == "result of another" else raw, json.dumps(result).encode())
 
 
 RESULT = None
@@ -630,6 +726,8 @@ try:
     same(path)
     results(path)
     refusals(path)
+    pieces(path)
+    lying_about_code()
     choices(path, host)
     documents()
     tokens(host.url)

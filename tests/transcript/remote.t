@@ -62,7 +62,6 @@ $ warder run --backends b.json --backend remote:big -- true; warder explain --ba
 ? 125
 
 = the other commands have no host
-$ echo 'print(1)' | warder code --language python --backend remote:big -; warder backend describe remote:big
-! warder: remote:big is a host on another machine, which only "warder run" and "warder explain" use
-! warder: remote:big is a host on another machine, which only "warder run" and "warder explain" use
+$ warder backend describe remote:big
+! warder: remote:big is a host on another machine, which only "warder run", "warder code" and "warder explain" use
 ? 125

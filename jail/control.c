@@ -11,12 +11,103 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "jail/run.h"
 
 #ifndef PIDFD_SIGNAL_PROCESS_GROUP
 #define PIDFD_SIGNAL_PROCESS_GROUP 4 /* linux/pidfd.h; not in every libc */
 #endif
+
+/* ---- wishes, which the supervision looks at when it wakes ---- */
+
+static void wake(const struct jail_run *run)
+{
+	const uint64_t one = 1;
+	int saved = errno;
+
+	if (write(run->cancel_fd, &one, sizeof(one)) < 0)
+		errno = saved; /* a full counter wakes as well */
+}
+
+void jail_cancel(struct jail_run *run)
+{
+	atomic_store(&run->cancelled, true);
+	wake(run);
+}
+
+void jail_stop(struct jail_run *run, int signal, uint64_t grace_us)
+{
+	int none = 0;
+
+	atomic_store(&run->stop_grace_us, grace_us);
+	if (!atomic_compare_exchange_strong(&run->stop_signal, &none, signal))
+		atomic_store(&run->cancelled, true);
+	wake(run);
+}
+
+void jail_input_ready(struct jail_run *run)
+{
+	atomic_store(&run->input_ready, true);
+	wake(run);
+}
+
+void jail_hold_output(struct jail_run *run, bool held)
+{
+	atomic_store(&run->output_held, held);
+	wake(run);
+}
+
+void jail_resize(struct jail_run *run)
+{
+	atomic_store(&run->resized, true);
+	wake(run);
+}
+
+void jail_pause_clock(struct jail_run *run, bool paused)
+{
+	const uint64_t since_us = atomic_load(&run->paused_at_us);
+
+	/* In this order: the supervision must not see a clock that goes on and has not stood still. */
+	if (since_us)
+		atomic_fetch_add(&run->paused_us, clock_us() - since_us);
+	atomic_store(&run->paused_at_us, paused ? clock_us() : 0);
+	wake(run);
+}
+
+void jail_extend(struct jail_run *run, uint64_t us)
+{
+	atomic_fetch_add(&run->extend_us, us);
+	wake(run);
+}
+
+/* ---- the network ---- */
+
+uint16_t jail_run_published(const struct jail_run *run, size_t row)
+{
+	return row < run->edge.published_count ? run->edge.published[row] : 0;
+}
+
+int jail_run_replace_rules(struct jail_run *run, const struct policy *policy, uint64_t *ret_since_us,
+			   struct warder_error *err)
+{
+	int ret;
+
+	pthread_mutex_lock(&run->edge_lock);
+	ret = run_edge_replace(&run->edge, &run->tmpl->plan.policy, policy, ret_since_us, err);
+	pthread_mutex_unlock(&run->edge_lock);
+	return ret;
+}
+
+void jail_run_end_network(struct jail_run *run)
+{
+	pthread_mutex_lock(&run->edge_lock);
+	if (run->edge.pid)
+		syscall(SYS_pidfd_send_signal, run->edge.pid_fd, SIGKILL, NULL, 0);
+	pthread_mutex_unlock(&run->edge_lock);
+}
+
+/* ---- signals, counters ---- */
 
 /* Whether a directory of /proc is that of a child of the jail's init. */
 static bool is_inits_child(const struct jail_run *run, int proc_fd)

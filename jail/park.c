@@ -18,17 +18,10 @@
  * The payload takes its descriptors under the filter, by two calls more than a launch needs. A policy that denies them has no pool.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/fd.h"
-#include "base/text.h"
 #include "jail/environment.h"
 #include "jail/run.h"
 
@@ -162,82 +155,6 @@ int jail_recheck(struct jail_run *run, struct warder_error *err)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "limits.cpuTime", errno,
 				       "the cgroup's CPU time cannot be read");
 	return readback_again(run, err);
-}
-
-/* What the program begins with, by number; -1: nothing. */
-static void choose_fds(const struct jail_run *run, int fds[WIRE_GO_FDS])
-{
-	fds[WIRE_FD_STDIN] = run->stdin_pipe[RUN_READ];
-	fds[WIRE_FD_STDOUT] = run->output_pipe[JAIL_STDOUT][RUN_WRITE];
-	fds[WIRE_FD_STDERR] = run->output_pipe[run->merged ? JAIL_STDOUT : JAIL_STDERR][RUN_WRITE];
-	fds[WIRE_FD_RESULT] = run->output_pipe[JAIL_RESULT][RUN_WRITE];
-	fds[WIRE_FD_INPUT] = run->command.input_fd > 0 ? run->command.input_fd : -1;
-	fds[WIRE_FD_PROGRESS] =
-	    run->command.calls_fd > 0 ? run->command.calls_fd : run->output_pipe[JAIL_PROGRESS][RUN_WRITE];
-}
-
-/* The message, in a block without the block's header. */
-static int write_go(const struct jail_run *run, uint32_t fd_mask, struct block *ret, struct warder_error *err)
-{
-	char **environment = environment_merge(run->given.environment, run->command.set_env);
-	struct wire_go go = { .message = { .type = WIRE_GO }, .fds = fd_mask };
-	const char *path;
-
-	if (!environment)
-		return error_no_memory(err, NULL);
-	block_reserve(ret, sizeof(go));
-	go.argv = block_strings(ret, run->command.argv, text_count(run->command.argv));
-	go.envp = block_strings(ret, environment, text_count(environment));
-	path = environment_get(environment, "PATH");
-	go.search_path = path ? block_string(ret, path) : 0;
-	environment_free(environment);
-	if (ret->failed)
-		return error_no_memory(err, NULL);
-	go.size = (uint32_t)ret->len;
-	memcpy(ret->bytes, &go, sizeof(go));
-	if (ret->len > WIRE_GO_BYTES)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
-				 "arguments and environment have %zu bytes, and a pool hands out at most %d; "
-				 "use warder_launch()",
-				 ret->len, WIRE_GO_BYTES);
-	return 0;
-}
-
-static int send_go(const struct jail_run *run, const struct block *message, const int *fds, size_t count,
-		   struct warder_error *err)
-{
-	const struct wire_message to_init = { .type = WIRE_GO,
-					      .backstop_ms = block_backstop_ms(run->given.wall_time_us) };
-
-	/* Init's time begins before the program does; or, where the program waits for its work, with that. */
-	if ((!run->warm.is &&
-	     send(run->control[0], &to_init, sizeof(to_init), MSG_NOSIGNAL) != sizeof(to_init)) ||
-	    fd_send(run->exec[0], message->bytes, message->len, fds, count, 0) < 0)
-		return run_died("before its exec", err);
-	return 0;
-}
-
-int run_send_program(struct jail_run *run, struct warder_error *err)
-{
-	struct block message = { 0 };
-	int by_number[WIRE_GO_FDS];
-	int fds[WIRE_GO_FDS];
-	uint32_t fd_mask = 0;
-	size_t count = 0;
-	int ret;
-
-	choose_fds(run, by_number);
-	for (int number = 0; number < WIRE_GO_FDS; number++)
-		if (by_number[number] >= 0) {
-			fds[count++] = by_number[number];
-			fd_mask |= 1u << number;
-		}
-	ret = write_go(run, fd_mask, &message, err);
-	if (ret == 0)
-		ret = send_go(run, &message, fds, count, err);
-	block_done(&message);
-	run_close_programs_ends(run);
-	return ret;
 }
 
 int jail_hand_out(struct jail_run *run, const struct jail_command *command, struct warder_error *err)

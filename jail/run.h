@@ -1,5 +1,6 @@
 /*
- * run: one launched program, as launch.c makes it, readback.c inspects it and supervise.c drives it. Private to jail/.
+ * run: one launched program. launch.c has the table of the steps that make it; streams.c, setup.c and go.c have some of these steps;
+ * readback.c inspects it, supervise.c drives it, control.c is for other threads, and end.c kills it. Private to jail/.
  */
 #ifndef WARDER_JAIL_RUN_H
 #define WARDER_JAIL_RUN_H
@@ -7,12 +8,14 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/hang.h"
 #include "jail/affinity.h"
 #include "jail/edge.h"
 #include "jail/identity.h"
 #include "jail/input.h"
 #include "jail/inside/wire.h"
 #include "jail/jail.h"
+#include "jail/loaded.h"
 #include "jail/pass.h"
 #include "jail/supervision.h"
 #include "jail/template.h"
@@ -25,9 +28,8 @@ enum { RUN_READ, RUN_WRITE };
 /* Of a parked jail whose program was started in advance: warm.c. */
 struct warm {
 	bool is;
-	int work_fd;             /* that the program reads its work from: our end, until it is fed; owned */
-	struct warm_file *files; /* that it has loaded; owned */
-	size_t count;
+	int work_fd; /* that the program reads its work from: our end, until it is fed; owned */
+	struct loaded loaded;
 };
 
 struct jail_run {
@@ -139,6 +141,8 @@ static inline bool run_is_joined(const struct jail_run *run)
 	return run->tmpl->plan.joint != NULL;
 }
 
+/* ---- readback.c ---- */
+
 /*
  * The receipt, in the order of a launch; the first three end it with -1 and *err at the first thing that is not as planned.
  * readback_limits: what can be read while the jail is still being set up: the limits of its cgroups, and swap.
@@ -154,33 +158,80 @@ void readback_rest(struct jail_run *run);
 int readback_again(struct jail_run *run, struct warder_error *err);
 /* After the end of a bare jail whose init was killed before it had killed what the program started: the wall time did not hold. */
 void readback_lost_init(struct jail_run *run);
+
+/* ---- launch.c ---- */
+
 /* Launch, up to the exec, or `parked`, up to where the payload waits without a program. -1 with *err; nothing is left. */
 int run_begin(struct jail_template *tmpl, const struct jail_command *command, bool parked,
 	      struct jail_run **ret, struct warder_error *err);
+/* The rest of a parked run's launch: its files, then the word to go. -1 with *err. */
+int run_start_program(struct jail_run *run, struct warder_error *err);
 /* The program and the receipt have these values now: forget the pointers that the command lent. */
 void run_let_go_of_given(struct jail_run *run);
 /* 0; -1 with *err if the command names no program. */
 int run_check_command(const struct jail_command *command, struct warder_error *err);
+/* Close and give back everything. 0; RUN_WAITS, to be called again with the same *err; -1 with *err if something stays on the host. Safe
+ * again after its end. */
+int run_release_step(struct jail_run *run, struct warder_error *err);
+
+/* ---- streams.c ---- */
+
+/* The step: make pipes and sockets. -1 with *err. */
+int run_step_streams(struct jail_run *run, struct warder_error *err);
+/* Safe also if only some were made. Returns 0. */
+int run_undo_streams(struct jail_run *run, struct warder_error *err);
 /* Begin to feed the command's input into stdin_pipe. 0; 1: it has none; -1 with errno. */
 int run_open_input(struct jail_run *run);
 /* Make the program's pipes, by run->command. -1 with *err. */
 int run_open_streams(struct jail_run *run, struct warder_error *err);
 /* The part of it that the caller's descriptors are for. -1 with *err. */
 int run_open_passes(struct jail_run *run, struct warder_error *err);
-void run_warm_done(struct jail_run *run);
 /* The jail has them. */
 void run_close_programs_ends(struct jail_run *run);
-/* The rest of a parked run's launch: its files, then the word to go, which run_send_program() sends. -1 with *err. */
-int run_start_program(struct jail_run *run, struct warder_error *err);
-/* Put the command's files below /tmp. -1 with *err. */
-int run_put_files(struct jail_run *run, struct warder_error *err);
-int run_send_program(struct jail_run *run, struct warder_error *err);
-/* What a cgroup has counted; `processes` are all of its processes. Any thread. */
-void run_counters(const struct cgroup *cgroup, struct jail_counters *ret);
-/* Whether nothing more fits into the jail's own /tmp; false if it has none. */
-bool run_scratch_is_full(const struct jail_run *run);
+
+/* ---- setup.c ---- */
+
+#define SETUP_TIMEOUT_MS 30000
+#define SETUP_LOOK_MS    100
+
+/* The step: wait until the payload has restricted itself, and read back what does not change any more. -1 with *err. */
+int run_step_setup(struct jail_run *run, struct warder_error *err);
+/* Returns 0. */
+int run_undo_setup(struct jail_run *run, struct warder_error *err);
+/* One message from init or the payload, without waiting. The sender's pid, as the kernel translates it, is the payload's; a descriptor
+ * comes with WIRE_UPPER and WIRE_TERMINAL. 1 with *message; 0: the other end is closed; -1 with errno. */
+int run_receive(int socket_fd, struct wire_message *message, int *ret_pid, int *ret_fd);
+/* To be called every SETUP_LOOK_MS of a wait. -1 with *err: nobody should wait any longer, `when`. */
+int run_look_at_setup(struct jail_run *run, struct hang hangs[2], uint64_t deadline, const char *when,
+		      struct warder_error *err);
 /* -1 with *err: the jail is dead, `when`. */
 int run_died(const char *when, struct warder_error *err);
+
+/* ---- go.c ---- */
+
+/* The step: give the word to go, and wait for the exec. -1 with *err. */
+int run_step_go(struct jail_run *run, struct warder_error *err);
+/* Put the command's files below /tmp. -1 with *err. */
+int run_put_files(struct jail_run *run, struct warder_error *err);
+/* Whether nothing more fits into the jail's own /tmp; false if it has none. */
+bool run_scratch_is_full(const struct jail_run *run);
+
+/* ---- control.c ---- */
+
+/* What a cgroup has counted; `processes` are all of its processes. Any thread. */
+void run_counters(const struct cgroup *cgroup, struct jail_counters *ret);
+
+/* ---- end.c ---- */
+
+/* The steps of an end do not wait: RUN_WAITS says that a step is to be called again when run->wait is over. */
+#define RUN_WAITS 1
+static inline int run_wait_for(struct jail_run *run, int fd, uint64_t at_us)
+{
+	run->wait.fd = fd;
+	run->wait.at_us = at_us;
+	return RUN_WAITS;
+}
+
 /* Whether this jail may be killed now. The first call takes its turn among all jails of the process; false before run->turn_us.
  * Before run_begin_end(). */
 bool run_has_turn(struct jail_run *run);
@@ -188,8 +239,6 @@ bool run_has_turn(struct jail_run *run);
 void run_begin_end(struct jail_run *run, uint64_t patience_us);
 /* Kill whatever lives of the run; does not wait. */
 void run_signal(const struct jail_run *run);
-/* The steps of an end do not wait: RUN_WAITS says that a step is to be called again when run->wait is over. */
-#define RUN_WAITS 1
 /* Kill whatever lives of the run. 0: its init is gone; RUN_WAITS; -1 with run->left if it has not died when it is given up
  * (RUN_PATIENCE_US after the first call, or after run_begin_end()). */
 int run_kill(struct jail_run *run);
@@ -202,10 +251,5 @@ void run_leave_root(struct jail_run *run);
 /* After run_kill(): take away what the backend made around the jail. If that does not die, run->stuck and run->left say so. 0, or
  * RUN_WAITS. */
 int run_stop_starter(struct jail_run *run);
-/* Close and give back everything. 0; RUN_WAITS, to be called again with the same *err; -1 with *err if something stays on the host. Safe
- * again after its end. */
-int run_release_step(struct jail_run *run, struct warder_error *err);
-/* The same, until it is over. */
-int run_release(struct jail_run *run, struct warder_error *err);
 
 #endif

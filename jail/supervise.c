@@ -25,8 +25,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -727,15 +725,6 @@ static uint64_t refused_packets(const struct jail_run *run)
 	for (values += 5; column > 0 && values; column--)
 		values = strchr(values + 1, ' ');
 	return values ? strtoull(values, NULL, 10) : 0;
-}
-
-bool run_scratch_is_full(const struct jail_run *run)
-{
-	struct statfs fs;
-
-	/* A bare jail's is a directory of the host, which has no size. */
-	return run->scratch_fd >= 0 && !run_is_bare(run) && fstatfs(run->scratch_fd, &fs) == 0 &&
-	       (fs.f_bavail == 0 || fs.f_ffree == 0);
 }
 
 /* Nobody else is in there any more. The kernel counts no refused write, so that a file of just that size is what shows it; the

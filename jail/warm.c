@@ -16,79 +16,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "jail/run.h"
-#include "rootfs/rootfs.h"
 
 #define READY_US    UINT64_C(30000000)
 #define LIST_BYTES  ((size_t)512 << 10)
 #define MAPS_BYTES  ((size_t)1 << 20)
-#define FILES_MAX   4096
 #define RESULT_MOST 4096
-
-/* What a file was when the program had loaded it. */
-struct warm_file {
-	char *path;
-	struct stat st;
-};
-
-/* ---- the files that it loaded ---- */
-
-static int look_up(int root_fd, const char *path, struct stat *ret)
-{
-	struct warder_error ignored;
-	owned_fd int fd = path_open_in_root(root_fd, path, O_PATH, 0, &ignored);
-
-	return fd < 0 ? -1 : fstat(fd, ret);
-}
-
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
-}
-
-static bool is_known(const struct warm *warm, const char *path, size_t len)
-{
-	for (size_t i = 0; i < warm->count; i++)
-		if (strncmp(warm->files[i].path, path, len) == 0 && !warm->files[i].path[len])
-			return true;
-	return false;
-}
-
-/* A path that leads to nothing has not been loaded. */
-static int add_file(struct warm *warm, int root_fd, const char *path, size_t len, struct warder_error *err)
-{
-	struct warm_file *files;
-	struct stat st;
-	char *copy;
-
-	if (is_known(warm, path, len))
-		return 0;
-	if (warm->count == FILES_MAX)
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, "program",
-				 "the program has loaded more than %d files; import less", FILES_MAX);
-	copy = strndup(path, len);
-	files = copy ? realloc(warm->files, (warm->count + 1) * sizeof(*files)) : NULL;
-	if (files)
-		warm->files = files;
-	if (!files || look_up(root_fd, copy, &st) < 0) {
-		free(copy);
-		return files ? 0 : error_no_memory(err, NULL);
-	}
-	files[warm->count++] = (struct warm_file){ copy, st };
-	return 0;
-}
 
 /* "START-END PERM OFFSET DEV INODE   PATH" */
 static int add_maps(struct jail_run *run, int root_fd, struct warder_error *err)
@@ -108,35 +49,11 @@ static int add_maps(struct jail_run *run, int root_fd, struct warder_error *err)
 		char *path = memchr(line, '/', end ? (size_t)(end - line) : strlen(line));
 
 		if (end && path)
-			ret = add_file(&run->warm, root_fd, path, (size_t)(end - path), err);
+			ret = loaded_add(&run->warm.loaded, root_fd, path, (size_t)(end - path), err);
 		line = end ? end + 1 : NULL;
 	}
 	free(text);
 	return ret;
-}
-
-bool jail_warm_is_stale(const struct jail_run *run)
-{
-	owned_fd int root_fd = openat(run->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct stat now;
-
-	for (size_t i = 0; i < run->warm.count; i++) {
-		const struct warm_file *file = &run->warm.files[i];
-
-		if (root_fd < 0 || look_up(root_fd, file->path, &now) < 0 || !is_same(&file->st, &now))
-			return true;
-	}
-	return false;
-}
-
-void run_warm_done(struct jail_run *run)
-{
-	fd_done(&run->warm.work_fd);
-	for (size_t i = 0; i < run->warm.count; i++)
-		free(run->warm.files[i].path);
-	free(run->warm.files);
-	run->warm.files = NULL;
-	run->warm.count = 0;
 }
 
 /* ---- starting ---- */
@@ -197,11 +114,18 @@ static int await_ready(struct jail_run *run, struct warder_error *err)
 		char *end = strchr(line, '\n');
 
 		if (*line == '/')
-			ret = add_file(&run->warm, root_fd, line, (size_t)(end - line), err);
+			ret = loaded_add(&run->warm.loaded, root_fd, line, (size_t)(end - line), err);
 		line = end + 1;
 	}
 	free(text);
 	return ret == 0 ? add_maps(run, root_fd, err) : -1;
+}
+
+bool jail_warm_is_stale(const struct jail_run *run)
+{
+	owned_fd int root_fd = openat(run->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return loaded_have_changed(&run->warm.loaded, root_fd);
 }
 
 /* The number behind a name of smaps_rollup, in bytes. */

@@ -6,7 +6,7 @@
 #include "jail/block.h"
 #include "tests/fuzz/input.h"
 
-#include "jail/launch.c" /* its reader of messages is its own */
+#include "jail/launch.c" /* it begins a run */
 
 #define STRINGS_MAX 16
 
@@ -43,12 +43,12 @@ static void check_messages(struct fuzz_input *input)
 		send_next(input, &run);
 	fd_done(&run.control[1]);
 	fd_done(&run.exec[1]);
-	if (step_setup(&run, &err) == 0)
+	if (run_step_setup(&run, &err) == 0)
 		must(run.program_pid > 0);
 	else
 		must(err.code != WARDER_ERROR_NONE && err.text[0] && memchr(err.text, 0, sizeof(err.text)) &&
 		     memchr(err.step, 0, sizeof(err.step)));
-	undo_streams(&run, &err);
+	run_undo_streams(&run, &err);
 }
 
 static void check_block(struct fuzz_input *input)

@@ -1,0 +1,182 @@
+/*
+ * The last two steps of a launch: the files of the program, then the word to go, and what the exec came to.
+ *
+ * The payload of a parked jail does not know its program yet. Its word to go is one record with arguments, environment and descriptors.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/vfs.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/hang.h"
+#include "base/text.h"
+#include "jail/environment.h"
+#include "jail/run.h"
+
+/* ---- files ---- */
+
+bool run_scratch_is_full(const struct jail_run *run)
+{
+	struct statfs fs;
+
+	/* A bare jail's is a directory of the host, which has no size. */
+	return run->scratch_fd >= 0 && !run_is_bare(run) && fstatfs(run->scratch_fd, &fs) == 0 &&
+	       (fs.f_bavail == 0 || fs.f_ffree == 0);
+}
+
+/* The payload, or its program, still waits: nobody else is in there. */
+int run_put_files(struct jail_run *run, struct warder_error *err)
+{
+	const struct jail_command *command = &run->command;
+	const struct jail_plan *plan = &run->tmpl->plan;
+	const uid_t uid = plan->privileged ? run->identity.base + plan->uid : (uid_t)-1;
+	const gid_t gid = plan->privileged ? run->identity.base + plan->gid : (gid_t)-1;
+
+	if (command->scratch) {
+		run->scratch_fd = open(command->scratch, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (run->scratch_fd < 0)
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "files", errno,
+					       "cannot open %.200s", command->scratch);
+	}
+	if (command->file_count &&
+	    rootfs_put_files(run->scratch_fd, command->files, command->file_count, uid, gid, err) != 0)
+		return -1;
+	run->scratch_was_full = run_scratch_is_full(run);
+	return 0;
+}
+
+/* ---- the word to go ---- */
+
+/* What the program begins with, by number; -1: nothing. */
+static void choose_fds(const struct jail_run *run, int fds[WIRE_GO_FDS])
+{
+	fds[WIRE_FD_STDIN] = run->stdin_pipe[RUN_READ];
+	fds[WIRE_FD_STDOUT] = run->output_pipe[JAIL_STDOUT][RUN_WRITE];
+	fds[WIRE_FD_STDERR] = run->output_pipe[run->merged ? JAIL_STDOUT : JAIL_STDERR][RUN_WRITE];
+	fds[WIRE_FD_RESULT] = run->output_pipe[JAIL_RESULT][RUN_WRITE];
+	fds[WIRE_FD_INPUT] = run->command.input_fd > 0 ? run->command.input_fd : -1;
+	fds[WIRE_FD_PROGRESS] =
+	    run->command.calls_fd > 0 ? run->command.calls_fd : run->output_pipe[JAIL_PROGRESS][RUN_WRITE];
+}
+
+/* The message, in a block without the block's header. */
+static int write_go(const struct jail_run *run, uint32_t fd_mask, struct block *ret, struct warder_error *err)
+{
+	char **environment = environment_merge(run->given.environment, run->command.set_env);
+	struct wire_go go = { .message = { .type = WIRE_GO }, .fds = fd_mask };
+	const char *path;
+
+	if (!environment)
+		return error_no_memory(err, NULL);
+	block_reserve(ret, sizeof(go));
+	go.argv = block_strings(ret, run->command.argv, text_count(run->command.argv));
+	go.envp = block_strings(ret, environment, text_count(environment));
+	path = environment_get(environment, "PATH");
+	go.search_path = path ? block_string(ret, path) : 0;
+	environment_free(environment);
+	if (ret->failed)
+		return error_no_memory(err, NULL);
+	go.size = (uint32_t)ret->len;
+	memcpy(ret->bytes, &go, sizeof(go));
+	if (ret->len > WIRE_GO_BYTES)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
+				 "arguments and environment have %zu bytes, and a pool hands out at most %d; "
+				 "use warder_launch()",
+				 ret->len, WIRE_GO_BYTES);
+	return 0;
+}
+
+static int send_program(const struct jail_run *run, const struct block *message, const int *fds, size_t count,
+			struct warder_error *err)
+{
+	const struct wire_message to_init = { .type = WIRE_GO,
+					      .backstop_ms = block_backstop_ms(run->given.wall_time_us) };
+
+	/* Init's time begins before the program does; or, where the program waits for its work, with that. */
+	if ((!run->warm.is &&
+	     send(run->control[0], &to_init, sizeof(to_init), MSG_NOSIGNAL) != sizeof(to_init)) ||
+	    fd_send(run->exec[0], message->bytes, message->len, fds, count, 0) < 0)
+		return run_died("before its exec", err);
+	return 0;
+}
+
+static int send_parked(struct jail_run *run, struct warder_error *err)
+{
+	struct block message = { 0 };
+	int by_number[WIRE_GO_FDS];
+	int fds[WIRE_GO_FDS];
+	uint32_t fd_mask = 0;
+	size_t count = 0;
+	int ret;
+
+	choose_fds(run, by_number);
+	for (int number = 0; number < WIRE_GO_FDS; number++)
+		if (by_number[number] >= 0) {
+			fds[count++] = by_number[number];
+			fd_mask |= 1u << number;
+		}
+	ret = write_go(run, fd_mask, &message, err);
+	if (ret == 0)
+		ret = send_program(run, &message, fds, count, err);
+	block_done(&message);
+	run_close_programs_ends(run);
+	return ret;
+}
+
+static int send_go(struct jail_run *run, struct warder_error *err)
+{
+	const struct wire_message message = { .type = WIRE_GO };
+
+	if (run->parked)
+		return send_parked(run, err);
+	if (send(run->exec[0], &message, sizeof(message), MSG_NOSIGNAL) != sizeof(message))
+		return run_died("before its exec", err);
+	return 0;
+}
+
+/* ---- exec ---- */
+
+static int no_exec(const struct jail_run *run, int error, struct warder_error *err)
+{
+	const char *name = run->command.argv[0];
+
+	if (error == ENOENT || error == ENOTDIR)
+		return error_set_errno(
+		    err, WARDER_ERROR_NOT_FOUND, "argv[0]", error,
+		    "%s: no such program inside the jail (a host path must be in the policy's view: "
+		    "workspace, filesystem.paths), or its interpreter is missing",
+		    name);
+	return error_set_errno(
+	    err, WARDER_ERROR_EXECUTION_FAILED, "argv[0]", error, "%s: cannot be executed inside the jail%s",
+	    name, error == EACCES ? " (mode bits, or a mount without exec: filesystem.tmpExec)" : "");
+}
+
+/* The exec has three ends: an error; end of file after ENTERING, which is success; anything else is a death. */
+int run_step_go(struct jail_run *run, struct warder_error *err)
+{
+	struct wire_message message;
+	const bool holds = run->tmpl->plan.holds; /* no exec follows */
+	struct pollfd fd = { .fd = run->exec[0], .events = holds ? POLLIN : 0 };
+	struct hang hangs[2] = { 0 };
+	bool entering = false;
+
+	run->go_us = clock_us();
+	if (send_go(run, err) < 0)
+		return -1;
+	readback_rest(run);
+	/* Woken once, by the hang-up: the exec closed the payload's end, or its exit did. */
+	while (poll(&fd, 1, SETUP_LOOK_MS) <= 0)
+		if (run_look_at_setup(run, hangs, run->go_us + SETUP_TIMEOUT_MS * 1000ull, "at its exec",
+				      err) < 0)
+			return -1;
+	while (run_receive(run->exec[0], &message, NULL, NULL) > 0) {
+		if (message.type == WIRE_NO_EXEC)
+			return no_exec(run, message.error, err);
+		entering = message.type == WIRE_ENTERING;
+	}
+	return entering && (holds || (fd.revents & POLLHUP)) ? 0 : run_died("at its exec", err);
+}

@@ -72,6 +72,7 @@ def refusals():
             ("a wrong token", 401, "token", post(host, "e2b_" + "0" * 40, session, ping)),
             ("a notification with a wrong token", 401, "token", post(host, "e2b_" + "0" * 40, session, message("notifications/initialized"))),
             ("a token without the scope", 403, "scope", post(host, reader, "", message("initialize", 1))),
+            ("a message with a token without the scope", 403, "scope", post(host, reader, session, ping)),
             ("the session of another tenant", 404, "sandbox", post(host, other, session, ping)),
             ("a page of another origin", 403, "origins", post(host, token, session, ping, more="Origin: http://evil.test\r\n")),
             ("no session", 400, "Mcp-Session-Id", post(host, token, "", ping)),
@@ -104,16 +105,26 @@ def ends():
     """Calls whose client waits no longer."""
     host = Host("ends")
     token, other = host.tenant("me"), host.tenant("other")
-    session, others = begin(host, token), begin(host, other)
+    session, second, others = begin(host, token), begin(host, token), begin(host, other)
     answers = []
-    caller = threading.Thread(target=lambda: answers.append(post(host, token, session, tool(2, "run_command", command="exec sleep 1000"))))
-    caller.start()
-    tell(until(lambda: states(host, token, session) == ["running"]), "a call runs")
-    cancelled = message("notifications/cancelled", requestId=2)
-    tell(post(host, other, session, cancelled)[0] == 404 and post(host, other, others, cancelled)[0] == 202 and states(host, token, session) == ["running"], "another tenant cannot cancel it")
-    tell(post(host, token, session, cancelled)[0] == 202 and until(lambda: "running" not in states(host, token, session)), "its client can: then the program ends", states(host, token, session))
+    def call(number, command):
+        caller = threading.Thread(target=lambda: answers.append(post(host, token, session, tool(number, "run_command", command=command))))
+        caller.start()
+        tell(until(lambda: "running" in states(host, token, session)), "a call runs")
+        return caller
+    def cancel(who, where, number):
+        return post(host, who, where, message("notifications/cancelled", requestId=number))[0]
+    caller = call(2, "until [ -e go ]; do sleep 0.1; done")
+    got = cancel(other, session, 2), cancel(other, others, 2), cancel(token, second, 2), cancel(token, session, 9)
+    post(host, token, session, tool(3, "write_file", path="go", content=""))
     caller.join()
-    tell(answers[0][:2] == (202, b""), "and the call has no answer", answers)
+    tell(got == (404, 202, 202, 202) and answers[0][0] == 200 and "Exit code 0" in answers[0][1]["result"]["content"][0]["text"],
+         "another tenant, another session and another id do not cancel it", (got, answers))
+    answers = []
+    caller = call(2, "exec sleep 1000")
+    tell(cancel(token, session, 2) == 202 and until(lambda: "running" not in states(host, token, session)), "its client can: then the program ends", states(host, token, session))
+    caller.join()
+    tell([one[:2] for one in answers] == [(202, b"")], "and the call has no answer", answers)
     with host.connect() as one:
         one.sendall(host.request("POST", "/mcp", token, tool(3, "run_command", command="exec sleep 1000"), "Mcp-Session-Id: %s\r\n" % session))
         tell(until(lambda: "running" in states(host, token, session)), "another call runs")
@@ -122,4 +133,27 @@ def ends():
     host.end()
 
 
-run_parts((sessions, refusals, ends))
+def waits():
+    """A call that is cancelled while it waits for programs of its tenant."""
+    host = Host("waits", connectionsPerTenant=200)
+    token = host.tenant("me", launchesPerSecond=1000, memoryBytes=1 << 40, cpuMilli=10**7)
+    session = begin(host, token)
+    busy, answers = [], []
+    for _ in range(48):
+        one = host.connect()
+        one.sendall(host.request("POST", "/v1/run", token, json.dumps({"argv": ["sleep", "60"]}).encode()))
+        busy.append(one)
+    tell(until(lambda: host.ask("GET", "/v1/host", token)[1]["tenant"]["used"]["memoryBytes"] == 49 * (512 << 20)), "48 programs of the tenant run")
+    caller = threading.Thread(target=lambda: answers.append(post(host, token, session, tool(2, "write_file", path="late", content=""))))
+    caller.start()
+    cancelled = message("notifications/cancelled", requestId=2)
+    tell(until(lambda: post(host, token, session, cancelled)[0] == 202 and answers), "a call that waits is cancelled", answers)
+    caller.join()
+    for one in busy:
+        one.close()
+    text = post(host, token, session, tool(3, "read_file", path="late"))[1]["result"]["content"][0]["text"]
+    tell("not_found" in text, "it does nothing later", text)
+    host.end()
+
+
+run_parts((sessions, refusals, ends, waits))

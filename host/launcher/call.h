@@ -16,6 +16,8 @@ struct repeat;
 struct call {
 	struct job job;
 	uint64_t number, generation; /* of the request; of the front that sent it */
+	const char *name;            /* borrowed: for the log; NULL: it is not logged */
+	uint64_t taken_us;           /* when it came */
 	char tenant[TENANT_NAME_MAX + 1];
 	char sandbox[SANDBOX_ID_LENGTH + 1];
 	struct link_answer answer;

@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "host/launcher/call.h"
+#include "host/launcher/log.h"
 #include "host/launcher/narrow.h"
 #include "host/launcher/repeats.h"
 #include "host/launcher/state.h"
@@ -59,6 +60,7 @@ static void send_answer(struct launcher *launcher, struct call *call)
 	int fds[LINK_FDS];
 	size_t count = 0;
 
+	log_call(launcher, call);
 	if (launcher->front.fd < 0 || launcher->front.generation != call->generation)
 		return;
 	call->answer.magic = LINK_MAGIC;
@@ -111,6 +113,7 @@ static struct call *call_new(const struct context *context)
 	if (!call)
 		return NULL;
 	call->fd = -1;
+	call->taken_us = clock_us();
 	call->number = context->request->number;
 	call->generation = context->launcher->front.generation;
 	call->program = context->launcher->options->program;
@@ -1494,32 +1497,34 @@ static const struct row {
 	enum tenant_scope scope; /* 0: it needs no key */
 	bool sandbox;            /* about one sandbox */
 	bool launches;
+	const char *name; /* in the log; NULL: it is not logged */
 } rows[LINK_CALLS] = {
-	[LINK_READY] = { ready, 0, false, false },
-	[LINK_HEALTH] = { health, 0, false, false },
-	[LINK_WHO] = { who, TENANT_READ, false, false },
-	[LINK_HOST] = { host, TENANT_READ, false, false },
-	[LINK_CREATE] = { create, TENANT_SANDBOXES, false, true },
-	[LINK_LIST] = { list, TENANT_READ, false, false },
-	[LINK_SHOW] = { show, TENANT_SANDBOXES, true, false },
-	[LINK_REMOVE] = { remove_sandbox, TENANT_SANDBOXES, true, false },
-	[LINK_TIMEOUT] = { set_timeout, TENANT_SANDBOXES, true, false },
-	[LINK_OPEN] = { open_sandbox, TENANT_SANDBOXES, true, false },
-	[LINK_RUN] = { run, TENANT_RUN, false, true },
-	[LINK_PAUSE] = { pause_sandbox, TENANT_SANDBOXES, true, false },
-	[LINK_RESUME] = { resume_sandbox, TENANT_SANDBOXES, true, false },
-	[LINK_CONTROLS] = { capabilities, TENANT_READ, false, true }, /* one that is stuck is not chosen */
-	[LINK_CODE] = { calls_code, TENANT_RUN, false, true },
-	[LINK_POLICIES] = { calls_policies, TENANT_READ, false, false },
-	[LINK_POLICY] = { calls_policy, TENANT_READ, false, false },
-	[LINK_METRICS] = { show_metrics, TENANT_METRICS, false, false },
-	[LINK_CANCEL] = { cancel, 0, false, false },
-	[LINK_CERTIFICATE] = { certificate, 0, false, false },
-	[LINK_NETWORK] = { replace_network, TENANT_SANDBOXES, true, false },
-	[LINK_STORE] = { calls_store, TENANT_SANDBOXES, true, false },
-	[LINK_SNAPSHOTS] = { calls_snapshots, TENANT_READ, false, false },
-	[LINK_FORGET] = { calls_forget, TENANT_SANDBOXES, false, false },
-	[LINK_MCP] = { calls_mcp, TENANT_SANDBOXES, true, true },
+	[LINK_READY] = { ready, 0, false, false, NULL },
+	[LINK_HEALTH] = { health, 0, false, false, NULL },
+	[LINK_WHO] = { who, TENANT_READ, false, false, "who" },
+	[LINK_HOST] = { host, TENANT_READ, false, false, "host" },
+	[LINK_CREATE] = { create, TENANT_SANDBOXES, false, true, "create" },
+	[LINK_LIST] = { list, TENANT_READ, false, false, "list" },
+	[LINK_SHOW] = { show, TENANT_SANDBOXES, true, false, "show" },
+	[LINK_REMOVE] = { remove_sandbox, TENANT_SANDBOXES, true, false, "remove" },
+	[LINK_TIMEOUT] = { set_timeout, TENANT_SANDBOXES, true, false, "timeout" },
+	[LINK_OPEN] = { open_sandbox, TENANT_SANDBOXES, true, false, "open" },
+	[LINK_RUN] = { run, TENANT_RUN, false, true, "run" },
+	[LINK_PAUSE] = { pause_sandbox, TENANT_SANDBOXES, true, false, "pause" },
+	[LINK_RESUME] = { resume_sandbox, TENANT_SANDBOXES, true, false, "resume" },
+	[LINK_CONTROLS] = { capabilities, TENANT_READ, false, true,
+			    "controls" }, /* one that is stuck is not chosen */
+	[LINK_CODE] = { calls_code, TENANT_RUN, false, true, "code" },
+	[LINK_POLICIES] = { calls_policies, TENANT_READ, false, false, "policies" },
+	[LINK_POLICY] = { calls_policy, TENANT_READ, false, false, "policy" },
+	[LINK_METRICS] = { show_metrics, TENANT_METRICS, false, false, "metrics" },
+	[LINK_CANCEL] = { cancel, 0, false, false, NULL },
+	[LINK_CERTIFICATE] = { certificate, 0, false, false, NULL },
+	[LINK_NETWORK] = { replace_network, TENANT_SANDBOXES, true, false, "network" },
+	[LINK_STORE] = { calls_store, TENANT_SANDBOXES, true, false, "store" },
+	[LINK_SNAPSHOTS] = { calls_snapshots, TENANT_READ, false, false, "snapshots" },
+	[LINK_FORGET] = { calls_forget, TENANT_SANDBOXES, false, false, "forget" },
+	[LINK_MCP] = { calls_mcp, TENANT_SANDBOXES, true, true, "mcp" },
 };
 
 static int refuse_key(struct call *call, struct warder_error *err)
@@ -1633,6 +1638,7 @@ static int take(struct context *context, struct call **call, struct warder_error
 {
 	const struct row *row = &rows[context->request->call];
 
+	(*call)->name = row->name;
 	if (check_key(context, row, *call, err) < 0)
 		return -1;
 	if (row->launches && call_is_stuck(context->launcher))
@@ -1773,6 +1779,7 @@ int calls_sweep(struct launcher *launcher)
 		call = call_new(&context);
 		if (!call)
 			continue;
+		call->name = "expire";
 		call->generation = 0; /* nobody waits for the answer */
 		snprintf(call->tenant, sizeof(call->tenant), "%s", sandbox->tenant);
 		memcpy(call->sandbox, sandbox->id, sizeof(sandbox->id));

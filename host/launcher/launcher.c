@@ -151,11 +151,6 @@ static int watch_tenants(struct launcher *launcher, struct warder_error *err)
 	return 0;
 }
 
-static void on_bad_tenant(const char *name, const struct warder_error *why)
-{
-	fprintf(stderr, "warder: tenant %s is not served: %s\n", name, why->text);
-}
-
 static int open_all(struct launcher *launcher, struct warder_error *err)
 {
 	const struct launcher_options *options = launcher->options;
@@ -163,7 +158,7 @@ static int open_all(struct launcher *launcher, struct warder_error *err)
 	if (settings_load(options->config, &launcher->settings, err) < 0 ||
 	    state_open(options->state, STATE_SANDBOXES, &launcher->sandboxes_fd, err) < 0 ||
 	    watch_tenants(launcher, err) < 0 ||
-	    tenants_load(options->state, on_bad_tenant, &launcher->tenants, err) < 0 ||
+	    tenants_load(options->state, options->log, &launcher->tenants, err) < 0 ||
 	    certificate_open(launcher, err) < 0)
 		return -1;
 	if (options->check)

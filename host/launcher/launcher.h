@@ -28,6 +28,7 @@ struct launcher_options {
 	int wake_fd;                           /* readable when came() may have changed; or -1 */
 	void (*ready)(const char *url);        /* it serves */
 	void (*log)(const char *line);         /* one line for people, without a newline */
+	void (*log_call)(const char *line);    /* a JSON object of a call that was answered; or NULL */
 };
 
 /* Serve. 0 when it was told to end; -1 with *err naming the flag or the setting. */

@@ -200,7 +200,7 @@ void tenant_done(struct tenant *tenant)
 struct loading {
 	int dir_fd;
 	struct tenants tenants;
-	void (*on_bad)(const char *name, const struct warder_error *why);
+	void (*log)(const char *line);
 	struct warder_error *err;
 };
 
@@ -212,6 +212,7 @@ static int load_one(void *context, const char *name)
 	char *text = NULL;
 	struct tenant tenant;
 	struct tenant *grown;
+	char line[TENANT_NAME_MAX + sizeof(why.text) + 40];
 	int got;
 
 	if (tenants->count == TENANTS_MAX)
@@ -222,8 +223,10 @@ static int load_one(void *context, const char *name)
 	free(text);
 	if (got < 0) {
 		/* NOT_FOUND: it was revoked just now. */
-		if (loading->on_bad && why.code != WARDER_ERROR_NOT_FOUND)
-			loading->on_bad(name, &why);
+		if (loading->log && why.code != WARDER_ERROR_NOT_FOUND) {
+			snprintf(line, sizeof(line), "tenant %s is not served: %s", name, why.text);
+			loading->log(line);
+		}
 		return 0;
 	}
 	grown = realloc(tenants->items, (tenants->count + 1) * sizeof(tenant));
@@ -236,11 +239,11 @@ static int load_one(void *context, const char *name)
 	return 0;
 }
 
-int tenants_load(const char *state, void (*on_bad)(const char *name, const struct warder_error *why),
-		 struct tenants *ret, struct warder_error *err)
+int tenants_load(const char *state, void (*log)(const char *line), struct tenants *ret,
+		 struct warder_error *err)
 {
 	owned_fd int dir_fd = -1;
-	struct loading loading = { .on_bad = on_bad, .err = err };
+	struct loading loading = { .log = log, .err = err };
 
 	if (state_open(state, STATE_TENANTS, &dir_fd, err) < 0)
 		return -1;

@@ -58,9 +58,9 @@ struct tenant_options {
 	const char *ceiling; /* path of a policy document */
 };
 
-/* Read all tenants. A file that cannot be read as a tenant is reported through on_bad and left out. -1 with *err. */
-int tenants_load(const char *state, void (*on_bad)(const char *name, const struct warder_error *why),
-		 struct tenants *ret, struct warder_error *err);
+/* Read all tenants. A file that cannot be read as a tenant is reported to log(), or to nobody if this is NULL, and left out. -1 with *err. */
+int tenants_load(const char *state, void (*log)(const char *line), struct tenants *ret,
+		 struct warder_error *err);
 /* The tenant of a token's digest, or NULL; also NULL when the token has expired. */
 const struct tenant *tenants_find(const struct tenants *tenants, const char *digest, uint64_t now_ms);
 /* By name, or NULL. */

@@ -132,7 +132,7 @@ struct args_context {
 struct args_host {
 	const char *listen, *state, *config, *scopes; /* or NULL */
 	const char *certificate, *private_key;        /* or NULL */
-	bool check, insecure_http, stop_all;
+	bool check, insecure_http, log_json, stop_all;
 	uint64_t expires_us; /* 0: never */
 };
 

@@ -217,7 +217,7 @@ static const struct command commands[] = {
 	{ "serve", FLAG_SERVE,
 	  "serve --local [--idle-timeout TIME] | serve --listen ADDR:PORT [--state DIR] [--config FILE] "
 	  "[--check] "
-	  "[--tls-cert FILE --tls-key FILE] [--insecure-http] | serve --stop-all [--state DIR]",
+	  "[--tls-cert FILE --tls-key FILE] [--insecure-http] [--log-json] | serve --stop-all [--state DIR]",
 	  "keep jails ready for this user's commands, or serve sandboxes over HTTP",
 	  "--local: run a service in the foreground. It starts the jails of this user's commands \"warder\n"
 	  "run\", \"warder code\", \"warder judge\" and \"warder tool\", which then take a fraction of the "

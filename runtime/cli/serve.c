@@ -1,15 +1,21 @@
 /*
  * serve: the resident service of a user (--local), or the execution host (--listen), in the foreground.
  */
+#include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "base/clock.h"
+#include "base/json.h"
 #include "host/launcher/launcher.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/heap.h"
 #include "runtime/cli/report.h"
 #include "runtime/cli/term.h"
+#include "runtime/library/result.h"
 #include "runtime/service/service.h"
 
 static void tell_ready(void)
@@ -27,6 +33,61 @@ static void tell_url(const char *url)
 static void log_line(const char *line)
 {
 	term_complain("%s", line);
+}
+
+static void begin_line(struct json_writer *w, const char *event)
+{
+	json_begin_object(w);
+	result_write_time(w, "time", clock_wall_ms());
+	json_key_string(w, "event", event);
+}
+
+static void put_line(struct json_writer *w)
+{
+	char *line;
+
+	json_end_object(w);
+	line = json_take(w);
+	if (line)
+		fprintf(stderr, "%s\n", line);
+	free(line);
+}
+
+/* A reader that is slow delays nothing: a line that has no place in the pipe is left out. */
+static bool has_place(void)
+{
+	static uint64_t left_out;
+	struct pollfd log = { .fd = STDERR_FILENO, .events = POLLOUT };
+	struct json_writer w = { 0 };
+
+	if (poll(&log, 1, 0) != 1 || !(log.revents & POLLOUT)) {
+		left_out++;
+		return false;
+	}
+	if (left_out) {
+		begin_line(&w, "gap");
+		json_key_uint(&w, "lines", left_out);
+		put_line(&w);
+	}
+	left_out = 0;
+	return true;
+}
+
+static void log_call(const char *line)
+{
+	if (has_place())
+		fprintf(stderr, "%s\n", line);
+}
+
+static void log_message(const char *text)
+{
+	struct json_writer w = { 0 };
+
+	if (!has_place())
+		return;
+	begin_line(&w, "message");
+	json_key_string(&w, "text", text);
+	put_line(&w);
 }
 
 static int serve_local(struct args *args)
@@ -53,7 +114,8 @@ static int serve_host(struct args *args)
 		.came = ending_came,
 		.wake_fd = -1,
 		.ready = tell_url,
-		.log = log_line,
+		.log = args->host.log_json ? log_message : log_line,
+		.log_call = args->host.log_json ? log_call : NULL,
 	};
 	struct warder_error err = { 0 };
 
@@ -82,6 +144,7 @@ static int check_alone(const struct args *args, struct warder_error *err)
 			    : host->certificate     ? "--tls-cert"
 			    : host->private_key     ? "--tls-key"
 			    : host->insecure_http   ? "--insecure-http"
+			    : host->log_json        ? "--log-json"
 			    : args->session.idle_us ? "--idle-timeout"
 						    : NULL;
 
@@ -102,6 +165,7 @@ static int check_flags(const struct args *args, struct warder_error *err)
 			    : host->certificate   ? "--tls-cert"
 			    : host->private_key   ? "--tls-key"
 			    : host->insecure_http ? "--insecure-http"
+			    : host->log_json      ? "--log-json"
 						  : NULL;
 
 	if (args->rest[0])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """api.py: Warder's own API: pieces of code, contexts, files, policies, idempotency keys, terminals, encryption, and the document that describes it, as TAP."""
-import atexit, base64, hashlib, http.client, json, os, signal, socket, ssl, subprocess, threading, time, urllib.parse, warnings
+import atexit, base64, contextlib, fcntl, hashlib, http.client, json, os, re, signal, socket, ssl, subprocess, threading, time, urllib.parse, warnings
 
 from lib import SLOW, WARDER, Host, Socket, certificate, events, run_parts, tell, until, work
 
@@ -786,4 +786,69 @@ def timeouts():
     host.end()
 
 
-run_parts((timeouts, files, contexts, code, policies, ceilings, lowered_ceiling, paths, keys, keyed_pieces, unix_sockets, terminals, records, encryption, renewal, places, document))
+def logs():
+    """The log for programs: a line for each call, with nothing that a client chose."""
+    host = Host("logs", ["--log-json"])
+    begin = time.time()
+    token = host.tenant("me")
+    secrets = ["chosen-" + word for word in ("argument", "code", "variable", "path", "host", "field", "template", "key")]
+    argument, code, variable, path, name, field, template, key = secrets
+    _, made, _ = host.ask("POST", "/v1/sandboxes", token, {"env": {"X": variable}, "timeoutMs": 60000})
+    _, short, _ = host.ask("POST", "/v1/sandboxes", token, {"timeoutMs": 1})
+    box = made["id"]
+    host.ask("POST", "/v1/run", token, {"argv": ["echo", argument], "idempotencyKey": key})
+    host.ask("POST", "/v1/run", token, {"argv": ["sh", "-c", "exit 3"]})
+    host.ask("POST", "/v1/run", token, {"argv": ["true"], "policy": {"version": 1, field: name}})
+    host.ask("POST", "/v1/code", token, {"language": "python", "code": "print('%s')" % code})
+    host.ask("PUT", "/v1/sandboxes/%s/files?path=/tmp/%s" % (box, path), token, b"x")
+    host.ask("POST", "/v1/sandboxes", token, {"template": template})
+    host.ask("GET", "/v1/sandboxes", "e2b_" + "0" * 40)
+    host.ask("GET", "/v1/sandboxes/" + template, token)
+    host.ask("GET", "/health")
+    def ended():
+        return host.ask("GET", "/v1/sandboxes/" + short["id"], token)[0] == 404
+    until(ended)
+    host.ask("DELETE", "/v1/sandboxes/" + box, token)
+    fronts = subprocess.run(["pgrep", "-P", str(host.process.pid)], capture_output=True, text=True).stdout.split()
+    tell(fronts, "the host has processes")
+    for pid in fronts:  # with the front: the host says that it starts another one
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
+    def lines():
+        with open(host.errors.name) as file:
+            return [json.loads(line) for line in file]
+    tell(until(lambda: any(line["event"] == "message" for line in lines())), "messages are lines of JSON, too", lines())
+    found = lines()
+    tell(all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["time"]) for line in found), "each line has its time", found)
+    calls = [line for line in found if line["event"] == "call" and (line["call"], line["status"]) not in (("show", 200), ("show", 404))]
+    got = [(line["call"], line["status"], line.get("tenant"), line.get("sandbox"), line.get("cause"), line.get("error")) for line in calls]
+    wanted = [("create", 201, "me", box, None, None), ("create", 201, "me", short["id"], None, None), ("run", 200, "me", None, "exit", None),
+              ("run", 200, "me", None, "exit", None), ("run", 400, "me", None, None, "invalidRequest"), ("code", 200, "me", None, "exit", None),
+              ("open", 200, "me", box, None, None), ("create", 404, "me", None, None, "notFound"), ("list", 401, None, None, None, "rejected"),
+              ("expire", 204, "me", short["id"], None, None), ("remove", 204, "me", box, None, None)]
+    tell(sorted(got, key=str) == sorted(wanted, key=str), "each call has a line", got)
+    took_us = (time.time() - begin) * 1e6
+    tell(all(0 < line.get("launchUs", 1) <= line["durationUs"] < took_us for line in calls), "no launch is longer than its call", calls)
+    tell(all(("launchUs" in line) == (line["call"] in ("create", "run") and line["status"] < 400) for line in calls), "a launch has its time", calls)
+    text = open(host.errors.name).read()
+    tell(not [word for word in secrets + [token, token[4:], made.get("accessToken", token), "0" * 40] if word in text], "no line has a token, or what a client chose", text)
+    host.end()
+
+    # A reader that does not read.
+    state = os.path.join(work, "unread")
+    with subprocess.Popen([WARDER, "serve", "--listen", "127.0.0.1:0", "--state", state, "--log-json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        fcntl.fcntl(process.stderr.fileno(), fcntl.F_SETPIPE_SZ, 4096)
+        port = int(process.stdout.readline().rsplit(b":", 1)[1])
+        def ask():
+            client = http.client.HTTPConnection("127.0.0.1", port, timeout=30 * SLOW)
+            client.request("GET", "/v1/host", headers={"X-API-Key": "e2b_" + "0" * 40})
+            return client.getresponse().status
+        tell([ask() for _ in range(5)] == [401] * 5, "a log that nobody reads delays no answer")
+        first = json.loads(process.stderr.readline())
+        ask()
+        second = json.loads(process.stderr.readline())
+        tell(first["event"] == "call" and (second["event"], second["lines"]) == ("gap", 4), "then it says how many lines it has left out", (first, second))
+        process.terminate()
+
+
+run_parts((logs, timeouts, files, contexts, code, policies, ceilings, lowered_ceiling, paths, keys, keyed_pieces, unix_sockets, terminals, records, encryption, renewal, places, document))

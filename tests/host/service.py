@@ -100,7 +100,7 @@ def stop_all(ids):
     tell(not set(ids) & set(listed()) and os.listdir(os.path.join(state, "sandboxes")) == [], "and nothing of them is left", listed())
     done = subprocess.run([WARDER, "serve", "--stop-all", "--state", state], capture_output=True, text=True)
     tell(done.returncode == 0 and done.stdout == "ended: 0\n", "then there is nothing to end", done.stdout)
-    for words, word in ((["--listen", "127.0.0.1:0"], "--listen"), (["--local"], "--local"), (["--check"], "--check"), (["--insecure-http"], "--insecure-http")):
+    for words, word in ((["--listen", "127.0.0.1:0"], "--listen"), (["--local"], "--local"), (["--check"], "--check"), (["--insecure-http"], "--insecure-http"), (["--log-json"], "--log-json")):
         done = subprocess.run([WARDER, "serve", "--stop-all", "--state", state] + words, capture_output=True, text=True)
         tell(done.returncode == 125 and word in done.stderr, "--stop-all goes without " + word, done.stderr)
 

@@ -114,6 +114,9 @@ def ends():
         return caller
     def cancel(who, where, number):
         return post(host, who, where, message("notifications/cancelled", requestId=number))[0]
+    long = []
+    sleeper = threading.Thread(target=lambda: long.append(post(host, token, second, tool(1, "run_command", command="sleep 11; echo slept"))))
+    sleeper.start()
     caller = call(2, "until [ -e go ]; do sleep 0.1; done")
     got = cancel(other, session, 2), cancel(other, others, 2), cancel(token, second, 2), cancel(token, session, 9)
     post(host, token, session, tool(3, "write_file", path="go", content=""))
@@ -130,6 +133,8 @@ def ends():
         tell(until(lambda: "running" in states(host, token, session)), "another call runs")
     tell(until(lambda: "running" not in states(host, token, session)), "its program ends when the client hangs up", states(host, token, session))
     tell(post(host, token, session, message("ping", 4))[1]["result"] == {}, "and the session goes on")
+    sleeper.join()
+    tell(long[0][0] == 200 and "\nslept\n" in long[0][1]["result"]["content"][0]["text"], "a call has the time that the policy grants", long)
     host.end()
 
 

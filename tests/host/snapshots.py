@@ -10,7 +10,7 @@ if os.geteuid() == 0 and not os.environ.get("WARDER_TEST_OWN_RUN"):
     os.execvp("unshare", ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o mode=700 none /run/warder && exec "$@"', "-", sys.executable,
                           os.path.realpath(__file__)] + sys.argv[1:])
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-from lib import Host, WARDER, run_parts, tell, until
+from lib import Host, WARDER, run_parts, tell, until, work
 
 TREE = ("umask 022; mkdir -p /tmp/d/empty && echo one > /tmp/d/a && ln /tmp/d/a /tmp/d/b && ln -s a /tmp/d/l && echo s > /dev/shm/s"
         " && chmod 600 /tmp/d/a && mkfifo /tmp/d/p && touch -d @1000000000 /tmp/d/a")
@@ -464,6 +464,49 @@ def a_restart():
     host.end()
 
 
+def a_backup():
+    """As warder-serve(1) describes it: tar, while snapshots come and go."""
+    host = Host("saved")
+    token = host.tenant("me")
+    client = Client(host, token)
+    one = client.create()
+    client.sh(one, TREE)
+    expected = client.sh(one, LOOK)
+    kept = client.store(one, name="kept")[1]
+    gone = client.store(one, name="gone")[1]
+    stopped, changed = threading.Event(), []
+
+    def change():
+        while not stopped.is_set():
+            made = client.store(one)[1]["snapshotID"]
+            changed.append(client.ask("DELETE", "/v1/snapshots/" + made)[0])
+
+    changes = threading.Thread(target=change)
+    changes.start()
+    until(lambda: changed)
+    archive = os.path.join(work, "saved.tar")
+    saved = subprocess.run(["tar", "-C", host.state, "--exclude=stores/*/workspaces/*", "-cf", archive, "tenants", "keys", "snapshots", "stores"], capture_output=True, text=True)
+    stopped.set()
+    changes.join()
+    tell(saved.returncode in (0, 1) and set(changed) == {204}, "the state is archived while the host changes it", (saved, changed))
+    state = os.path.join(work, "restored")
+    os.mkdir(state, 0o700)
+    subprocess.run(["tar", "-C", state, "-xpf", archive], check=True)
+    os.unlink(os.path.join(stores(host).replace(host.state, state), os.listdir(stores(host))[0], "snapshots", "manifests", gone["snapshotID"] + ".jsonl"))
+    other = Host("restored")
+    other.tenants.append("me")
+    found = Client(other, token)
+    rows = {row["snapshotID"]: row for row in found.ask("GET", "/snapshots")[1]}
+    tell(rows.get(kept["snapshotID"]) == kept and found.sh(found.create("kept"), LOOK) == expected, "a host with the restored state takes the token, and has the snapshots", rows)
+    keys = [one.ask("GET", "/v1/host")[1]["hostKey"] for one in (client, found)]
+    tell(keys[0] == keys[1], "it signs with the same key", keys)
+    status, data, _ = found.ask("POST", "/v1/sandboxes", {"template": gone["snapshotID"]})
+    removed = [found.ask("DELETE", "/v1/snapshots/" + name)[0] for name in rows if name != kept["snapshotID"]]
+    tell(status >= 400 and set(removed) == {204}, "a snapshot whose content was removed meanwhile begins nothing, and can be removed", (status, data, removed))
+    other.end()
+    host.end()
+
+
 if __name__ == "__main__":
     run_parts([a_snapshot_and_what_begins_with_it, a_paused_sandbox, a_copy_that_its_launcher_left, own_calls, tenants_and_their_share, sessions_of_others,
-               refusals, a_revoked_tenant, content_that_was_removed, an_end_during_a_store, a_restart])
+               refusals, a_revoked_tenant, content_that_was_removed, an_end_during_a_store, a_restart, a_backup])

@@ -84,8 +84,8 @@ TEST_SRC  := $(sort $(shell find tests/unit -name 'test_*.c') $(wildcard tests/m
 FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 # Tests reach inside: they link with everything but the command line's main.
 TEST_OBJ  := $(LIB_OBJ) $(STORE_OBJ) $(filter-out %/main.o %/heap.o $(LIB_OBJ),$(CLI_SRC:%.c=$(BUILD)/lib/%.o) $(STORE_CLI_OBJ) $(EDGE_OBJ) $(FRONT_OBJ) $(REMOTE_OBJ))
-# An argv of literals is what a test wants to write, and a message may be cut.
-TEST_CFLAGS = $(ALL_CFLAGS) -Wno-write-strings $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
+# An argv of literals is what a test wants to write, and a message may be cut. A test runs once: what it costs is mostly its compilation.
+TEST_CFLAGS = $(subst -O2 -g,-Og -g1,$(ALL_CFLAGS)) -Wno-write-strings $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
 # Second opinions: libseccomp on the system call filter and its table, libcmark on code blocks, libcap and libnl on receipts, cJSON on JSON.
 OPINION_LIBS := -lcap -lnl-route-3 -lnl-3 -lcjson
 TEST_LIBS := -Wl,--as-needed $(STORE_LIBS) $(EDGE_LIBS) $(FRONT_LIBS) $(REMOTE_LIBS) -lcriterion -lseccomp -lcmark -lpthread $(OPINION_LIBS)
@@ -272,7 +272,7 @@ asan-programs:
 asan-tool:
 	@$(MAKE) --no-print-directory BUILD=build/asan-tool OPT='-O1 -g' HARDEN= HARDEN_LINK= TOOL_CC=$(CC) TOOL_LINK= SAN='$(ASAN)' tool
 tsan-programs:
-	@$(MAKE) --no-print-directory BUILD=build/tsan OPT='-O1 -g' HARDEN= SAN='-fsanitize=thread' \
+	@$(MAKE) --no-print-directory BUILD=build/tsan OPT='-Og -g1' HARDEN= SAN='-fsanitize=thread' \
 	  build/tsan/tests/guest/test_threads build/tsan/tests/guest/test_library build/tsan/tests/guest/test_store_threads
 
 check: deps-check                   ## what a change must pass: builds, lint, suites on this host and on a cgroup-v2 kernel

@@ -289,9 +289,9 @@ struct policy_variable {
 	LIMIT(STDERR, "output.stderr", "output", SIZE, output.stderr_bytes, 0, TIB, LIMITED, MIB, "",        \
 	      check_errors, "a limit of kept standard error")                                                \
 	FLAG("output.stdout, output.stderr", "--max-output", "SIZE", CHANGE(change_output),                  \
-	     "limit standard output to SIZE, and standard error too: a result in JSON keeps the first SIZE " \
-	     "bytes; output that goes to your terminal or pipe is not kept, and a program that writes more " \
-	     "to one of them is killed")                                                                     \
+	     "the limit of standard output, and of standard error: a JSON result has the first SIZE bytes "  \
+	     "of each; without a JSON result, a program that writes more than SIZE to either of the two is " \
+	     "killed")                                                                                       \
 	MEMBER("output.onLimit", CHOICE(output.on_limit, policy_on_output_limits, 0))                        \
 	MEMBER("processes", OBJECT)                                                                          \
 	FIELD(SPAWN, "processes.spawn", "processes", check_spawn)                                            \

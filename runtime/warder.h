@@ -228,8 +228,8 @@ struct warder_spill {
 	 * no limit. */
 	uint64_t bytes_max;
 	/* 1: the result keeps an open descriptor for each collected file that is larger than inline_bytes of struct
-	 * warder_collect; warder_result_held() returns it. This works only with warder_call(): `collect` of struct
-	 * warder_call is set, and `directory` of struct warder_collect is NULL. */
+	 * warder_collect; warder_result_held() returns it. Use it only with
+	 * warder_call(), if `collect` of struct warder_call is set and `directory` of struct warder_collect is NULL. */
 	int hold_files;
 };
 
@@ -301,9 +301,9 @@ struct warder_command {
 	 * jail as its three streams and its controlling terminal, with the settings and the size of this terminal.
 	 * Input from terminal_fd goes to the program's terminal byte by byte: put terminal_fd into raw mode between
 	 * warder_launch() and warder_wait(), and back afterwards. The program's output is handled as standard
-	 * output. The policy must have devices.terminals of at least 1. Refused together with input or input_fd, in
-	 * a session with WARDER_SESSION_BACKGROUND, and by the backend "process", which runs programs without a
-	 * jail. */
+	 * output. The policy must have devices.terminals of at least 1. A terminal is refused in three cases:
+	 * if input or input_fd is set; in a session with WARDER_SESSION_BACKGROUND; and by the backend "process",
+	 * which runs programs without a jail. */
 	int terminal_fd;
 	/* 1: the result has no receipt (the list of all restrictions, with the values read back from the kernel),
 	 * so a launch is a little cheaper. Every restriction that the kernel shows is read back and compared all the
@@ -374,11 +374,11 @@ WARDER_API unsigned int warder_run_published(const struct warder_run *run, size_
  * handler may call this function. It takes effect in warder_wait() or warder_run_dispatch(). With NULL it has
  * no effect. */
 WARDER_API void warder_resize(struct warder_run *run);
-/* End the run if it still runs, and free it. In two cases the run is freed later:
- *   Another thread is in warder_wait(), or on_output makes this call during a wait: the run is cancelled, and
- *   freed when warder_wait() returns its result.
- *   on_output makes this call during a dispatch: the call returns at once, and the dispatch waits for the end.
- * Otherwise, a run that has not ended is killed, and this call waits until all of its processes are gone. */
+/* End the run if it still runs, and free it. A run that has not ended is killed, and this call waits until all of its
+ * processes are gone. In two cases this call does not wait, and the run is freed later:
+ *   While warder_wait() waits for the run, in another thread or in the caller of on_output, the run is cancelled. It
+ *   is freed when warder_wait() returns its result.
+ *   While on_output is called by a dispatch, the dispatch waits for the end of the run, and frees it. */
 WARDER_API void warder_run_free(struct warder_run *run);
 
 /* ---- event loops ---- */
@@ -389,9 +389,8 @@ WARDER_API void warder_run_free(struct warder_run *run);
  * work in the same way.
  * Between two dispatches, Warder does not take the program's output, and does not enforce the limit of CPU time.
  * A dispatch does not wait, unless its on_output frees the run. The descriptor is readable when the program has written
- * output, takes input or has ended, and also when
+ * output, when it takes input, and when it has ended, by itself or because Warder killed it. It is also readable when
  *   a time limit or the grace of warder_stop() is over,
- *   a program that is being killed has ended, or a container has ended,
  *   a slow reader of output_fds takes more, or
  *   the cgroup can be removed.
  * A dispatch is short, except in three cases: a callback takes long; a slow disk takes the output for struct
@@ -722,9 +721,9 @@ WARDER_API int warder_context_create(struct warder_session *session, const char 
 WARDER_API int warder_context_open(const char *session, const char *name, struct warder_context **ret,
 				   struct warder_error *err);
 WARDER_API const char *warder_context_name(const struct warder_context *context);
-/* Describe a context as a JSON object. It has the members of warder_execution_list(), and also context (its
- * name), language, pieces (the number of pieces that have begun) and at ("starting", "idle" or "busy"; ""
- * after the end). The caller frees the text with free(). If the call fails, it returns NULL with *err. */
+/* Describe a context as a JSON object. It has the members of warder_execution_list(), and also "context" (its
+ * name), "language", "pieces" (the number of pieces that have begun) and "at" (the state: "starting", "idle" or
+ * "busy", and "" after the end). The caller frees the text with free(). If the call fails, it returns NULL with *err. */
 WARDER_API char *warder_context_json(const struct warder_context *context, struct warder_error *err);
 
 /* A piece of code, and how to run it. warder_context_dispatch() and warder_context_wait_for() call the

@@ -440,9 +440,9 @@ static const struct flag flags[] = {
 	  "(default: new and changed files)",
 	  LIST(code.collect), REPEATABLE },
 	{ FLAG_CODE, "--artifacts", "DIR|store:[PREFIX/]", NULL,
-	  "save the collected files in DIR; with --json, save only those that are too large for the result. "
-	  "\"store:\": save these files, and output that is too long, in the artifact store (see \"warder "
-	  "artifact\")",
+	  "save the collected files in DIR, or with \"store:\" in the artifact store (see \"warder "
+	  "artifact\"). With --json, only files that are too large for the result are saved. The store also "
+	  "gets output that is too long",
 	  TEXT(code.artifacts) },
 	{ FLAG_RUN | FLAG_TOOL | FLAG_JUDGE, "--artifacts", "store:[PREFIX/]", NULL,
 	  "put output that is too long for the result into the artifact store (see \"warder artifact\"), as "
@@ -698,7 +698,9 @@ static const struct flag flags[] = {
 	  SWITCH(text.run) },
 	{ FLAG_BLOCKS, "--code", "NUMBER", NULL, "print only the code of block NUMBER; the first block is 1",
 	  NUMBER(text.code, AGENT_MAX_BLOCKS) },
-	{ FLAG_FORMAT, "--as", "FORM", NULL, "block (default), inline or text: the form of the output",
+	{ FLAG_FORMAT, "--as", "FORM", NULL,
+	  "the form of the output: block (text between two delimiters, the default), inline (one short text) "
+	  "or text (sentences)",
 	  CHOOSE(choose_as) },
 	{ FLAG_BLOCKS, "--extract", NULL, NULL, "print only the code of all blocks", SWITCH(text.extract) },
 	{ FLAG_FORMAT, "--extract", NULL, NULL,

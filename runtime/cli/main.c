@@ -82,10 +82,10 @@ static const struct command commands[] = {
 	  "With --cases, FILE is the code alone.\n"
 	  "The code is built once. Each case has a jail of its own, with the limits that the flags set. The "
 	  "document\n"
-	  "may set lower limits: \"timeout\", \"cpuTime\" and \"memory\". In the document's object "
-	  "\"limits\" "
-	  "they hold\n"
-	  "for all cases; in the object of a case, for this case. The verdict of a case is accepted, "
+	  "may set lower limits: \"timeout\", \"cpuTime\" and \"memory\". Its member \"limits\" sets them "
+	  "for all "
+	  "cases;\n"
+	  "the same members in a case set them for this case. The verdict of a case is accepted, "
 	  "wrongAnswer, timeLimit, memoryLimit, "
 	  "outputLimit,\n"
 	  "runtimeError, systemError, compileError or skipped.\n"
@@ -292,7 +292,7 @@ static const struct command commands[] = {
 	  "the whole policy.\n",
 	  "warder policy show strict", policy_command },
 	{ "doctor", FLAG_DOCTOR, "doctor [FLAG...]", "probe which restrictions this host can enforce",
-	  "Exit status: 0 if this host can enforce the preset strict, else 1; other policies do not matter.\n"
+	  "Exit status: 0 if this host can enforce the preset strict, else 1, whatever policy you name.\n"
 	  "With --attack: 0 if Warder stopped every attack, not counting attacks that do only what the "
 	  "policy "
 	  "allows; else 1.\n"
@@ -313,7 +313,8 @@ static const struct command commands[] = {
 	  "--extract a text.\n",
 	  "warder run --json -- echo hello | warder format", format_command },
 	{ "data", FLAG_DATA, "data [FLAG...] [FILE]",
-	  "replace the tables in a conversation by file names, and print Python code that loads these files",
+	  "replace the tables in chat messages by names of files, and print Python code that loads such "
+	  "files",
 	  "Without FILE, or with -, the conversation is standard input:\n"
 	  "{\"messages\": [[{\"text\": \"Look:\"}, {\"mimeType\": \"text/csv\", \"content\": "
 	  "\"a,b\\n1,2\\n\"}]]}\n"

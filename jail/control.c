@@ -58,6 +58,14 @@ void jail_hold_output(struct jail_run *run, bool held)
 	wake(run);
 }
 
+void jail_copy_output(struct jail_run *run,
+		      void (*on_copy)(void *context, enum jail_stream stream, const char *bytes, size_t len),
+		      void *context)
+{
+	run->on_copy = on_copy;
+	run->copy_context = context;
+}
+
 void jail_resize(struct jail_run *run)
 {
 	atomic_store(&run->resized, true);

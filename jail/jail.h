@@ -566,6 +566,10 @@ void jail_input_ready(struct jail_run *run);
 /* Leave what the program writes in its pipes, so that the program waits when they are full; or read it again. What is there when the run
  * ends is read in any case. */
 void jail_hold_output(struct jail_run *run, bool held);
+/* Call on_copy() with each chunk of standard output and error that is read, whatever else becomes of it; before the supervision begins. */
+void jail_copy_output(struct jail_run *run,
+		      void (*on_copy)(void *context, enum jail_stream stream, const char *bytes, size_t len),
+		      void *context);
 /* Before jail_run_trim(). */
 const struct policy_receipt *jail_run_receipt(const struct jail_run *run);
 /* At any time, into a zeroed receipt. */
@@ -575,6 +579,8 @@ void jail_run_copy_receipt(const struct jail_run *run, struct policy_receipt *re
 void jail_run_trim(struct jail_run *run, const struct jail_run *like);
 /* The same, of a run whose host was given to jail_session_adopt(): it does not need that host any more. */
 void jail_run_trim_host(struct jail_run *run);
+/* The jail's /tmp: an O_PATH descriptor, the caller's; -1 with errno. */
+int jail_run_open_scratch(const struct jail_run *run);
 /* The host's pid of the program; 0 before the launch. */
 int jail_run_program_pid(const struct jail_run *run);
 /* Ends the run if it still lives. */

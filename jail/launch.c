@@ -789,6 +789,11 @@ void jail_run_trim_host(struct jail_run *run)
 	run->tmpl->host = NULL;
 }
 
+int jail_run_open_scratch(const struct jail_run *run)
+{
+	return fcntl(run->scratch_fd, F_DUPFD_CLOEXEC, 3);
+}
+
 int jail_run_program_pid(const struct jail_run *run)
 {
 	return run->program_pid;

@@ -70,6 +70,9 @@ struct jail_run {
 	atomic_bool resized;     /* the caller's terminal */
 	atomic_bool input_ready; /* jail_input_ready() */
 	atomic_bool output_held; /* jail_hold_output() */
+	void (*on_copy)(void *context, enum jail_stream stream, const char *bytes,
+			size_t len); /* jail_copy_output(); or NULL */
+	void *copy_context;
 	_Atomic uint64_t paused_at_us,
 	    paused_us; /* jail_pause_clock(): since when (0: it is not paused), and how long before */
 	_Atomic uint64_t extend_us; /* jail_extend(): what the supervision has not added yet */

@@ -239,6 +239,8 @@ static void deliver(struct supervision *sup, int stream, const char *bytes, size
 	}
 	output->total += len;
 	spill(sup, stream, bytes, len);
+	if (sup->run->on_copy && stream < JAIL_RESULT)
+		sup->run->on_copy(sup->run->copy_context, (enum jail_stream)stream, bytes, len);
 	if (wanted && is_passed(sup, stream)) {
 		hand_on(sup, stream, wanted);
 	} else if (wanted && sup->reason != JAIL_CAUSE_SUPERVISOR) {

@@ -931,6 +931,14 @@ void library_hold_output(const struct warder_run *run, bool held)
 	jail_hold_output(run->jail, held);
 }
 
+void library_copy_output(const struct warder_run *run,
+			 void (*on_copy)(void *context, enum jail_stream stream, const char *bytes,
+					 size_t len),
+			 void *context)
+{
+	jail_copy_output(run->jail, on_copy, context);
+}
+
 void library_pause_clock(const struct warder_run *run, bool paused)
 {
 	jail_pause_clock(run->jail, paused);

@@ -78,6 +78,11 @@ void library_count(const struct warder_run *run, struct jail_counters *ret);
 void library_pause_clock(const struct warder_run *run, bool paused);
 /* jail_hold_output() */
 void library_hold_output(const struct warder_run *run, bool held);
+/* jail_copy_output() */
+void library_copy_output(const struct warder_run *run,
+			 void (*on_copy)(void *context, enum jail_stream stream, const char *bytes,
+					 size_t len),
+			 void *context);
 /* warder_launch(), into a parked jail where one is given. */
 int library_launch_command(struct warder_template *tmpl, const struct warder_command *command,
 			   const struct library_parked *parked, struct warder_run **ret,

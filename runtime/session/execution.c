@@ -210,6 +210,12 @@ int execution_take_output(void *context, enum warder_stream stream, const char *
 	return 0;
 }
 
+/* What its caller's streams get, or the result, for whoever attaches. */
+static void copy_output(void *execution, enum jail_stream stream, const char *bytes, size_t len)
+{
+	execution_take_output(execution, stream == JAIL_STDERR ? WARDER_STDERR : WARDER_STDOUT, bytes, len);
+}
+
 void execution_follow_by(struct execution *execution, const struct ring_cursor *cursor)
 {
 	execution->follower = cursor;
@@ -724,6 +730,8 @@ static void take_over(struct execution *execution)
 	}
 	if (execution->context)
 		keeper_context_launched(execution);
+	if (execution->flags & RECORD_STREAMS)
+		library_copy_output(execution->run, copy_output, execution);
 	library_trim(execution->run, find_like(execution));
 	drop_words(execution);
 	execution->state = EXECUTION_RUNNING;

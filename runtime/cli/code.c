@@ -50,6 +50,18 @@ static void session_done(struct session *session)
 	report_done(&session->report);
 }
 
+/* Only this process answers calls of host functions, learns, and puts files into a directory or a store. */
+static bool needs_this_process(const struct args *args)
+{
+	return args->functions.count || args->code.artifacts ||
+	       (args->policy && args->policy->policy.network.mode == POLICY_NETWORK_LEARN);
+}
+
+static bool by_keeper(const struct session *session)
+{
+	return session->place && session_runs_by_keeper(session->place) && !needs_this_process(session->args);
+}
+
 /* ---- what is asked of the library ---- */
 
 static struct warder_code code_of(const struct session *session)
@@ -68,7 +80,8 @@ static struct warder_code code_of(const struct session *session)
 			 (args->code.no_cache ? WARDER_CODE_NO_CACHE : 0u) |
 			 (args->code.function ? WARDER_CODE_FUNCTION : 0u) |
 			 (args->code.scan ? WARDER_CODE_SCAN : 0u) |
-			 (args->code.scan_deny ? WARDER_CODE_SCAN_DENY : 0u) | CODE_PREPARE_LATER,
+			 (args->code.scan_deny ? WARDER_CODE_SCAN_DENY : 0u) | CODE_PREPARE_LATER |
+			 (by_keeper(session) ? CODE_FOR_KEEPER : 0u),
 		.scan_rules = args->code.rules,
 		.scan_audit = session->report.audit.fd < 0 ? NULL : args->audit,
 		.cache = args->code.cache,
@@ -155,7 +168,8 @@ static int load_policy(struct session *session, const struct languages *language
 	if (!args->context.session)
 		return find_defaults(session, languages, err) == 0 ? args_load(FLAG_CODE, argv, args, err)
 								   : -1;
-	return warder_session_open(args->context.session, &session->place, err) == 0 &&
+	return (needs_this_process(args) ? warder_session_open : session_open_to_run)(
+		   args->context.session, &session->place, err) == 0 &&
 		       session_check_start_flags(args, err) == 0
 		   ? session_load_policy(session->place, FLAG_CODE, argv, args, err)
 		   : -1;
@@ -194,6 +208,45 @@ static int load(struct session *session, char **argv, struct warder_error *err)
 
 /* ---- running ---- */
 
+/* 0 with *ret; -1 with *err. */
+static int call_in_session(struct session *session, struct warder_program *program,
+			   const struct warder_call *call, struct warder_result **ret,
+			   struct warder_error *err)
+{
+	const struct args *args = session->args;
+	struct library_order order = { 0 };
+	const struct remote_streams streams = { .input_fd = call->input_fd > 0 ? call->input_fd : -1,
+						.output_fds = call->output_fds };
+	struct remote_command command = {
+		.terminal_fd = -1,
+		.output_max = call->output_max,
+		.streams = &streams,
+		.no_receipt = !args->json && !args->receipt,
+		.progress = args->progress,
+		.on_line = report_progress(&session->report),
+		.code = &order,
+	};
+	int status;
+
+	if (code_order_in_session(program, call, &order, err) != 0)
+		return -1;
+	command.ceiling = args->ceiling ? &args->ceiling->policy : NULL;
+	order.asked = args->ceiling ? &args->policy->policy : NULL;
+	command.policy = order.policy;
+	command.argv = order.launch.command.argv;
+	status = session_run_command(&session->report, session->place, &command, ret, err);
+	if (status > 0)
+		status = error_set(err, WARDER_ERROR_CONFLICT, "name",
+				   "session %.64s ended, and another has its name; try again",
+				   args->context.session);
+	if (status == 0 && code_order_finish(&order, *ret, err) != 0) {
+		warder_result_free(*ret);
+		status = -1;
+	}
+	code_order_done(&order);
+	return status;
+}
+
 static int call(struct session *session, struct warder_program *program)
 {
 	static const int output_fds[] = { STDOUT_FILENO, STDERR_FILENO };
@@ -230,8 +283,9 @@ static int call(struct session *session, struct warder_program *program)
 
 	if (report_ended_early(&session->report))
 		return 128 + ending_signal();
-	status = served_call(args, &options, program, &call, &result, &err);
-	session->report.service = served_word();
+	status = by_keeper(session) ? call_in_session(session, program, &call, &result, &err)
+				    : served_call(args, &options, program, &call, &result, &err);
+	session->report.service = by_keeper(session) ? NULL : served_word();
 	if (status == 0)
 		return report_result(&session->report, result);
 	if (status < 0 ||

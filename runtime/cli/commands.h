@@ -41,6 +41,12 @@ int session_start_asked(const struct args *args, const char *name, struct warder
 /* The policy that the session has, for the flags of a command to narrow; one that is named is taken as it is. -1 with *err. */
 int session_load_policy(const struct warder_session *session, enum flag_command command, char **flags,
 			struct args *args, struct warder_error *err);
+/* Run what the keeper of the session launches and supervises, and pass this process's signals on. 0 with *ret, the caller's;
+ * 1: the keeper is a process of another program, and nothing was started; -1 with *err. */
+struct remote_command;
+int session_run_command(struct report *report, struct warder_session *session,
+			const struct remote_command *command, struct warder_result **ret,
+			struct warder_error *err);
 /* Refuse the flags that only the start of a session can have. -1 with *err. */
 int session_check_start_flags(const struct args *args, struct warder_error *err);
 /* Whether the session itself is within the ceiling, as it is now. -1 with *err. */

@@ -179,12 +179,13 @@ static bool gives_up(void)
 
 /* This process reads its terminal, so that the kernel stops it in the background, and hands the bytes on by a pipe. */
 struct typing {
+	int from_fd;
 	int pipe_fd; /* our end; -1: the input is no terminal, or has ended */
 	char bytes[4096];
 	size_t len;
 };
 
-static int open_typing(struct typing *typing, int *ret_fd, struct warder_error *err)
+static int open_typing(struct typing *typing, int from_fd, int *ret_fd, struct warder_error *err)
 {
 	int fds[2];
 
@@ -192,6 +193,7 @@ static int open_typing(struct typing *typing, int *ret_fd, struct warder_error *
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no descriptor left");
 	*ret_fd = fds[0];
 	typing->pipe_fd = fds[1];
+	typing->from_fd = from_fd;
 	return 0;
 }
 
@@ -200,7 +202,7 @@ static void pass_typing(struct typing *typing)
 	ssize_t n;
 
 	if (!typing->len) {
-		n = read(STDIN_FILENO, typing->bytes, sizeof(typing->bytes));
+		n = read(typing->from_fd, typing->bytes, sizeof(typing->bytes));
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			return;
 		if (n <= 0) {
@@ -226,7 +228,7 @@ static int wait_for_end(struct session_run *run, struct typing *typing, struct w
 	while ((ended = session_run_take(run, ret, err)) == 0) {
 		struct pollfd fds[] = {
 			{ .fd = session_run_fd(run), .events = POLLIN },
-			{ .fd = typing->pipe_fd < 0 || typing->len ? -1 : STDIN_FILENO, .events = POLLIN },
+			{ .fd = typing->pipe_fd < 0 || typing->len ? -1 : typing->from_fd, .events = POLLIN },
 			{ .fd = typing->len ? typing->pipe_fd : -1, .events = POLLOUT },
 		};
 
@@ -263,15 +265,67 @@ static int lend_terminal(struct session_run *run, uint64_t grace_us)
 	return err.sys_errno;
 }
 
+/* Begin the command, and wait for its end. */
+static int begin_and_wait(struct report *report, struct warder_session *session, struct typing *typing,
+			  struct remote_command *command, struct warder_result **ret,
+			  struct warder_error *err)
+{
+	const struct args *args = report->args;
+	struct remote_audit audit = { .fd = report->audit.fd, .path = args->audit };
+	struct session_run *run = NULL;
+	char *head;
+	int failed = 0;
+	int status;
+
+	patience_us = args->grace_us + SILENCE_US;
+	signalled_us = 0;
+	report_grace(args->grace_us);
+	/* For the keeper, in case this process is killed. */
+	audit.head = head = report_audit_head(report);
+	command->audit = head ? &audit : NULL;
+	status = session_run_start(session, command, report_owned, gives_up, &run, err);
+	free(head);
+	if (status == 0 && command->terminal)
+		failed = lend_terminal(run, args->grace_us);
+	if (status == 0)
+		status = wait_for_end(run, typing, ret, err);
+	if (status == 0 && failed)
+		(*ret)->outcome.receiver_errno = failed;
+	report_owned(NULL);
+	session_run_free(run);
+	return status;
+}
+
+int session_run_command(struct report *report, struct warder_session *session,
+			const struct remote_command *command, struct warder_result **ret,
+			struct warder_error *err)
+{
+	struct remote_command asked = *command;
+	struct typing typing = { .pipe_fd = -1 };
+	struct remote_streams streams = { .input_fd = -1 };
+	owned_fd int typed_fd = -1;
+	int status;
+
+	if (command->streams)
+		streams = *command->streams;
+	if (streams.input_fd >= 0 && isatty(streams.input_fd)) {
+		if (open_typing(&typing, streams.input_fd, &typed_fd, err) < 0)
+			return -1;
+		streams.input_fd = typed_fd;
+	}
+	if (command->streams)
+		asked.streams = &streams;
+	status = begin_and_wait(report, session, &typing, &asked, ret, err);
+	fd_done(&typing.pipe_fd);
+	return status;
+}
+
 static int run_by_keeper(struct report *report, struct warder_session *session, struct warder_error *err)
 {
 	static const int output_fds[] = { STDOUT_FILENO, STDERR_FILENO };
 	const struct args *args = report->args;
-	struct remote_audit audit = { .fd = report->audit.fd, .path = args->audit };
-	struct typing typing = { .pipe_fd = -1 };
-	owned_fd int typed_fd = -1;
-	struct remote_streams streams = { .input_fd = args->no_input ? -1 : STDIN_FILENO,
-					  .output_fds = args->json ? NULL : output_fds };
+	const struct remote_streams streams = { .input_fd = args->no_input ? -1 : STDIN_FILENO,
+						.output_fds = args->json ? NULL : output_fds };
 	struct remote_command command = {
 		.policy = &args->policy->policy,
 		.ceiling = args->ceiling ? &args->ceiling->policy : NULL,
@@ -286,37 +340,12 @@ static int run_by_keeper(struct report *report, struct warder_session *session, 
 		.progress = args->progress,
 		.on_line = report_progress(report),
 	};
-	struct session_run *run = NULL;
 	struct warder_result *result = NULL;
-	char *head;
-	int failed = 0;
 	int status;
 
 	if (report_ended_early(report))
 		return 128 + ending_signal();
-	if (!args->no_input && !args->terminal && isatty(STDIN_FILENO)) {
-		if (open_typing(&typing, &typed_fd, err) < 0)
-			return -1;
-		streams.input_fd = typed_fd;
-	}
-	patience_us = args->grace_us + SILENCE_US;
-	signalled_us = 0;
-	report_grace(args->grace_us);
-	/* For the keeper, in case this process is killed. */
-	audit.head = head = report_audit_head(report);
-	command.audit = head ? &audit : NULL;
-	status = session_run_start(session, &command, report_owned, gives_up, &run, err);
-	free(head);
-	fd_done(&typed_fd);
-	if (status == 0 && args->terminal)
-		failed = lend_terminal(run, args->grace_us);
-	if (status == 0)
-		status = wait_for_end(run, &typing, &result, err);
-	if (result && failed)
-		result->outcome.receiver_errno = failed;
-	report_owned(NULL);
-	session_run_free(run);
-	fd_done(&typing.pipe_fd);
+	status = session_run_command(report, session, &command, &result, err);
 	if (status == 0)
 		return report_result(report, result);
 	if (status > 0)

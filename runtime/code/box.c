@@ -107,10 +107,8 @@ static int list_files(const struct warder_program *program, const char *name, st
 	return program->entry.built ? add_tree(ret, out, program->entry.path, 0, err) : 0;
 }
 
-int box_open(const struct warder_program *program, struct box *ret, struct warder_error *err)
+int box_draw(const struct warder_program *program, struct box *ret, struct warder_error *err)
 {
-	const struct jail_joint *joint = jail_template_plan(library_jail_template(program->tmpl))->joint;
-	owned_fd int root_fd = -1;
 	uint64_t number;
 	char name[32];
 
@@ -119,12 +117,18 @@ int box_open(const struct warder_program *program, struct box *ret, struct warde
 	snprintf(name, sizeof(name), "warder-code-%016" PRIx64, number);
 	snprintf(ret->path, sizeof(ret->path), "/tmp/%s", name);
 	snprintf(ret->collected, sizeof(ret->collected), "%s/" PROGRAM_BOX, name);
-	if (jail_session_open_root(joint, &root_fd, err) != 0)
+	return list_files(program, name, ret, err);
+}
+
+int box_open(const struct warder_program *program, struct box *ret, struct warder_error *err)
+{
+	const struct jail_joint *joint = jail_template_plan(library_jail_template(program->tmpl))->joint;
+	owned_fd int root_fd = -1;
+
+	if (box_draw(program, ret, err) != 0 || jail_session_open_root(joint, &root_fd, err) != 0)
 		return -1;
 	ret->tmp_fd = path_open_in_root(root_fd, "/tmp", O_RDONLY | O_DIRECTORY, 0, err);
-	if (ret->tmp_fd < 0)
-		return -1;
-	return list_files(program, name, ret, err);
+	return ret->tmp_fd < 0 ? -1 : 0;
 }
 
 void box_done(struct box *box)

@@ -3,7 +3,7 @@
  *
  * Life: BOX_NONE -> box_open() draws a name and lists the files that the launch is to put there -> the launch makes the directory, as the
  * jail's user -> box_done(), when the run is over, removes it with all it holds. If this process dies before, the directory stays until the
- * session ends.
+ * session ends. With box_draw() instead of box_open(), another process launches and removes.
  */
 #ifndef WARDER_RUNTIME_CODE_BOX_H
 #define WARDER_RUNTIME_CODE_BOX_H
@@ -22,7 +22,9 @@ struct box {
 };
 #define BOX_NONE ((struct box){ .tmp_fd = -1 })
 
-/* For a program whose template joins a session. -1 with *err. */
+/* Draw a name and list the files. -1 with *err. */
+int box_draw(const struct warder_program *program, struct box *ret, struct warder_error *err);
+/* The same for a program whose template joins a session: box_done() removes the directory. -1 with *err. */
 int box_open(const struct warder_program *program, struct box *ret, struct warder_error *err);
 /* Takes one that was not opened, too. */
 void box_done(struct box *box);

@@ -1005,6 +1005,11 @@ static int build_program(struct building *b, const struct policy *asked)
 	if (derive_run(b) != 0)
 		return -1;
 	/* The time that a build has taken is known only here. */
+	if (program->in_session && b->code->flags & CODE_FOR_KEEPER) {
+		if (program->single_use)
+			program->policy.limits.wall_time_us = program->left_us;
+		return 0;
+	}
 	return b->code->flags & CODE_PREPARE_LATER && !language->stages[LANGUAGE_BUILD] &&
 		       !program->in_session
 		   ? 0

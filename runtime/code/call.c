@@ -23,8 +23,6 @@
 #define TOTAL_BYTES  (64ull << 20)
 #define INLINE_BYTES (64ull << 10)
 #define RESULT_BYTES (1ull << 20)
-#define RESULT_DEPTH 64
-#define ENDING_BYTES 512 /* what the host of wasi.h says takes no more */
 
 /* What a run borrows, and what is to be done with its result. */
 struct call {
@@ -36,9 +34,10 @@ struct call {
 	struct scratch scratch; /* where the backend has no root */
 	struct box box;         /* in a session */
 	struct program_paths paths;
-	uint64_t result_bytes;
 	struct rootfs_collect collect;
-	bool collects, last_line;
+	struct result_value_rules rules;
+	struct result_code *report; /* of an order for a keeper */
+	bool collects;
 };
 
 static void call_free(void *owner)
@@ -53,6 +52,7 @@ static void call_free(void *owner)
 	fd_done(&call->input_fd);
 	scratch_done(&call->scratch);
 	box_done(&call->box);
+	result_code_free(call->report);
 	warder_program_free(call->program);
 	free(call);
 }
@@ -89,7 +89,7 @@ static int make_input(const char *json, size_t len, int *ret_fd, struct warder_e
 {
 	owned_fd int write_fd = memfd_create("input", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct json_value *value = NULL;
-	const struct json_limits limits = { .max_bytes = len + 1, .max_depth = RESULT_DEPTH };
+	const struct json_limits limits = { .max_bytes = len + 1, .max_depth = RESULT_VALUE_DEPTH };
 	char path[64];
 
 	if (json_parse(json, len, "input", &limits, &value, err) != 0)
@@ -202,16 +202,17 @@ static char **make_environment(const struct call *call, const struct warder_call
 /* How much is taken from the descriptor of the result. */
 static uint64_t read_bytes(const struct call *call)
 {
-	const uint64_t more = call->program->language->is_engine ? ENDING_BYTES : 0;
+	const uint64_t more = call->rules.is_engine ? RESULT_ENDING_BYTES : 0;
 
-	return call->result_bytes > UINT64_MAX - more ? UINT64_MAX : call->result_bytes + more;
+	return call->rules.bytes > UINT64_MAX - more ? UINT64_MAX : call->rules.bytes + more;
 }
 
 static int fill_call(struct call *call, const struct warder_call *known, struct warder_error *err)
 {
 	if (call->program->bare && scratch_open(PROGRAM_BOX, &call->scratch, err) != 0)
 		return -1;
-	if (call->program->in_session && box_open(call->program, &call->box, err) != 0)
+	if (call->program->in_session &&
+	    (call->program->tmpl ? box_open : box_draw)(call->program, &call->box, err) != 0)
 		return -1;
 	program_find_paths(call->program, LANGUAGE_RUN,
 			   call->program->bare         ? call->scratch.path
@@ -220,8 +221,10 @@ static int fill_call(struct call *call, const struct warder_call *known, struct 
 			   &call->paths);
 	call->argv = program_argv(call->program, LANGUAGE_RUN, &call->paths, known->argv);
 	call->environment = make_environment(call, known);
-	call->last_line = known->last_line;
-	call->result_bytes = known->result_bytes ? known->result_bytes : RESULT_BYTES;
+	call->rules =
+	    (struct result_value_rules){ .is_engine = call->program->language->is_engine,
+					 .last_line = known->last_line,
+					 .bytes = known->result_bytes ? known->result_bytes : RESULT_BYTES };
 	if (!call->argv || !call->environment)
 		return error_no_memory(err, NULL);
 	if (known->json && make_input(known->json, known->json_len, &call->input_fd, err) != 0)
@@ -230,111 +233,6 @@ static int fill_call(struct call *call, const struct warder_call *known, struct 
 }
 
 /* ---- after ---- */
-
-/* Canonical text of a JSON value, without line breaks; heap. NULL with *err. */
-static char *canonical(const char *text, size_t len, struct warder_error *err)
-{
-	const struct json_limits limits = { .max_bytes = len + 1, .max_depth = RESULT_DEPTH };
-	struct json_writer w = { 0 };
-	struct json_value *value = NULL;
-	char *out;
-
-	if (json_parse(text, len, "result", &limits, &value, err) != 0)
-		return NULL;
-	json_copy(&w, value);
-	json_free(value);
-	out = json_take(&w);
-	if (!out)
-		error_no_memory(err, NULL);
-	return out;
-}
-
-/* The last line of what was printed, if it is a JSON value: it is taken out of the output. */
-static void take_last_line(struct result_code *code, struct jail_output *output)
-{
-	size_t end = output->len, start;
-	struct warder_error fault;
-
-	if (output->truncated || !output->bytes)
-		return;
-	while (end && output->bytes[end - 1] && strchr(" \t\r\n", output->bytes[end - 1]))
-		end--;
-	for (start = end; start && output->bytes[start - 1] != '\n'; start--)
-		;
-	if (start == end)
-		return;
-	code->output = canonical(output->bytes + start, end - start, &fault);
-	if (!code->output)
-		return;
-	output->len = start ? start - 1 : 0;
-	output->bytes[output->len] = '\0';
-}
-
-static void tell_ending(const char *words, struct result_code *code, struct jail_outcome *outcome)
-{
-	static const char trap[] = "trap: ", refused[] = "refused: ";
-
-	if (strncmp(words, trap, sizeof(trap) - 1) == 0) {
-		snprintf(code->trap, sizeof(code->trap), "%s", words + sizeof(trap) - 1);
-		snprintf(outcome->detail, sizeof(outcome->detail), "the module trapped: %s", code->trap);
-	} else if (strncmp(words, refused, sizeof(refused) - 1) == 0) {
-		snprintf(outcome->detail, sizeof(outcome->detail), "the engine does not take the module: %s",
-			 words + sizeof(refused) - 1);
-	}
-}
-
-/* Take away the first bytes, for which there was room besides. */
-static void behead(struct jail_output *given, size_t count, uint64_t limit)
-{
-	given->len -= count;
-	given->total -= count;
-	memmove(given->bytes, given->bytes + count, given->len);
-	if (given->len > limit)
-		given->len = limit;
-	given->truncated = given->total > limit;
-	given->bytes[given->len] = '\0';
-}
-
-/* What the host of wasi.h tells before any byte of the module's, between two NUL bytes; without that there is no result. */
-static void take_ending(const struct call *call, struct result_code *code, struct jail_outcome *outcome)
-{
-	struct jail_output *given = &outcome->output[JAIL_RESULT];
-	char *words = given->len ? given->bytes + 1 : NULL;
-	const char *end = words && !given->bytes[0] ? memchr(words, '\0', given->len - 1) : NULL;
-
-	if (!call->program->language->is_engine)
-		return;
-	if (!end) {
-		given->len = 0;
-		given->truncated = false;
-		return;
-	}
-	for (char *c = words; *c; c++) /* a module may have a part in the words */
-		*c = *c >= 0x20 && *c < 0x7f ? *c : '?';
-	if (outcome->cause == JAIL_CAUSE_EXIT)
-		tell_ending(words, code, outcome);
-	behead(given, (size_t)(end + 1 - given->bytes), call->result_bytes);
-}
-
-static void take_output(const struct call *call, struct result_code *code, struct jail_outcome *outcome)
-{
-	const struct jail_output *given = &outcome->output[JAIL_RESULT];
-	struct warder_error fault = { 0 };
-
-	take_ending(call, code, outcome);
-	if (given->truncated)
-		snprintf(code->output_fault, sizeof(code->output_fault),
-			 "the result of %llu bytes is larger than its limit of %zu",
-			 (unsigned long long)given->total, given->len);
-	else if (given->len) {
-		code->output = canonical(given->bytes, given->len, &fault);
-		if (!code->output)
-			snprintf(code->output_fault, sizeof(code->output_fault), "no JSON: %.160s",
-				 fault.text);
-	} else if (call->last_line) {
-		take_last_line(code, &outcome->output[JAIL_STDOUT]);
-	}
-}
 
 /* What an interpreter said of the source that it refused, unless a compiler has told already. */
 static int take_syntax(const struct call *call, struct result_code *code, const struct jail_outcome *outcome,
@@ -371,7 +269,6 @@ static int finish(void *owner, struct warder_result *result, struct warder_error
 {
 	const struct call *call = owner;
 	struct result_code *code = program_report(call->program);
-	struct result_stage *stage;
 
 	if (!code)
 		return error_no_memory(err, NULL);
@@ -383,14 +280,8 @@ static int finish(void *owner, struct warder_result *result, struct warder_error
 		result_code_free(code);
 		return -1;
 	}
-	take_output(call, code, &result->outcome);
-	stage = &code->stages[code->stage_count++];
-	*stage = (struct result_stage){ .name = "run",
-					.status = warder_result_status(result),
-					.wall_us = result->outcome.wall_us,
-					.cpu_us = result->outcome.cpu_us,
-					.memory_peak_bytes = result->outcome.memory_peak_bytes };
-	result->code = code;
+	result_take_value(&call->rules, code, &result->outcome);
+	result_add_run(result, code);
 	return 0;
 }
 
@@ -552,6 +443,32 @@ int code_order(struct warder_program *program, const struct warder_call *call, s
 		return -1;
 	ret->call = held;
 	return 0;
+}
+
+int code_order_in_session(struct warder_program *program, const struct warder_call *call,
+			  struct library_order *ret, struct warder_error *err)
+{
+	struct library_launch launch;
+	struct call *held;
+
+	if (program->failed)
+		return check_program(program, err);
+	if (begin_call(program, call, &launch, &held, err) != 0)
+		return -1;
+	held->report = program_report(program);
+	launch.command.working_directory = program->in_box ? held->paths.box : NULL;
+	*ret = (struct library_order){ .policy = &program->policy,
+				       .subject = program_subject(program->language),
+				       .code_bytes = program->code_bytes,
+				       .launch = launch,
+				       .box = strrchr(held->box.path, '/') + 1,
+				       .rules = &held->rules,
+				       .report = held->report,
+				       .call = held };
+	if (held->report)
+		return 0;
+	code_order_done(ret);
+	return error_no_memory(err, NULL);
 }
 
 int code_order_finish(const struct library_order *order, struct warder_result *result,

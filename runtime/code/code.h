@@ -25,6 +25,8 @@ int code_language(const struct languages *languages, const struct warder_code *c
 #define CODE_BUILD_ONLY 0x10000u
 /* Another one: do not make it ready to be called yet, unless it had to be compiled. code_prepare() does that, if code_is_prepared() says no. */
 #define CODE_PREPARE_LATER 0x20000u
+/* Another one, in a session: the keeper is to launch it, see code_order_in_session(). */
+#define CODE_FOR_KEEPER 0x40000u
 bool code_is_prepared(const struct warder_program *program);
 /* Make what was so built ready to be called, under a policy that may have other limits than that of the build: once, in this
  * process or in one that was forked from it since, for templates belong to who made them. -1 with *err. */
@@ -37,6 +39,9 @@ int code_derive(struct warder_program *program, const struct warder_policy *poli
  * call borrows is borrowed until the end. */
 int code_order(struct warder_program *program, const struct warder_call *call, struct library_order *ret,
 	       const char **ret_why, struct warder_error *err);
+/* The same of a program that was built with CODE_FOR_KEEPER. -1 with *err. */
+int code_order_in_session(struct warder_program *program, const struct warder_call *call,
+			  struct library_order *ret, struct warder_error *err);
 /* Add to the result of such a run what the result of warder_call() has. -1 with *err. */
 int code_order_finish(const struct library_order *order, struct warder_result *result,
 		      struct warder_error *err);

@@ -18,6 +18,8 @@ struct warder_policy *library_policy(const struct policy *policy, struct warder_
 
 /* What every template needs to be told besides its policy. `known` may be shorter than the caller's. */
 struct preparation_options;
+struct result_code;
+struct result_value_rules;
 /* Of a template of a session's: what goes with it. */
 struct library_session {
 	void (*release)(void *owner);
@@ -66,6 +68,12 @@ struct library_order {
 	uint64_t code_bytes;           /* for the receipt */
 	struct library_launch launch;  /* its command; without on_output and the like */
 	int script; /* which word of the command's argv is a source that an interpreter reads; 0: none */
+	/* Of code in a session; the rest is NULL, or zero, otherwise: the directory below its /tmp that the run has for its files; how the code hands
+	 * over a value, and what is known of the code before its run, both for a result whose client is gone. */
+	const char *box;
+	const struct policy *asked; /* what a ceiling is held against; NULL: there is no ceiling */
+	const struct result_value_rules *rules;
+	const struct result_code *report;
 	void *call; /* owned, by whoever made the order */
 };
 int library_launch(struct warder_template *tmpl, const struct library_launch *launch, struct warder_run **ret,

@@ -98,6 +98,25 @@ void result_write_known(struct json_writer *w, const char *key, uint64_t value);
 /* The member "error" of it, into the object that is open. */
 void result_write_error(const struct warder_error *err, const char *violations, struct json_writer *w);
 
+/* ---- result_value.c ---- */
+
+#define RESULT_VALUE_DEPTH  64
+#define RESULT_ENDING_BYTES 512 /* what the host of wasi.h says takes no more */
+
+/* How a piece of code hands over a value. */
+struct result_value_rules {
+	bool is_engine; /* it is a module, and its host says first how it ended */
+	bool
+	    last_line; /* without anything on descriptor 3, the last line of the output counts, if it is JSON */
+	uint64_t bytes; /* most bytes on descriptor 3 */
+};
+/* Take the value, or why there is none, out of what the run wrote. */
+void result_take_value(const struct result_value_rules *rules, struct result_code *code,
+		       struct jail_outcome *outcome);
+
+/* The code's own stage is the run that ended; the code becomes the result's. */
+void result_add_run(struct warder_result *result, struct result_code *code);
+
 /* The members of an audit file's line about this end, into the object that is open. */
 void result_write_audit(const struct warder_result *result, struct json_writer *w);
 

@@ -46,72 +46,19 @@ static const char *find_unserved(const struct service_command *command)
 
 /* ---- asking ---- */
 
-static int add(int fd, const char *text)
-{
-	return file_write_all(fd, text, strlen(text) + 1);
-}
-
 static int add_policy(int fd, const struct policy *policy)
 {
 	char *text = policy_encode(policy);
-	const int added = text ? add(fd, text) : -1;
+	const int added = text ? order_add_text(fd, text) : -1;
 
 	free(text);
 	return added;
 }
 
-static int add_list(int fd, char *const *words, uint32_t *ret_count)
-{
-	uint32_t count = 0;
-
-	for (; words && words[count]; count++)
-		if (add(fd, words[count]) < 0)
-			return -1;
-	*ret_count = count;
-	return 0;
-}
-
-static int add_file(int fd, const struct rootfs_file *from)
-{
-	const struct service_file file = { .len = from->bytes ? from->len : 0,
-					   .mode = from->mode,
-					   .is_directory = !from->bytes };
-
-	return add(fd, from->path) < 0 || file_write_all(fd, (const char *)&file, sizeof(file)) < 0 ||
-		       file_write_all(fd, from->bytes, file.len) < 0
-		   ? -1
-		   : file_write_all(fd, "", 1);
-}
-
 static int add_code(int fd, const struct library_order *order, struct service_request *request)
 {
-	const struct jail_command *command = &order->launch.command;
-	const struct rootfs_collect *collect = command->collect;
-	struct service_code *code = &request->code;
-
-	request->flags |= SERVICE_CODE | (collect ? SERVICE_COLLECT : 0u);
-	snprintf(code->language, sizeof(code->language), "%s", order->subject.language);
-	code->payload = order->subject.payload;
-	code->script = (uint32_t)order->script;
-	code->code_bytes = order->code_bytes;
-	code->result_bytes = command->result_bytes;
-	if (add_list(fd, command->set_env, &code->environment_count) < 0)
-		return -1;
-	if (collect) {
-		code->files_max = collect->files_max;
-		code->file_bytes = collect->file_bytes;
-		code->total_bytes = collect->total_bytes;
-		code->inline_bytes = collect->inline_bytes;
-		if (add(fd, collect->directory) < 0)
-			return -1;
-		for (; code->pattern_count < collect->pattern_count; code->pattern_count++)
-			if (add(fd, collect->patterns[code->pattern_count]) < 0)
-				return -1;
-	}
-	for (; code->file_count < command->file_count; code->file_count++)
-		if (add_file(fd, &command->files[code->file_count]) < 0)
-			return -1;
-	return 0;
+	request->flags |= SERVICE_CODE | (order->launch.command.collect ? SERVICE_COLLECT : 0u);
+	return order_write(fd, order, &request->code);
 }
 
 static int make_words(const struct service_command *command, struct service_request *request)
@@ -122,9 +69,9 @@ static int make_words(const struct service_command *command, struct service_requ
 		return -1;
 	if (command->ceiling && add_policy(fd, command->ceiling) < 0)
 		return -1;
-	if (command->cgroup_parent && add(fd, command->cgroup_parent) < 0)
+	if (command->cgroup_parent && order_add_text(fd, command->cgroup_parent) < 0)
 		return -1;
-	if (add_list(fd, command->argv, &request->argc) < 0)
+	if (order_add_list(fd, command->argv, &request->argc) < 0)
 		return -1;
 	request->flags =
 	    (command->ceiling ? SERVICE_CEILING : 0u) | (command->cgroup_parent ? SERVICE_PARENT : 0u);

@@ -134,39 +134,24 @@ static int choose_program(const struct order *order, struct launching *launching
 	const struct service_request *request = &order->request;
 	const uint32_t script = request->code.script;
 
-	if (!script || request->flags & SERVICE_VALUE || !has_plain_variables(order->words.environment) ||
+	if (!script || request->flags & SERVICE_VALUE ||
+	    !has_plain_variables(order->words.code.environment) ||
 	    !interpreters_run_scripts(request->code.language))
 		return 0;
 	launching->program =
 	    interpreters_script_words(request->code.language, order->words.argv, script, err);
-	launching->work = interpreters_script_work(order->words.argv + script, order->words.environment,
+	launching->work = interpreters_script_work(order->words.argv + script, order->words.code.environment,
 						   &asked->work_len, err);
 	key->program = launching->program;
 	asked->work = launching->work;
 	return launching->program && launching->work ? 0 : -1;
 }
 
-static void take_collect(const struct order *order, struct rootfs_collect *ret)
-{
-	const struct service_code *code = &order->request.code;
-
-	*ret = (struct rootfs_collect){ .directory = order->words.directory,
-					.patterns = (const char *const *)order->words.patterns,
-					.pattern_count = code->pattern_count,
-					.unchanged = order->words.files,
-					.unchanged_count = code->file_count,
-					.files_max = code->files_max,
-					.file_bytes = code->file_bytes,
-					.total_bytes = code->total_bytes,
-					.inline_bytes = code->inline_bytes,
-					.save_fd = -1 };
-}
-
 static int launch(struct service *service, const struct order *order, struct launching *launching,
 		  struct warder_run **ret, struct warder_error *err)
 {
 	const struct service_request *request = &order->request;
-	const struct service_code *code = &request->code;
+	const struct order_code *code = &request->code;
 	const bool has_input = request->flags & SERVICE_INPUT, has_output = request->flags & SERVICE_OUTPUT;
 	const struct warder_options options = { .size = sizeof(options),
 						.ceiling = order->ceiling,
@@ -175,13 +160,13 @@ static int launch(struct service *service, const struct order *order, struct lau
 	const int *outputs = &order->fds[has_input ? 2 : 1];
 	const struct library_launch how = {
 		.command = { .argv = order->words.argv,
-			     .set_env = order->words.environment,
+			     .set_env = order->words.code.environment,
 			     .stdin_fd = has_input ? order->fds[1] : -1,
 			     .output_fds = has_output ? outputs : NULL,
 			     .output_max = has_output ? request->output_max : 0,
 			     .result_bytes = code->result_bytes,
 			     .input_fd = request->flags & SERVICE_VALUE ? outputs[has_output ? 2 : 0] : 0,
-			     .files = order->words.files,
+			     .files = order->words.code.files,
 			     .file_count = code->file_count,
 			     .collect = request->flags & SERVICE_COLLECT ? &launching->collect : NULL,
 			     .no_receipt = (request->flags & SERVICE_NO_RECEIPT) != 0 },
@@ -195,7 +180,7 @@ static int launch(struct service *service, const struct order *order, struct lau
 
 	if (choose_program(order, launching, &asked, &key, err) != 0)
 		return -1;
-	take_collect(order, &launching->collect);
+	launching->collect = order_collect(code, &order->words.code);
 	return pool_launch(service->pool, &asked, ret, err);
 }
 

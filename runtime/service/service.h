@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "policy/policy.h"
 #include "runtime/library/library.h"
+#include "runtime/library/order.h"
 #include "runtime/library/result.h"
 
 #define SERVICE_NAME        ".service" /* among the sessions' sockets, none of which begins with a '.' */
@@ -38,47 +39,27 @@ enum service_flag {
 	SERVICE_OUTPUT = 8, /* two descriptors that the output is passed on to */
 	SERVICE_NO_RECEIPT = 16,
 	SERVICE_VALUE = 32, /* a descriptor that the program finds as its descriptor 4 */
-	SERVICE_CODE = 64,  /* a piece of code: everything of struct service_code */
+	SERVICE_CODE = 64,  /* a piece of code: everything of struct order_code */
 	SERVICE_COLLECT = 128,
 	SERVICE_FLAGS = 255,
 };
 
-/* What a piece of code needs more than a program. */
-struct service_code {
-	char language[32]; /* ends with a NUL */
-	uint32_t payload;  /* enum policy_payload */
-	uint32_t script;   /* which word is the source, 0: none */
-	uint32_t environment_count, pattern_count, file_count;
-	uint64_t code_bytes, result_bytes;
-	uint64_t files_max, file_bytes, total_bytes,
-	    inline_bytes; /* SERVICE_COLLECT: as of struct rootfs_collect */
-};
-
 /* The memory file of words holds, each with a final NUL: the policy as JSON, the ceiling as JSON (SERVICE_CEILING), the cgroup parent
- * (SERVICE_PARENT), and the words of the program. With SERVICE_CODE there follow: the variables; the directory of files to collect
- * and their patterns (SERVICE_COLLECT); then of each file its path with a NUL, a struct service_file, and its bytes with a NUL. */
+ * (SERVICE_PARENT), and the words of the program. With SERVICE_CODE there follow the bytes of its order (order.h). */
 struct service_request {
 	uint32_t magic, size; /* of this struct */
 	uint32_t flags, argc;
 	uint64_t bytes; /* of the memory file */
 	uint64_t output_max;
 	uint64_t secure_bits; /* of the client, as it says */
-	struct service_code code;
-};
-
-struct service_file {
-	uint64_t len;
-	uint32_t mode, is_directory;
+	struct order_code code;
 };
 
 struct service_words {
 	char *bytes;                           /* owned; the rest points into it */
 	const char *policy, *ceiling, *parent; /* the last two may be NULL */
 	char **argv;                           /* owned list */
-	char **environment;                    /* the same, of SERVICE_CODE */
-	const char *directory;
-	char **patterns;           /* owned list */
-	struct rootfs_file *files; /* the same */
+	struct order_words code;               /* of SERVICE_CODE */
 };
 
 /* Whether `len` bytes are a valid request. Call it before any use of the request. */

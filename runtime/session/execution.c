@@ -1,5 +1,6 @@
 #include "runtime/session/keeper_agent.h"
 #include "runtime/session/keeper_branch.h"
+#include "runtime/session/keeper_code.h"
 #include "runtime/session/keeper_context.h"
 
 #include <errno.h>
@@ -62,7 +63,7 @@ struct policy *execution_new_policy(struct warder_error *err)
 	return policy;
 }
 
-static void drop_policy(struct policy **policy)
+void execution_drop_policy(struct policy **policy)
 {
 	policy_done(*policy);
 	free(*policy);
@@ -71,8 +72,8 @@ static void drop_policy(struct policy **policy)
 
 static void words_done(struct execution_words *words)
 {
-	drop_policy(&words->policy);
-	drop_policy(&words->ceiling);
+	execution_drop_policy(&words->policy);
+	execution_drop_policy(&words->ceiling);
 	free(words->argv);
 	free(words->set);
 	free(words->caller);
@@ -298,7 +299,7 @@ static int open_policy(const struct execution *execution, struct policy *ret, st
 	return 0;
 }
 
-static int gives_up(void *context)
+int execution_gives_up(void *context)
 {
 	struct execution *execution = context;
 
@@ -306,7 +307,7 @@ static int gives_up(void *context)
 }
 
 /* What its owner does not take in time is in the result. Without an owner, the last line is kept. */
-static void take_line(void *context, const char *line)
+void execution_take_line(void *context, const char *line)
 {
 	struct execution *execution = context;
 	const size_t len = strlen(line) + 1;
@@ -334,11 +335,11 @@ static int launch_streams(struct execution *execution, struct warder_error *err)
 		.input_fd = execution->streams[0] > 0 ? execution->streams[0] : 0,
 		.output_fds = passes ? &execution->streams[1] : NULL,
 		.output_max = passes ? execution->output_max : 0,
-		.should_stop = gives_up,
+		.should_stop = execution_gives_up,
 		.context = execution,
 		.no_receipt = (execution->flags & RECORD_NO_RECEIPT) != 0,
 		.progress = (execution->flags & RECORD_PROGRESS) != 0,
-		.on_progress = take_line,
+		.on_progress = execution_take_line,
 	};
 
 	return warder_launch(execution->tmpl, &command, &execution->run, err);
@@ -346,9 +347,9 @@ static int launch_streams(struct execution *execution, struct warder_error *err)
 
 static int prepare_and_launch(struct execution *execution, struct warder_error *err)
 {
-	const struct policy_subject subject = { execution->context ? execution->context->interpreter->language
-								   : "",
-						POLICY_PAYLOAD_SOURCE };
+	const struct policy_subject interpreter = {
+		execution->context ? execution->context->interpreter->language : "", POLICY_PAYLOAD_SOURCE
+	};
 	struct policy policy = { 0 };
 	int prepared;
 	struct executions *all = execution->all;
@@ -361,8 +362,11 @@ static int prepare_and_launch(struct execution *execution, struct warder_error *
 		.rules = execution->rules,
 		.background = execution->flags & RECORD_BACKGROUND || keeper_context_may_fork(execution),
 		.ceiling = words->ceiling,
-		.asked = words->policy,
-		.subject = execution->context ? &subject : NULL,
+		.asked = execution->code && execution->code->asked ? execution->code->asked : words->policy,
+		.subject = execution->context ? &interpreter
+			   : execution->code  ? &execution->code->subject
+					      : NULL,
+		.code_bytes = execution->code ? execution->code->record.head.code.code_bytes : 0,
 		.beside = execution->agent != NULL,
 		.cgroup_parent = execution->agent ? all->cgroup_parent : NULL,
 		.environment = words->caller,
@@ -381,10 +385,10 @@ static int prepare_and_launch(struct execution *execution, struct warder_error *
 		.terminal_fd = terminal ? execution->source_fd : 0,
 		.on_output = execution_take_output,
 		.context = execution,
-		.should_stop = execution->flags & RECORD_OWNER ? gives_up : NULL,
+		.should_stop = execution->flags & RECORD_OWNER ? execution_gives_up : NULL,
 		.no_receipt = (execution->flags & RECORD_NO_RECEIPT) != 0,
 		.progress = (execution->flags & RECORD_PROGRESS) != 0,
-		.on_progress = take_line,
+		.on_progress = execution_take_line,
 	};
 
 	prepared = open_policy(execution, &policy, err);
@@ -396,6 +400,8 @@ static int prepare_and_launch(struct execution *execution, struct warder_error *
 	library_own(execution->tmpl, &of_keeper, all);
 	if (execution->context)
 		return launch_context(execution, err);
+	if (execution->code)
+		return keeper_code_launch(execution, err);
 	if (streams)
 		return launch_streams(execution, err);
 	if (execution->agent)
@@ -514,8 +520,22 @@ static void finish(struct execution *execution, struct warder_result *result,
 	execution->state = EXECUTION_ENDED;
 }
 
+/* Its texts are in the record of the code. */
+static void drop_whole(struct execution *execution)
+{
+	warder_result_free(execution->whole);
+	execution->whole = NULL;
+	keeper_code_free(execution->code);
+	execution->code = NULL;
+}
+
 const char *execution_document(struct execution *execution)
 {
+	if (!execution->owned && execution->code && execution->whole) {
+		keeper_code_report(execution->code, execution->whole);
+		free(execution->result); /* made for another client, and without that */
+		execution->result = NULL;
+	}
 	/* The owner would have written the line: a document that was made for another client does not mention it. */
 	if (!execution->owned && execution->audit_fd >= 0 && execution->whole) {
 		write_audit(execution);
@@ -524,17 +544,14 @@ const char *execution_document(struct execution *execution)
 	}
 	if (!execution->result && execution->whole)
 		execution->result = warder_result_json(execution->whole);
-	if (!execution->owned) {
-		warder_result_free(execution->whole);
-		execution->whole = NULL;
-	}
+	if (!execution->owned)
+		drop_whole(execution);
 	return execution->result;
 }
 
 void execution_delivered(struct execution *execution)
 {
-	warder_result_free(execution->whole);
-	execution->whole = NULL;
+	drop_whole(execution);
 	fd_done(&execution->audit_fd);
 	execution->owned = false;
 	execution->keep_us = 0;
@@ -566,20 +583,28 @@ static void let_go(struct execution *execution)
 	close_files(execution);
 }
 
-/* The run has ended, or its supervision has failed. The descriptor is taken out before it is closed: a process that is being started may
- * have it, too, and keep it in the instance. */
-static void end(struct execution *execution, struct warder_result *result, const struct warder_error *failed)
+/* Nothing of the run is left. */
+static void conclude(struct execution *execution, struct warder_result *result,
+		     const struct warder_error *failed)
 {
-	const struct executions *all = execution->all;
-
-	epoll_ctl(all->fd, EPOLL_CTL_DEL, execution->run_fd, NULL);
-	let_go(execution);
-	if (result && result->outcome.session_ended && all->session_end == SESSION_END_NONE) {
+	if (result && result->outcome.session_ended && execution->all->session_end == SESSION_END_NONE) {
 		execution->held = result;
 		execution->held_until_us = clock_us() + END_WAIT_US;
 	} else {
 		finish(execution, result, failed);
 	}
+}
+
+/* The run has ended, or its supervision has failed. The descriptor is taken out before it is closed: a process that is being started may
+ * have it, too, and keep it in the instance. */
+static void end(struct execution *execution, struct warder_result *result, const struct warder_error *failed)
+{
+	epoll_ctl(execution->all->fd, EPOLL_CTL_DEL, execution->run_fd, NULL);
+	let_go(execution);
+	if (!execution->code || !keeper_code_begin_removal(execution->code, result))
+		conclude(execution, result, failed);
+	else if (!result)
+		execution->failure = *failed;
 }
 
 static void drive(struct execution *execution)
@@ -697,8 +722,8 @@ static void drop_words(struct execution *execution)
 	if (execution->context || execution->agent)
 		return;
 	keep_texts(words);
-	drop_policy(&words->policy);
-	drop_policy(&words->ceiling);
+	execution_drop_policy(&words->policy);
+	execution_drop_policy(&words->ceiling);
 	free(words->set);
 	free(words->caller);
 	words->set = words->caller = NULL;
@@ -749,10 +774,14 @@ static void take_over(struct execution *execution)
 
 static void take_all(struct executions *all)
 {
-	for (size_t i = 0; i < all->count; i++)
-		if (all->items[i]->state == EXECUTION_STARTING && atomic_load(&all->items[i]->launched) &&
-		    !waits_for_word(all->items[i]))
-			take_over(all->items[i]);
+	for (size_t i = 0; i < all->count; i++) {
+		struct execution *one = all->items[i];
+
+		if (one->state == EXECUTION_STARTING && atomic_load(&one->launched) && !waits_for_word(one))
+			take_over(one);
+		if (one->code && keeper_code_is_removed(one->code))
+			conclude(one, keeper_code_end_removal(one->code), &one->failure);
+	}
 }
 
 static void take_launched(struct executions *all)
@@ -890,10 +919,10 @@ static void execution_free(struct execution *execution)
 	pieces_done(execution);
 	keeper_context_free(execution->context);
 	keeper_agent_free(execution->agent);
+	drop_whole(execution);
 	words_done(&execution->words);
 	all->spool_bytes -= execution->spool.size;
 	ring_done(&execution->spool);
-	warder_result_free(execution->whole);
 	close_files(execution);
 	fd_done(&execution->audit_fd);
 	free(execution->audit);
@@ -917,15 +946,22 @@ static int draw_id(char ret[EXECUTION_ID_LENGTH + 1], struct warder_error *err)
 }
 
 /* A stack of the size that a launch needs: what is not touched costs nothing, but is counted by limits of the address space. */
-static int begin_thread(struct execution *execution, struct warder_error *err)
+int executions_begin_thread(pthread_t *ret, void *(*run)(void *context), void *context)
 {
 	pthread_attr_t attributes;
 	int error;
 
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	error = pthread_create(&execution->thread, &attributes, launch, execution);
+	error = pthread_create(ret, &attributes, run, context);
 	pthread_attr_destroy(&attributes);
+	return error;
+}
+
+static int begin_thread(struct execution *execution, struct warder_error *err)
+{
+	const int error = executions_begin_thread(&execution->thread, launch, execution);
+
 	return error ? error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, error,
 				       "no thread for the execution")
 		     : 0;
@@ -1018,12 +1054,15 @@ static int fill(struct execution *execution, const char *id, const struct record
 	if (execution->flags & RECORD_STREAMS &&
 	    execution->flags & (RECORD_TERMINAL | RECORD_OPEN_INPUT | RECORD_CONTEXT))
 		return malformed(err);
+	if (execution->flags & RECORD_CODE && !(execution->flags & RECORD_STREAMS))
+		return malformed(err);
 	if (execution->flags & RECORD_OWNER &&
 	    (execution->flags & (RECORD_STREAMS | RECORD_CONTEXT) || !(execution->flags & RECORD_TERMINAL)))
 		return malformed(err);
 	if (take_rules(execution, err) < 0 ||
 	    session_check_narrower(execution->all->policy, execution->words.policy, err) < 0 ||
-	    take_audit(execution, &fds, err) < 0 || take_log(execution, &fds, err) < 0)
+	    take_audit(execution, &fds, err) < 0 || take_log(execution, &fds, err) < 0 ||
+	    (execution->flags & RECORD_CODE && keeper_code_new(execution, &fds, err) < 0))
 		return -1;
 	if (*id && executions_find(execution->all, id, &ignored))
 		return error_set(err, WARDER_ERROR_CONFLICT, "id", "there is an execution %s already", id);

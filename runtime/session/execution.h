@@ -29,6 +29,7 @@
 
 struct keeper_agent;
 struct keeper_branch;
+struct keeper_code;
 struct keeper_context;
 enum execution_state { EXECUTION_STARTING, EXECUTION_RUNNING, EXECUTION_FAILED, EXECUTION_ENDED };
 
@@ -43,6 +44,8 @@ struct execution_words {
 
 /* A zeroed policy of the heap, for the words. NULL with *err. */
 struct policy *execution_new_policy(struct warder_error *err);
+/* Free one, or NULL; *policy is then NULL. */
+void execution_drop_policy(struct policy **policy);
 
 struct executions;
 struct execution {
@@ -53,6 +56,7 @@ struct execution {
 	struct record_start start;
 	struct keeper_context *context; /* or NULL: an execution of its own program. Owned */
 	struct keeper_agent *agent;     /* or NULL: it is none. Owned */
+	struct keeper_code *code;       /* of RECORD_CODE, or NULL. Owned */
 	struct keeper_branch *branch;   /* or NULL: it has a run. Owned */
 	uint64_t output_max, keep_us;
 	pthread_t thread;     /* of the launch, while it is STARTING */
@@ -150,6 +154,11 @@ int executions_pause(struct executions *all, bool paused, struct warder_error *e
 bool execution_lives(const struct execution *execution);
 /* Append output to the spool, as a run's supervision does. */
 int execution_take_output(void *execution, enum warder_stream stream, const char *bytes, size_t len);
+/* The same of a line of progress, and what is asked during a launch with an owner. */
+void execution_take_line(void *execution, const char *line);
+int execution_gives_up(void *execution);
+/* 0; a positive errno. */
+int executions_begin_thread(pthread_t *ret, void *(*run)(void *context), void *context);
 /* A client reads with RECORD_FOLLOW; NULL: it does so no more. */
 void execution_follow_by(struct execution *execution, const struct ring_cursor *cursor);
 /* True if the owner has not attached yet: the execution must stay until it has. */

@@ -16,7 +16,6 @@
 #include "runtime/session/session.h"
 
 #define FILE_BYTES_MAX (8u << 20)
-#define SEALS          (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW)
 
 /* How long the body of each type is. */
 static const struct {
@@ -136,7 +135,7 @@ int record_read_file(int fd, size_t len, char **ret, struct warder_error *err)
 	size_t got = 0;
 
 	if (len > FILE_BYTES_MAX || fd < 0 || fstat(fd, &st) < 0 ||
-	    (fcntl(fd, F_GET_SEALS) & SEALS) != SEALS || st.st_size != (off_t)len)
+	    (fcntl(fd, F_GET_SEALS) & RECORD_SEALS) != RECORD_SEALS || st.st_size != (off_t)len)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
 				 "a request's memory file is missing, can change or has another size");
 	text = malloc(len + 1);
@@ -161,7 +160,7 @@ int record_make_file(const char *bytes, size_t len)
 {
 	owned_fd int fd = memfd_create("warder-record", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	if (fd < 0 || file_write_all(fd, bytes, len) < 0 || fcntl(fd, F_ADD_SEALS, SEALS) < 0)
+	if (fd < 0 || file_write_all(fd, bytes, len) < 0 || fcntl(fd, F_ADD_SEALS, RECORD_SEALS) < 0)
 		return -1;
 	return fd_take(&fd);
 }

@@ -13,6 +13,7 @@
 #ifndef WARDER_RUNTIME_SESSION_RECORDS_H
 #define WARDER_RUNTIME_SESSION_RECORDS_H
 
+#include <fcntl.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -21,7 +22,8 @@
 #define RECORD_VERSION      3u
 #define RECORD_VERSION_OLD  2u
 #define RECORD_MAGIC        0x58455257u
-#define RECORD_FDS_MAX      5
+#define RECORD_FDS_MAX      7
+#define RECORD_SEALS        (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW)
 #define EXECUTION_ID_LENGTH 16
 /* Of a piece: half of the digest of the client's key, and half of its request's. */
 #define RECORD_KEY_LENGTH    64
@@ -90,7 +92,10 @@ enum record_flag {
 	RECORD_DESCRIBED = 65536,
 	RECORD_FOLLOW =
 	    131072, /* of ATTACH, to what was started with RECORD_OWNER: the program waits for this client, if that is slow */
-	RECORD_FLAGS = 262143,
+	/* of START, with RECORD_STREAMS: a piece of code. The descriptors before those of the streams are a memory file (code_record.h), and the
+	 * value for the code, if there is one. */
+	RECORD_CODE = 262144,
+	RECORD_FLAGS = 524287,
 };
 
 struct record_head {

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "runtime/session/code_record.h"
 #include "runtime/session/frames.h"
 #include "runtime/session/records.h"
 #include "runtime/session/session.h"
@@ -443,6 +444,19 @@ int remote_make_words(const struct remote_command *command, struct record_start 
 	return fd >= 0 ? fd : error_no_memory(err, NULL);
 }
 
+/* Adds its memory file, which the caller closes, and the value. -1 with *err. */
+static int add_code(const struct library_order *code, int fds[RECORD_FDS_MAX], size_t *count, int *ret_fd,
+		    struct warder_error *err)
+{
+	*ret_fd = code_record_make(code, err);
+	if (*ret_fd < 0)
+		return -1;
+	fds[(*count)++] = *ret_fd;
+	if (code->launch.command.input_fd > 0)
+		fds[(*count)++] = code->launch.command.input_fd;
+	return 0;
+}
+
 /* Behind the words. Returns the flags. */
 static uint32_t add_streams(const struct remote_streams *streams, int fds[RECORD_FDS_MAX], size_t *count)
 {
@@ -484,12 +498,13 @@ static int start_in(struct remote *remote, const struct remote_command *command,
 	    (command->terminal ? RECORD_TERMINAL : 0u) | (command->context ? RECORD_CONTEXT : 0u) |
 	    (command->no_receipt ? RECORD_NO_RECEIPT : 0u) | (command->log_fd > 0 ? RECORD_LOG : 0u) |
 	    (command->owner ? RECORD_OWNER : 0u) | (command->progress ? RECORD_PROGRESS : 0u) |
-	    (command->for_files ? RECORD_FOR_FILES : 0u);
+	    (command->for_files ? RECORD_FOR_FILES : 0u) | (command->code ? RECORD_CODE : 0u);
 	struct record_start start = { .output_max = command->output_max,
 				      .keep_us = command->keep_us,
 				      .rows = command->rows,
 				      .columns = command->columns };
 	owned_fd int words_fd = -1;
+	owned_fd int code_fd = -1;
 	int fds[RECORD_FDS_MAX];
 	size_t count = 1;
 
@@ -502,6 +517,8 @@ static int start_in(struct remote *remote, const struct remote_command *command,
 		fds[count++] = command->audit->fd;
 	if (command->log_fd > 0)
 		fds[count++] = command->log_fd;
+	if (command->code && add_code(command->code, fds, &count, &code_fd, err) < 0)
+		return -1;
 	if (command->terminal_fd >= 0)
 		fds[count++] = command->terminal_fd;
 	if (command->streams)

@@ -143,6 +143,11 @@ int session_open_to_run(const char *name, struct warder_session **ret, struct wa
 	return 0;
 }
 
+bool session_runs_by_keeper(const struct warder_session *session)
+{
+	return session->owner != NULL;
+}
+
 int warder_session_is_running(const char *name, struct warder_error *err)
 {
 	struct warder_session *session = NULL;

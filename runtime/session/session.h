@@ -226,6 +226,8 @@ int session_start(const char *name, const struct warder_session_options *options
  * *err, and the old rules stay: CONFLICT, REJECTED, INVALID_REQUEST; UNAVAILABLE: its edge did not answer, and was ended; or its keeper did not
  * answer in time: it then leaves the rules as they are, or puts the old ones back when it can answer again. */
 int session_replace_rules(const char *name, const struct policy *policy, struct warder_error *err);
+/* Whether it was opened so, and its keeper can be asked to run programs. */
+bool session_runs_by_keeper(const struct warder_session *session);
 /* As warder_session_open(), for session_run_start(): the connection that describes the session also starts one program. The session has no
  * warder_session_json(). */
 int session_open_to_run(const char *name, struct warder_session **ret, struct warder_error *err);
@@ -287,6 +289,7 @@ struct remote_command {
 	bool for_files;                       /* with streams: as session_use_for_files() */
 	bool no_receipt;                      /* with streams or an owner: the result needs none */
 	const struct remote_audit *audit;     /* the keeper appends a line at the end; or NULL */
+	const struct library_order *code;     /* with streams: of a piece of code; or NULL */
 	int log_fd;                           /* > 0: a regular file that gets all output; not with streams */
 	bool progress;                        /* the program reports its progress, */
 	void (*on_line)(void *context, const char *line); /* each line, with the context NULL; or NULL */

@@ -1,6 +1,6 @@
 /*
  * record: what a client sends to a keeper. A record is refused, or its body has the size of its type; the words of a START are refused, or
- * there are as many as it says, each with an end, and a policy that can be written again.
+ * there are as many as it says, each with an end, and a policy that can be written again. So are those of a piece of code.
  */
 #include "tests/fuzz/input.h"
 
@@ -38,6 +38,29 @@ static void check_words(struct record_start start, const char *bytes, size_t len
 	words_done(&words);
 }
 
+static void check_code(const char *bytes, size_t len)
+{
+	struct code_record record = { 0 };
+	struct warder_error err = { 0 };
+	char *copy = malloc(len + 1);
+	struct result_code *report;
+
+	must(copy != NULL);
+	memcpy(copy, bytes, len);
+	if (code_record_split(copy, len, &record, &err) == 0) {
+		for (uint32_t i = 0; i < record.head.code.file_count; i++)
+			must(strlen(record.words.files[i].path) < len && record.words.files[i].len < len);
+		must(strlen(record.asked) < len && !strchr(record.head.box, '/'));
+		report = code_record_report(&record);
+		must(report && report->stage_count < RESULT_STAGES_MAX);
+		result_code_free(report);
+	} else {
+		must(err.code != WARDER_ERROR_NONE);
+	}
+	code_record_done(&record);
+	free(copy);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct record record;
@@ -52,5 +75,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (record.head.type == RECORD_WRITE && record.head.len > sizeof(record.start))
 		check_words(record.start, record.bytes + sizeof(record.start),
 			    record.head.len - sizeof(record.start));
+	/* Those of progress stand for the memory file of a piece of code. */
+	if (record.head.type == RECORD_LINES)
+		check_code(record.bytes, record.head.len);
 	return 0;
 }

@@ -35,12 +35,13 @@ static void check_words(struct service_request request, const uint8_t *bytes, si
 		check_text(&words, words.argv[i], len);
 	must(!words.argv[request.argc]);
 	for (uint32_t i = 0; i < request.code.environment_count; i++)
-		check_text(&words, words.environment[i], len);
+		check_text(&words, words.code.environment[i], len);
 	for (uint32_t i = 0; i < request.code.pattern_count; i++)
-		check_text(&words, words.patterns[i], len);
+		check_text(&words, words.code.patterns[i], len);
 	for (uint32_t i = 0; i < request.code.file_count; i++) {
-		check_text(&words, words.files[i].path, len);
-		must(!words.files[i].bytes || words.files[i].bytes + words.files[i].len < words.bytes + len);
+		check_text(&words, words.code.files[i].path, len);
+		must(!words.code.files[i].bytes ||
+		     words.code.files[i].bytes + words.code.files[i].len < words.bytes + len);
 	}
 	service_words_done(&words);
 }

@@ -21,8 +21,58 @@ $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s sta
 | 3
 | made
 
+= the code goes on if its caller is killed: its output, its result and its end can still be had, and its directory is removed
++ cat > code.py <<'END'
++ import json, os, sys, time
++ os.write(1, b"begun\n")
++ while not os.path.exists("/tmp/go"): time.sleep(0.05)
++ json.dump([1, 2], open(os.environ["WARDER_RESULT"], "w")); open("made.txt", "w").write("made"); print("end", input()); sys.exit(7)
++ END
++ echo typed > input
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start; for how in "" --json; do rm -f out; warder code --session $name --stdin input $how code.py > out & pid=$!; until id=$(warder ps | awk '/ running .*main.py/ { print $1 }') && [ "$id" ] && warder logs $id | grep begun; do sleep 0.05; done; kill -9 $pid; wait $pid 2> /dev/null; cat out; warder session list $name /tmp | grep -c warder-code; sh s exec -- touch /tmp/go; warder wait $id; echo $?; warder logs $id; warder wait --json $id | python3 $TOP/tests/lib/results.py exitCode output language stages.0.name artifacts.0.name stdout.text; sh s exec -- rm /tmp/go; cat out; warder session list $name /tmp; done; sh s stop
+| begun
+| begun
+| 1
+| 7
+| begun
+| end typed
+| 7 [1, 2] python run - -
+| begun
+| end typed
+| begun
+| 1
+| 7
+| begun
+| end typed
+| 7 [1, 2] python run made.txt "begun\nend typed\n"
+
+= a program that was built goes on, too
+needs gcc
++ printf '#include <stdio.h>\n#include <unistd.h>\nint main(void) { puts("begun"); fflush(stdout); while (access("/tmp/go", F_OK)) usleep(50000); puts("end"); return 5; }\n' > code.c
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start --set filesystem.tmpExec=true; warder code --session $name code.c > out & pid=$!; until grep -q begun out 2> /dev/null || ! kill -0 $pid; do sleep 0.05; done; kill -9 $pid; wait $pid 2> /dev/null; id=$(warder ps | awk '/ running / { print $1 }'); sh s exec -- touch /tmp/go; warder wait $id; echo $?; cat out; warder wait --json $id | python3 $TOP/tests/lib/results.py stages.0.name stages.1.name; warder session list $name /tmp | awk '{ print $NF }'; sh s stop
+| 5
+| begun
+| end
+| build run
+| "go"
+
+= large files, a value, progress, a ceiling, a signal, and a start that fails
++ head -c 20000000 /dev/zero > large
++ echo 'import json, os; print(os.path.getsize("large"), json.load(open(os.environ["WARDER_INPUT"]))["a"]); open(os.environ["WARDER_PROGRESS"], "w").write("50\n")' > code.py
++ printf 'echo begun\ntrap "echo heard; exit 6" TERM\nwhile :; do sleep 0.05; done\n' > wait.sh
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start --set languages=python,bash,command; warder session status $name --json | sed 's/.*"policy":\({.*}\),"setup".*/\1/' > ceiling; warder code --session $name --ceiling ceiling --file large --input '{"a": 3}' --progress --json code.py | python3 $TOP/tests/lib/results.py stdout.text progress.lines; warder code --session $name --grace 20s wait.sh > out 2> /dev/null & pid=$!; until grep -q begun out 2> /dev/null || ! kill -0 $pid; do sleep 0.05; done; kill $pid; wait $pid; echo $?; cat out; warder code --session $name --timeout 1h code.py; echo $?; warder code --session $name --set languages= --set languages=bash code.py; echo $?; sh s list /tmp; warder ps | wc -l; sh s stop
+| "20000000 3\n" [50]
+| 6
+| begun
+| heard
+| 125
+| 125
+| 1
+!~ ^warder: more than the session has: limits.wallTime: .*
+!~ ^warder: .*the policy does not allow the language "python"; add it to languages.*
+
 = two at a time do not meet
-+ for i in 1 2; do echo "import time; open('mine', 'w').write('$i'); time.sleep(0.5); print(open('mine').read())" > code$i.py; done
++ for i in 1 2; do echo "import os, time; open('mine', 'w').write('$i\n'); time.sleep(0.5); os.write(1, open('mine', 'rb').read())" > code$i.py; done
 $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start; for i in 1 2; do warder code --session $name code$i.py & done | sort; wait; warder session list $name /tmp | wc -l; sh s stop
 | 1
 | 2

@@ -14,7 +14,7 @@ $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; id=$(sh s exec --detach --timeout 
 
 = refused: a second pause, a start in a paused session, a pause with a supervising caller, an unknown session
 + . "$TOP/tests/transcript/session.sh"; echo $name > name
-$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s resume; sh s pause; sh s pause; sh s exec -- true; sh s exec --detach -- true; sh s resume; echo 'touch /tmp/begun; sleep 60' | warder code --session $(cat name) --language sh - 2> ended & until sh s exec -- test -e /tmp/begun || ! kill -0 $!; do sleep 0.05; done; sh s pause; sh s stop; wait; grep -c stopped ended; sh s pause
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s resume; sh s pause; sh s pause; sh s exec -- true; sh s exec --detach -- true; sh s resume; echo 'touch /tmp/begun; sleep 60' | warder code --session $(cat name) --artifacts . --language sh - 2> ended & until sh s exec -- test -e /tmp/begun || ! kill -0 $!; do sleep 0.05; done; sh s pause; sh s stop; wait; grep -c stopped ended; sh s pause
 | 1
 !~ ^warder: session [^ ]* is not paused$
 !~ ^warder: session [^ ]* is paused already$

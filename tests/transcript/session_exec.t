@@ -9,6 +9,19 @@ $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec -- sh -c 'echo begun; un
 | "exitCode":7
 | 1
 
+= the output of a program that has its caller's streams can also be read by others, as long as the program runs
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec -- sh -c 'echo begun; echo error >&2; until [ -e /tmp/go ]; do sleep 0.05; done; echo end; exit 7' > out 2> err & pid=$!; until grep -q error err 2> /dev/null; do sleep 0.05; done; id=$(warder ps | awk '/ running / { print $1 }'); warder logs $id; warder attach $id > attached 2> /dev/null < /dev/null & until grep -q begun attached 2> /dev/null; do sleep 0.05; done; sh s exec -- touch /tmp/go; wait $!; echo $?; wait $pid; echo $?; cat attached; cat out; warder logs $id; sh s stop
+| begun
+| 7
+| 7
+| begun
+| end
+| begun
+| end
+!~ ^error$
+!~ ^warder: there is no execution "[0-9a-f]*" \(any more\); .*
+
 = progress goes to the caller's terminal and into the result, also if the caller is killed meanwhile, or stopped for long
 needs python3 script
 + . "$TOP/tests/transcript/session.sh"
@@ -129,6 +142,14 @@ $ sh s start; XDG_RUNTIME_DIR=$PWD/rt python3 "$TOP/tests/transcript/session_hos
 | no descriptor for the audit file: refused
 | a directory for the log: refused
 | words that can change: refused
+| code as it should be: ended 0
+| no file of the code: refused
+| code that can change: refused
+| code without its caller's streams: refused
+| a directory of the code's that leads out: refused
+| more files than there are: refused
+| a directory as the code's value: refused
+| no value: refused
 | a pipe that nobody reads: ended -1
 | left in the keeper: 0
 | a flood of requests: True others: served

@@ -5,7 +5,7 @@ NAME = sys.argv[1]
 BASE = "/run" if os.geteuid() == 0 else os.environ["XDG_RUNTIME_DIR"]
 MAGIC, VERSION = 0x58455257, 3
 HELLO, START, LIST, RESULT = 1, 2, 9, 10
-OWNER, STREAMS, INPUT, OUTPUTS, WHOLE, LOG, AUDIT = 128, 256, 512, 1024, 4096, 8192, 1 << 31
+OWNER, STREAMS, INPUT, OUTPUTS, WHOLE, LOG, CODE, AUDIT = 128, 256, 512, 1024, 4096, 8192, 262144, 1 << 31
 os.chdir(f"{BASE}/warder/sessions")  # the paths of sockets are short
 
 
@@ -42,6 +42,11 @@ def memory_file(content, seals=True):
     if seals:
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
     return fd
+
+
+def code(box=b"warder-code-0123456789abcdef", value=0, files=0, seals=True):
+    head = struct.pack("<32sIIIII4x6Q4IQ32sQ168x", b"python", 1, 0, 0, 0, files, 1, 0, 0, 0, 0, 0, 0, value, 0, 0, 0, box, 0)
+    return memory_file(head + b"\0hint\0\0\0\0", seals)
 
 
 def start(flags, fds, program=b"true", seals=True):
@@ -89,6 +94,14 @@ rows = (
     ("no descriptor for the audit file", AUDIT, []),
     ("a directory for the log", LOG, [here]),
     ("words that can change", STREAMS, [], b"true", False),
+    ("code as it should be", STREAMS | CODE, [code()]),
+    ("no file of the code", STREAMS | CODE, []),
+    ("code that can change", STREAMS | CODE, [code(seals=False)]),
+    ("code without its caller's streams", CODE, [code()]),
+    ("a directory of the code's that leads out", STREAMS | CODE, [code(box=b"warder-code-../../../../tmp/")]),
+    ("more files than there are", STREAMS | CODE, [code(files=3)]),
+    ("a directory as the code's value", STREAMS | CODE, [code(value=1), here]),
+    ("no value", STREAMS | CODE, [code(value=1)]),
     ("a pipe that nobody reads", STREAMS | OUTPUTS, [end, null], b"yes"),
 )
 before = held()  # and perhaps a connection that has just been closed

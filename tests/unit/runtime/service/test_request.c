@@ -86,7 +86,7 @@ Test(request, words_are_as_many_as_it_says, .timeout = 10)
 static size_t write_code(char *bytes, uint64_t len, uint32_t is_directory)
 {
 	static const char first[] = "{}\0sh\0A=1\0box\0*.txt\0box/f";
-	const struct service_file file = { .len = len, .mode = 0600, .is_directory = is_directory };
+	const struct order_file file = { .len = len, .mode = 0600, .is_directory = is_directory };
 
 	memcpy(bytes, first, sizeof(first));
 	memcpy(bytes + sizeof(first), &file, sizeof(file));
@@ -116,11 +116,11 @@ Test(request, code_comes_with_files_of_the_size_that_it_says, .timeout = 10)
 	size_t len = write_code(bytes, 4, 0);
 
 	cr_assert(take_code(bytes, len, 1, &words) == 0);
-	cr_expect_str_eq(words.environment[0], "A=1");
-	cr_expect_str_eq(words.directory, "box");
-	cr_expect(strcmp(words.patterns[0], "*.txt") == 0 && !words.patterns[1]);
-	cr_expect(strcmp(words.files[0].path, "box/f") == 0 && words.files[0].len == 4 &&
-		  words.files[0].mode == 0600 && memcmp(words.files[0].bytes, "data", 5) == 0);
+	cr_expect_str_eq(words.code.environment[0], "A=1");
+	cr_expect_str_eq(words.code.directory, "box");
+	cr_expect(strcmp(words.code.patterns[0], "*.txt") == 0 && !words.code.patterns[1]);
+	cr_expect(strcmp(words.code.files[0].path, "box/f") == 0 && words.code.files[0].len == 4 &&
+		  words.code.files[0].mode == 0600 && memcmp(words.code.files[0].bytes, "data", 5) == 0);
 	service_words_done(&words);
 	cr_expect(take_code(bytes, len, 2, &words) < 0, "more files");
 	cr_expect(take_code(bytes, len, 0, &words) < 0, "bytes behind the last word");
@@ -132,7 +132,7 @@ Test(request, code_comes_with_files_of_the_size_that_it_says, .timeout = 10)
 	cr_expect(take_code(bytes, len, 1, &words) < 0, "an endless file");
 	len = write_code(bytes, 4, 1);
 	cr_assert(take_code(bytes, len, 1, &words) == 0);
-	cr_expect_null(words.files[0].bytes);
+	cr_expect_null(words.code.files[0].bytes);
 	service_words_done(&words);
 }
 

@@ -1033,6 +1033,8 @@ int code_prepare(struct warder_program *program, const struct warder_policy *pol
 	b.cgroup_parent = options->cgroup_parent;
 	b.backend = options->backend;
 	b.backends = options->backends;
+	warder_template_free(program->tmpl);
+	program->tmpl = NULL;
 	program->single_use = options->single_use;
 	program->left_us = policy->policy.limits.wall_time_us;
 	return code_derive(program, policy, err) == 0 ? make_template(&b, &policy->policy) : -1;

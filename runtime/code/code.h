@@ -28,8 +28,8 @@ int code_language(const struct languages *languages, const struct warder_code *c
 /* Another one, in a session: the keeper is to launch it, see code_order_in_session(). */
 #define CODE_FOR_KEEPER 0x40000u
 bool code_is_prepared(const struct warder_program *program);
-/* Make what was so built ready to be called, under a policy that may have other limits than that of the build: once, in this
- * process or in one that was forked from it since, for templates belong to who made them. -1 with *err. */
+/* Make what was so built ready to be called, under a policy that may have other limits than that of the build; or ready again, under another
+ * one. Templates belong to the process that made them: in a process that was forked since, once. -1 with *err: it is not ready. */
 int code_prepare(struct warder_program *program, const struct warder_policy *policy,
 		 const struct warder_options *options, struct warder_error *err);
 /* The same without getting it ready: only what the run asks for, which code_order() tells. */

@@ -104,24 +104,37 @@ static int read_parallel(struct decoder *d, const struct json_value *value, void
 	return 0;
 }
 
-static const struct decode_row rows[] = {
-	SNIPPET_ROWS,
-	{ "limits", read_limits, false, offsetof(struct batch, limits) },
-	{ "compare", read_how, false, offsetof(struct batch, how) },
-	{ "cases", read_cases, true },
-	{ "stopOnFirstFailure", decode_row_bool, false, offsetof(struct batch, stop) },
-	{ "parallel", read_parallel, false },
+static int pass_over(struct decoder *d, const struct json_value *value, void *into)
+{
+	return 0;
+}
+
+#define ROWS                                                                                                 \
+	SNIPPET_ROWS, { "limits", read_limits, false, offsetof(struct batch, limits) },                      \
+	    { "compare", read_how, false, offsetof(struct batch, how) }, { "cases", read_cases, true },      \
+	    { "stopOnFirstFailure", decode_row_bool, false, offsetof(struct batch, stop) },                  \
+	{                                                                                                    \
+		"parallel", read_parallel, false                                                             \
+	}
+
+static const struct decode_row rows[] = { ROWS, { NULL, NULL, false } };
+static const struct decode_row hosted_rows[] = {
+	ROWS,
+	{ "template", pass_over, false },
+	{ "policy", pass_over, false },
+	{ "idempotencyKey", pass_over, false },
 	{ NULL, NULL, false },
 };
 
-int batch_decode(const char *text, size_t len, struct batch *ret, struct warder_error *err)
+static int decode(const char *text, size_t len, const struct decode_row *by, struct batch *ret,
+		  struct warder_error *err)
 {
 	const struct json_limits limits = { .max_bytes = BATCH_MAX, .max_values = BATCH_MAX_VALUES };
 	struct decoder d = { .origin = "batch", .err = err };
 
 	*ret = (struct batch){ .how = { .mode = COMPARE_LINES } };
 	if (json_parse(text, len, d.origin, &limits, &ret->document, err) != 0 ||
-	    decode_object(&d, ret->document, rows, ret) != 0)
+	    decode_object(&d, ret->document, by, ret) != 0)
 		return -1;
 	for (size_t i = 0; i < ret->case_count; i++) {
 		struct batch_case *one = &ret->cases[i];
@@ -130,6 +143,16 @@ int batch_decode(const char *text, size_t len, struct batch *ret, struct warder_
 			one->how = ret->how;
 	}
 	return snippet_finish(&d, ret->document, &ret->snippet);
+}
+
+int batch_decode(const char *text, size_t len, struct batch *ret, struct warder_error *err)
+{
+	return decode(text, len, rows, ret, err);
+}
+
+int batch_decode_hosted(const char *text, size_t len, struct batch *ret, struct warder_error *err)
+{
+	return decode(text, len, hosted_rows, ret, err);
 }
 
 void batch_free(struct batch *batch)

@@ -25,7 +25,7 @@ bool link_request_valid(const struct link_request *request, size_t len)
 bool link_answer_valid(const struct link_answer *answer, size_t len)
 {
 	return len == sizeof(*answer) && answer->magic == LINK_MAGIC && answer->size == sizeof(*answer) &&
-	       answer->status >= 200 && answer->status < 600 && answer->has_fd <= 1 &&
+	       answer->status >= 200 && answer->status < 600 && answer->has_fd <= 1 && answer->more <= 1 &&
 	       ends(answer->error.text, sizeof(answer->error.text)) &&
 	       ends(answer->error.field, sizeof(answer->error.field)) &&
 	       ends(answer->error.step, sizeof(answer->error.step));

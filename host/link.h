@@ -53,6 +53,7 @@ enum link_call {
 	LINK_SNAPSHOTS, /* a JSON array of the tenant's snapshots */
 	LINK_FORGET,    /* text: {"id": ...}; remove a snapshot */
 	LINK_MCP, /* text: a message of the Model Context Protocol, on one line; value: enum mcp_version, or MCP_VERSIONS: the message chooses it; the answer, on one line */
+	LINK_JUDGE, /* text: JSON; value: enum link_judge */
 	LINK_CALLS,
 };
 
@@ -61,6 +62,9 @@ enum link_call {
 
 /* What is asked about a policy. */
 enum link_policy { LINK_POLICY_SHOW, LINK_POLICY_CHECK, LINK_POLICY_EXPLAIN, LINK_POLICY_ASKS };
+
+/* How a batch is answered: with one JSON object; with lines of a word, a blank and JSON, in several answers. */
+enum link_judge { LINK_JUDGE_OBJECT, LINK_JUDGE_EVENTS };
 
 /* What the digest of a request is of. */
 enum link_key {
@@ -91,6 +95,7 @@ struct link_answer {
 	uint64_t tenant;           /* a number for the tenant whose key it was; 0: of none */
 	uint64_t offer;            /* of LINK_OFFER: its number */
 	uint32_t has_fd;           /* 1: a descriptor follows that of the text */
+	uint32_t more;             /* 1: another answer to the request follows */
 	struct warder_error error; /* where status is 400 or more */
 };
 

@@ -97,13 +97,15 @@ void exchange_ask_any(struct exchange *x, enum link_call call, uint64_t value, c
 	ask(x, call, value, text, then, true);
 }
 
-static struct question *take_question(struct asking *asking, uint64_t number)
+/* The question that is answered. It is the caller's, unless another answer follows. */
+static struct question *take_question(struct asking *asking, const struct link_answer *answer)
 {
 	for (struct question **at = &asking->open; *at; at = &(*at)->next)
-		if ((*at)->number == number) {
+		if ((*at)->number == answer->number) {
 			struct question *found = *at;
 
-			*at = found->next;
+			if (!answer->more)
+				*at = found->next;
 			return found;
 		}
 	return NULL;
@@ -169,7 +171,7 @@ bool asking_take(struct front *front)
 			return true;
 		if (n <= 0 || !link_answer_valid(&answer, (size_t)n))
 			return false;
-		question = take_question(front->asking, answer.number);
+		question = take_question(front->asking, &answer);
 		if (answer.bytes && record_read_file(fds[0], answer.bytes, &text, &err) < 0) {
 			answer.status = 500;
 			answer.error = err;
@@ -180,7 +182,8 @@ bool asking_take(struct front *front)
 		}
 		if (question && question->x)
 			pass(question, &answer, text, &fds[answer.bytes ? 1 : 0]);
-		free(question);
+		if (!answer.more)
+			free(question);
 		free(text);
 		for (size_t i = 0; i < LINK_FDS; i++)
 			fd_done(&fds[i]);

@@ -75,6 +75,17 @@ static void hand_on(struct exchange *x)
 	exchange_ask(x, x->route->call, x->route->value, exchange_take_body(x), pass_on);
 }
 
+/* The object of a batch, or its events. */
+static void judge(struct exchange *x)
+{
+	const char *accepts = exchange_header(x, "Accept");
+
+	if (accepts && strstr(accepts, "text/event-stream"))
+		v1_judge_events(x);
+	else
+		hand_on(x);
+}
+
 /* Rounded up. */
 static uint64_t seconds_of(uint64_t ms)
 {
@@ -109,19 +120,22 @@ static void resume_sandbox(struct exchange *x)
 
 bool v1_event(struct exchange *x, const char *name, const char *id, struct json_writer *w)
 {
-	char head[120];
 	char *json = json_take(w);
-	bool room = true;
+	const bool room = !json || v1_event_text(x, name, id, json, strlen(json));
 
-	if (!json)
-		return true;
+	free(json);
+	return room;
+}
+
+bool v1_event_text(struct exchange *x, const char *name, const char *id, const char *json, size_t len)
+{
+	char head[120];
+
 	snprintf(head, sizeof(head), "event: %s\n%s%s%sdata: ", name, id ? "id: " : "", id ? id : "",
 		 id ? "\n" : "");
 	exchange_write(x, head, strlen(head));
-	exchange_write(x, json, strlen(json));
-	room = exchange_write(x, "\n\n", 2);
-	free(json);
-	return room;
+	exchange_write(x, json, len);
+	return exchange_write(x, "\n\n", 2);
 }
 
 static const char *const streams[] = { "stdout", "stderr" };
@@ -212,6 +226,23 @@ static const struct member of_code[] = {
 	{ "check", MEMBER_FLAG, false, "check and build the code, and do not run it" },
 	STDIN_MEMBERS,
 	ENV_MEMBER,
+	POLICY_MEMBERS,
+	KEY_MEMBER,
+	{ 0 },
+};
+static const struct member of_judge[] = {
+	{ "code", MEMBER_TEXT, true, "the text of the program" },
+	{ "cases", MEMBER_OBJECTS, true,
+	  "at most 1000 of {name, stdin, args, expected, compare, timeout, cpuTime, memory}" },
+	{ "language", MEMBER_TEXT, false, "without it: as the code shows, if that is certain" },
+	{ "encoding", MEMBER_TEXT, false, "of the code: base64, or without it utf-8" },
+	{ "files", MEMBER_OBJECTS, false, "{name, content, encoding}, in its working directory" },
+	{ "environment", MEMBER_VARIABLES, false, "variables of the program, but not of its build" },
+	{ "workingDirectory", MEMBER_TEXT, false, "without it: where the files are" },
+	{ "limits", MEMBER_OBJECT, false, "{timeout, cpuTime, memory} of cases without limits of their own" },
+	{ "compare", MEMBER_TEXT, false, "exact, lines, tokens, float:E or none; without it: lines" },
+	{ "stopOnFirstFailure", MEMBER_FLAG, false, "do not run the cases after the first failure" },
+	{ "parallel", MEMBER_NUMBER, false, "1: the cases run one after another" },
 	POLICY_MEMBERS,
 	KEY_MEMBER,
 	{ 0 },
@@ -369,5 +400,8 @@ const struct route routes_v1[] = {
 	  LINK_RUN },
 	{ "POST", "/v1/code", "run", OWN, hand_on, "run a piece of code in a jail of its own", NULL, of_code,
 	  LINK_CODE },
+	{ "POST", "/v1/judge", "run", OWN, judge,
+	  "judge a program by cases, with events if the client accepts text/event-stream", NULL, of_judge,
+	  LINK_JUDGE },
 	{ 0 },
 };

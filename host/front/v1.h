@@ -14,6 +14,8 @@ int v1_check_key(const char *key, struct warder_error *err);
 
 /* One server-sent event of a stream; empties the writer. id: or NULL. Returns whether the stream has room for more. */
 bool v1_event(struct exchange *x, const char *name, const char *id, struct json_writer *w);
+/* The same of a JSON text of len bytes. */
+bool v1_event_text(struct exchange *x, const char *name, const char *id, const char *json, size_t len);
 /* The data of an event about output; stream: 0 standard output, 1 standard error. */
 void v1_write_output(struct json_writer *w, int stream, uint64_t offset, const char *bytes, size_t len);
 void v1_write_gap(struct json_writer *w, int stream, uint64_t from, uint64_t to);
@@ -38,6 +40,10 @@ void v1_delete_context(struct exchange *x);
 void v1_restart_context(struct exchange *x);
 void v1_interrupt_context(struct exchange *x);
 void v1_run_piece(struct exchange *x);
+
+/* ---- handlers: v1_judge.c ---- */
+
+void v1_judge_events(struct exchange *x);
 
 /* ---- handlers: v1_terminal.c ---- */
 

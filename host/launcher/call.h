@@ -11,6 +11,14 @@
 #include "runtime/warder.h"
 
 struct repeat;
+struct call;
+
+/* Of a call whose launch is several jobs, one after the other. */
+struct call_steps {
+	/* In the main thread, after each job, and again and again while call->waits: whether it goes on. If so, another job was added, or it waits. */
+	bool (*goes_on)(struct launcher *launcher, struct call *call);
+	void (*release)(struct call *call); /* call->state */
+};
 
 /* A request, as long as it is not answered. */
 struct call {
@@ -49,8 +57,12 @@ struct call {
 	const char *stores;             /* borrowed: the path of all stores */
 	struct snapshot
 	    snapshot; /* that is made, removed or begun with: the launcher's own as it is for the job */
-	struct snapshot *made; /* the launcher's own */
-	int snapshots_fd;      /* borrowed: the records */
+	struct snapshot *made;          /* the launcher's own */
+	int snapshots_fd;               /* borrowed: the records */
+	const struct call_steps *steps; /* constant; or NULL: there is one job */
+	void *state;                    /* owned, by `steps` */
+	bool waits;                     /* until its next job may begin */
+	size_t sent;                    /* bytes of the text that were sent already */
 	struct repeat *repeat; /* of a run with an idempotency key: it goes on without its client; or NULL */
 };
 
@@ -68,6 +80,8 @@ struct context {
 
 /* Answer 200 with a text on the heap, which the call then owns. Returns 0; -1 with *err if text is NULL, because memory was missing. */
 int call_say(const struct context *context, struct call *call, char *text, struct warder_error *err);
+/* Send a part of the answer, which goes on. False: no memory; it was not sent. */
+bool call_say_part(const struct launcher *launcher, const struct call *call, const char *text);
 /* For struct job.finish: answer with what the job has put into the call. */
 void call_finish(struct job *job, void *launcher);
 /* The body as an object with no other members than the known ones (NULL-terminated), into call->document. -1 with *err. */
@@ -79,6 +93,8 @@ int call_choose_policy(const struct context *context, const struct json_value *d
 /* Admit a program without a sandbox, and queue it. With an idempotency key, it may be answered at once. -1 with *err. */
 int call_launch(struct context *context, struct call *call, void (*work)(struct job *job),
 		struct warder_error *err);
+/* One more launch of a tenant, which may have `most` in a second. False: not in this one. */
+bool call_take_launch(struct launcher *launcher, const char *tenant, uint64_t most);
 /* The program's input, as a text or as any bytes: `stdin` of the document, or *ret_bytes, which is the caller's. */
 int call_take_input(const struct json_value *document, const char **ret, size_t *ret_len, char **ret_bytes,
 		    struct warder_error *err);
@@ -119,7 +135,8 @@ bool call_is_stuck(const struct launcher *launcher);
 
 /* ---- rows of the table ---- */
 
-int calls_code(struct context *context, struct call *call, struct warder_error *err); /* calls_code.c */
+int calls_code(struct context *context, struct call *call, struct warder_error *err);  /* calls_code.c */
+int calls_judge(struct context *context, struct call *call, struct warder_error *err); /* calls_judge.c */
 int calls_policies(struct context *context, struct call *call,
 		   struct warder_error *err); /* calls_policies.c */
 int calls_policy(struct context *context, struct call *call, struct warder_error *err);
@@ -127,6 +144,11 @@ int calls_mcp(struct context *context, struct call *call, struct warder_error *e
 int calls_store(struct context *context, struct call *call, struct warder_error *err); /* calls_snapshots.c */
 int calls_snapshots(struct context *context, struct call *call, struct warder_error *err);
 int calls_forget(struct context *context, struct call *call, struct warder_error *err);
+
+/* ---- calls_code.c ---- */
+
+/* Code begins in the directory that has its files: not where a template begins programs, but where a policy of the client's own does. */
+void call_begin_with_files(struct call *call);
 
 /* ---- calls_snapshots.c, for the creation of a sandbox ---- */
 

@@ -42,6 +42,8 @@
 
 static void call_free(struct call *call)
 {
+	if (call->steps)
+		call->steps->release(call);
 	free(call->text);
 	free(call->request);
 	fd_done(&call->fd);
@@ -54,21 +56,54 @@ static void call_free(struct call *call)
 	free(call);
 }
 
+/* A front that does not read is ended, and with it the requests that wait. */
+static void send_to_front(const struct launcher *launcher, const struct link_answer *answer, const int *fds,
+			  size_t count)
+{
+	if (fd_send(launcher->front.fd, answer, sizeof(*answer), fds, count, 0) < 0)
+		shutdown(launcher->front.fd, SHUT_RDWR);
+}
+
+static bool is_asked(const struct launcher *launcher, const struct call *call)
+{
+	return launcher->front.fd >= 0 && launcher->front.generation == call->generation;
+}
+
+bool call_say_part(const struct launcher *launcher, const struct call *call, const char *text)
+{
+	const struct link_answer answer = { .magic = LINK_MAGIC,
+					    .size = sizeof(answer),
+					    .status = 200,
+					    .number = call->number,
+					    .bytes = strlen(text),
+					    .tenant = call->answer.tenant,
+					    .more = 1 };
+	owned_fd int text_fd = -1;
+
+	if (!is_asked(launcher, call))
+		return true;
+	text_fd = record_make_file(text, answer.bytes);
+	if (text_fd >= 0)
+		send_to_front(launcher, &answer, &text_fd, 1);
+	return text_fd >= 0;
+}
+
 static void send_answer(struct launcher *launcher, struct call *call)
 {
 	owned_fd int text_fd = -1;
+	const char *text = call->text ? call->text + call->sent : NULL;
 	int fds[LINK_FDS];
 	size_t count = 0;
 
 	log_call(launcher, call);
-	if (launcher->front.fd < 0 || launcher->front.generation != call->generation)
+	if (!is_asked(launcher, call))
 		return;
 	call->answer.magic = LINK_MAGIC;
 	call->answer.size = sizeof(call->answer);
 	call->answer.number = call->number;
-	if (call->text) {
-		call->answer.bytes = strlen(call->text);
-		text_fd = record_make_file(call->text, call->answer.bytes);
+	if (text) {
+		call->answer.bytes = strlen(text);
+		text_fd = record_make_file(text, call->answer.bytes);
 		if (text_fd < 0) {
 			error_no_memory(&call->answer.error, NULL);
 			call->answer.status = 500;
@@ -81,9 +116,7 @@ static void send_answer(struct launcher *launcher, struct call *call)
 		call->answer.has_fd = 1;
 		fds[count++] = call->fd;
 	}
-	/* A front that does not read is ended, and with it the requests that wait. */
-	if (fd_send(launcher->front.fd, &call->answer, sizeof(call->answer), fds, count, 0) < 0)
-		shutdown(launcher->front.fd, SHUT_RDWR);
+	send_to_front(launcher, &call->answer, fds, count);
 }
 
 /* Answer and forget. status 0: the one of the error. */
@@ -167,6 +200,23 @@ static struct launcher_rate *rate_of(struct launcher *launcher, const char *tena
 	return &grown[launcher->rate_count++];
 }
 
+bool call_take_launch(struct launcher *launcher, const char *tenant, uint64_t most)
+{
+	struct launcher_rate *rate = rate_of(launcher, tenant);
+	const uint64_t now_us = clock_us();
+
+	if (!rate)
+		return false;
+	if (now_us - rate->since_us >= SECOND_US) {
+		rate->since_us = now_us;
+		rate->count = 0;
+	}
+	if (rate->count >= most)
+		return false;
+	rate->count++;
+	return true;
+}
+
 /* Whether `asked` more fits below `limit`, where `used` are taken. No sum can overflow. */
 static bool fits(uint64_t limit, uint64_t used, uint64_t asked)
 {
@@ -190,22 +240,13 @@ int call_count_launch(struct launcher *launcher, const struct tenant *tenant, st
 		      struct warder_error *err)
 {
 	const struct tenant_limits *limits = &tenant->limits;
-	struct launcher_rate *rate = rate_of(launcher, tenant->name);
-	const uint64_t now_us = clock_us();
 
-	if (!rate)
-		return error_no_memory(err, NULL);
 	if (jobs_waiting(&launcher->jobs, tenant->name) >= limits->queue)
 		return call_refuse_share(call, 1, err, "queue", "requests that wait", limits->queue,
 					 limits->queue);
-	if (now_us - rate->since_us >= SECOND_US) {
-		rate->since_us = now_us;
-		rate->count = 0;
-	}
-	if (rate->count >= limits->launches_per_second)
+	if (!call_take_launch(launcher, tenant->name, limits->launches_per_second))
 		return call_refuse_share(call, 1, err, "launchesPerSecond", "launches in this second",
-					 rate->count, limits->launches_per_second);
-	rate->count++;
+					 limits->launches_per_second, limits->launches_per_second);
 	return 0;
 }
 
@@ -396,6 +437,16 @@ void calls_cancel(struct launcher *launcher, uint64_t generation)
 	for (struct call *call = launcher->runs; call; call = call->next_run)
 		if (generation == UINT64_MAX || (call->generation <= generation && !call->repeat))
 			atomic_store(&call->cancelled, true);
+}
+
+void calls_drop(struct launcher *launcher)
+{
+	while (launcher->runs) {
+		struct call *run = launcher->runs;
+
+		launcher->runs = run->next_run;
+		call_free(run);
+	}
 }
 
 /* ---- create ---- */
@@ -854,6 +905,8 @@ static void launch_finish(struct job *job, void *of)
 	struct call *call = (struct call *)(void *)job;
 	struct launcher *launcher = of;
 
+	if (call->steps && call->steps->goes_on(launcher, call))
+		return;
 	call_forget_run(launcher, call);
 	if (call->answer.status == 200)
 		memset(&call->answer.error, 0, sizeof(call->answer.error));
@@ -893,14 +946,17 @@ static int find_answered(const struct context *context, struct call *call, const
 	return call_say(context, call, strdup(repeat->answer), err) < 0 ? -1 : 1;
 }
 
-/* The same text to another call, or about another sandbox, is another request. */
+/* The same text to another call, about another sandbox, or for another form of the answer is another request. */
 static void digest_request(const struct context *context, char ret[SHA256_HEX])
 {
 	const uint32_t which = context->request->call;
+	const uint64_t value = context->request->value;
 	struct sha256 sha;
 
 	sha256_init(&sha);
 	sha256_add(&sha, &which, sizeof(which));
+	if (value)
+		sha256_add(&sha, &value, sizeof(value));
 	if (context->sandbox)
 		sha256_add(&sha, context->sandbox->id, sizeof(context->sandbox->id));
 	sha256_add(&sha, context->text, context->len);
@@ -1515,6 +1571,7 @@ static const struct row {
 	[LINK_CONTROLS] = { capabilities, TENANT_READ, false, true,
 			    "controls" }, /* one that is stuck is not chosen */
 	[LINK_CODE] = { calls_code, TENANT_RUN, false, true, "code" },
+	[LINK_JUDGE] = { calls_judge, TENANT_RUN, false, true, "judge" },
 	[LINK_POLICIES] = { calls_policies, TENANT_READ, false, false, "policies" },
 	[LINK_POLICY] = { calls_policy, TENANT_READ, false, false, "policy" },
 	[LINK_METRICS] = { show_metrics, TENANT_METRICS, false, false, "metrics" },
@@ -1751,6 +1808,18 @@ static bool has_ended(const struct sandbox *sandbox)
 	return sandbox->keeper_fd >= 0 && recv(sandbox->keeper_fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
 }
 
+/* Those that wait for their next job. */
+static void continue_runs(struct launcher *launcher)
+{
+	struct call *next;
+
+	for (struct call *run = launcher->runs; run; run = next) {
+		next = run->next_run;
+		if (run->waits)
+			launch_finish(&run->job, launcher);
+	}
+}
+
 int calls_sweep(struct launcher *launcher)
 {
 	const struct context context = { .launcher = launcher, .request = &(const struct link_request){ 0 } };
@@ -1758,6 +1827,7 @@ int calls_sweep(struct launcher *launcher)
 	uint64_t next_ms = now_ms + 1000;
 
 	repeats_sweep(&launcher->repeats, clock_us());
+	continue_runs(launcher);
 	if (call_is_stuck(launcher) && launcher->health.waiting) {
 		say_stuck(&launcher->health.why);
 		answer_waiting(launcher, false);

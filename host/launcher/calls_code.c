@@ -190,8 +190,7 @@ static int say_built(struct call *call, struct warder_program *program, struct w
 	return call->text ? 0 : error_no_memory(err, NULL);
 }
 
-/* Code begins in the directory that has its files. Where a template begins programs is not for it; a policy of the client's own is. */
-static void begin_with_files(struct call *call)
+void call_begin_with_files(struct call *call)
 {
 	const struct json_value *own = json_member(call->document, "policy");
 	struct policy *policy = &call->policy->policy;
@@ -225,7 +224,7 @@ static void code_work(struct job *job)
 	struct piece piece = { 0 };
 	struct warder_error *err = &call->answer.error;
 
-	begin_with_files(call);
+	call_begin_with_files(call);
 	call->answer.status = take(call, &piece, err) == 0 && build_and_run(call, &piece, err) == 0 &&
 				      call_sign(call, "code", err) == 0
 				  ? 200

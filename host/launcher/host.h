@@ -90,6 +90,8 @@ void certificate_forget(struct launcher *launcher);
 void calls_take(struct launcher *launcher, const struct link_request *request, const int fds[LINK_FDS]);
 /* The clients of a front, and of those before it, are gone: end the programs that run for them. */
 void calls_cancel(struct launcher *launcher, uint64_t generation);
+/* When no job runs any more: forget the launches that have not ended. */
+void calls_drop(struct launcher *launcher);
 /* Read the tenants again. */
 void calls_reload(struct launcher *launcher);
 /* End sandboxes whose time is over, and forget those that have ended by themselves. Returns the milliseconds until it is to be called

@@ -225,6 +225,7 @@ static void close_all(struct launcher *launcher)
 	tool_end_all();
 	if (launcher->pool) {
 		jobs_drain(&launcher->jobs, launcher);
+		calls_drop(launcher);
 		warder_pool_free(launcher->pool);
 	}
 	signing_done(&launcher->signing);

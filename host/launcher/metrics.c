@@ -89,7 +89,7 @@ static void write_launches(FILE *out, const struct metrics *metrics)
 static void write_counters(FILE *out, const struct metrics *metrics)
 {
 	head(out, "warder_programs_ended_total", "counter",
-	     "Programs of /v1/run and /v1/code, by their cause of death.");
+	     "Programs of /v1/run, /v1/code and /v1/judge, by their cause of death.");
 	for (size_t i = 0; i < METRICS_CAUSES && metrics->causes[i].name; i++)
 		fprintf(out, "warder_programs_ended_total{cause=\"%s\"} %" PRIu64 "\n",
 			metrics->causes[i].name, metrics->causes[i].count);

@@ -19,7 +19,8 @@
 #define LAST     64                /* messages that an interpreter may leave behind when it ends */
 #define LOST_US  UINT64_C(1000000) /* from the end of the channel to the kill */
 #define GONE_US  UINT64_C(1000000) /* from the kill of a program to that of its jail */
-#define ROOM_US  UINT64_C(2000)    /* until a full channel is tried again */
+#define ROOM_US  UINT64_C(2000)    /* until a full channel is tried again for code, */
+#define ASKED_US UINT64_C(50000)   /* and for the end of the input */
 #define CHANNEL  (512 * 1024)      /* bytes of frames that may lie in it */
 #define CODE_MAX ((size_t)4 << 20)
 
@@ -365,6 +366,14 @@ static bool answer_piece(struct keeper_context *context, const char *line, size_
 	return sent;
 }
 
+/* The answer to everything that a piece with a key asks. False: the channel has no room for all of them. */
+static bool end_input(struct keeper_context *context, const struct piece *piece)
+{
+	while (piece->asked && answer_piece(context, NULL, 0))
+		;
+	return !piece->asked;
+}
+
 static void take_text(struct execution *execution)
 {
 	struct keeper_context *context = execution->context;
@@ -398,7 +407,7 @@ static void take_text(struct execution *execution)
 		piece->asked++;
 		if (*piece->key) {
 			/* It goes on without its client, and so nobody can be asked. */
-			answer_piece(context, NULL, 0);
+			end_input(context, piece);
 			return;
 		}
 	}
@@ -619,6 +628,8 @@ static uint64_t step(struct execution *execution, uint64_t now)
 	if (piece->code)
 		send_code(context, piece);
 	due = check_time(execution, piece, now);
+	if (*piece->key && !end_input(context, piece) && now + ASKED_US < due)
+		due = now + ASKED_US;
 	return piece->code && now + ROOM_US < due ? now + ROOM_US : due;
 }
 

@@ -1,10 +1,15 @@
-/* keeper_pieces: how many pieces with a key may wait, and how many are kept after their end. */
+/* keeper_pieces: how many pieces with a key may wait, how many are kept after their end, and what they are told if they ask for input. */
 #include "base/array.h"
 #include "runtime/session/keeper_context.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "runtime/session/frames.h"
 
 static struct keeper_context contexts[2];
 static struct executions all;
@@ -94,4 +99,44 @@ Test(keeper_pieces, a_kept_piece_gives_way_only_to_later_ones, .timeout = 20)
 	cr_expect_eq(contexts[1].kept, last);
 	pieces_done(&first);
 	pieces_done(&second);
+}
+
+static size_t drain(int fd)
+{
+	struct frame frame;
+	size_t ends = 0;
+
+	while (recv(fd, &frame, sizeof(frame), MSG_DONTWAIT) > 0)
+		ends += frame.head.type == FRAME_INPUT && frame.head.flags == FRAME_AT_END;
+	return ends;
+}
+
+Test(keeper_pieces, one_that_asks_is_answered_when_its_channel_has_room, .timeout = 20)
+{
+	const struct frame_head filler = { FRAME_MAGIC, FRAME_TAKEN, 1, 0 };
+	struct piece *piece = new_piece("k", 0);
+	int fds[2];
+	uint64_t due;
+
+	begin();
+	cr_assert(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds) == 0);
+	first.state = EXECUTION_RUNNING;
+	contexts[0].fd = fds[0];
+	contexts[0].ready = true;
+	contexts[0].pieces = piece;
+	piece->due_us = UINT64_MAX;
+	piece->asked = 2;
+	while (send(fds[0], &filler, sizeof(filler), MSG_DONTWAIT) > 0)
+		;
+	due = keeper_contexts_step(&all);
+	cr_expect_eq(piece->asked, 2);
+	cr_expect(due <= clock_us() + 1000000, "it is tried again");
+	cr_expect_eq(drain(fds[1]), 0);
+	due = keeper_contexts_step(&all);
+	cr_expect_eq(piece->asked, 0);
+	cr_expect_eq(due, UINT64_MAX);
+	cr_expect_eq(drain(fds[1]), 2);
+	drop_waiting();
+	close(fds[0]);
+	close(fds[1]);
 }

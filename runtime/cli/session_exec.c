@@ -259,7 +259,8 @@ static int lend_terminal(struct session_run *run, uint64_t grace_us)
 
 	if (attach_own(run, gives_up, &err) == 0)
 		return 0;
-	if (err.sys_errno != EPIPE)
+	/* NOT_FOUND: it has ended already, and the result is on its way to the caller. */
+	if (err.sys_errno != EPIPE && err.code != WARDER_ERROR_NOT_FOUND)
 		term_complain("%s", err.text);
 	session_run_stop(run, SIGHUP, grace_us);
 	return err.sys_errno;

@@ -246,6 +246,12 @@ $ export XDG_RUNTIME_DIR=$PWD/rt; sh s start --set devices.terminals=2 --timeout
 | 0
 | all
 
+= in a session: a signal during the start ends the program, and nothing is said of an execution that is gone
+needs terminal
++ . "$TOP/tests/transcript/session.sh"; mkfifo ceiling
+$ sh s start --set devices.terminals=2 --timeout 5m; sh s status --json > status; keeper=$(sed 's/.*keeperPid":\([0-9]*\).*/\1/' status); sed 's/.*"policy":\({.*}\),"setup".*/\1/' status > granted; for i in $(seq 8); do rm -f pid; exec 3<> ceiling; script -qec 'echo $$ > pid; exec sh s exec -t --grace 100ms --ceiling ceiling -- sleep 60' screen < /dev/null > /dev/null 3>&- & until [ -s pid ] && ls -l /proc/$(cat pid)/fd | grep -q ceiling; do sleep 0.05; done 2> /dev/null; kill -STOP $keeper; cat granted >&3; exec 3>&-; sleep 0.3; kill $(cat pid); kill -CONT $keeper; wait $!; echo $?; grep 'no execution' screen; done | sort | uniq -c | sed 's/^ *//'; sh s stop
+| 8 143
+
 = in a session: a signal ends the caller whose terminal nobody reads
 needs terminal python3
 + . "$TOP/tests/transcript/session.sh"

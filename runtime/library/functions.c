@@ -12,7 +12,8 @@
  * writes too much, when it has ended and left something running, when the run is over, and when this process dies. The parent of the
  * program, and our child, is a holder. It starts the program and waits until the program has ended, until we ask for the end, or until this
  * process dies. Then it kills the group, waits for the program, and ends as the program has ended. It is in a process group of its own and
- * blocks all signals, so that no signal to another group reaches it.
+ * blocks all signals, so that no signal to another group reaches it. If somebody kills the holder, the kernel kills the program, and we kill
+ * the rest of the group: the holder has sent us a descriptor of the program.
  *
  * The holder executes nothing, so that it never gets back the exit signal SIGCHLD: the kernel keeps its end for us even if the application
  * ignores SIGCHLD or waits for any child. A slot of a call is free again when its holder is reaped, which can take long: the holder waits
@@ -53,7 +54,8 @@
 #define ID_MOST   64 /* bytes of a call's id, as it is written back */
 #define REAP_MS                                                                                              \
 	200 /* at the end, for a holder that was asked to end; the kernel may hold its program for longer */
-#define LOOK_US 20000 /* between two looks at a holder whose descriptor cannot be watched */
+#define PIDFD_GROUP 4u    /* PIDFD_SIGNAL_PROCESS_GROUP, which not every libc has */
+#define LOOK_US     20000 /* between two looks at a holder whose descriptor cannot be watched */
 
 static const struct json_limits line_limits = { .max_bytes = FUNCTIONS_LINE + 1,
 						.max_depth = MAX_DEPTH,
@@ -72,9 +74,9 @@ struct open_call {
 	uint64_t number; /* that on_call was given; 0: none, and free if there is no child either */
 	char id[ID_MOST + 1];
 	uint64_t deadline_us;
-	int pid;     /* the holder's; 0: none */
-	int pid_fd;  /* in the epoll set; -1: none */
-	int stop_fd; /* an event that asks the holder to end; -1: none */
+	int pid;    /* the holder's; 0: none */
+	int pid_fd; /* in the epoll set; -1: none */
+	int stop_fd; /* a socket: what is sent asks the holder to end, and the program's descriptor comes by it; -1: none */
 	int out_fd;  /* -1: at its end, or none */
 	char *bytes; /* heap, what the child has written */
 	size_t len;
@@ -380,13 +382,32 @@ static void reap(const struct functions *f, struct open_call *call)
 		free_slot(f, call);
 }
 
+/* The group of the program, whether or not its holder lives. Its number may belong to another group by now: the descriptor says to which. */
+static void kill_group(int stop_fd)
+{
+	owned_fd int program_fd = -1;
+	int pid;
+
+	if (fd_receive(stop_fd, &pid, sizeof(pid), &program_fd, 1, MSG_DONTWAIT) != sizeof(pid) ||
+	    program_fd < 0 || syscall(SYS_pidfd_send_signal, program_fd, SIGKILL, NULL, PIDFD_GROUP) == 0 ||
+	    errno != EINVAL)
+		return;
+	/* Before Linux 6.9: the number is the program's, or no process has it, and then what is in its group was left by the program. */
+	if (syscall(SYS_pidfd_send_signal, program_fd, 0, NULL, 0) == 0 ||
+	    (kill(pid, 0) < 0 && errno == ESRCH))
+		kill(-pid, SIGKILL);
+}
+
 /* A holder that somebody has stopped goes on. */
 static void ask_to_end(struct open_call *call)
 {
-	const uint64_t one = 1;
+	static const char byte = 1;
 
-	if (call->stop_fd >= 0 && write(call->stop_fd, &one, sizeof(one)) == sizeof(one) && call->pid > 0)
+	if (call->stop_fd < 0)
+		return;
+	if (fd_send(call->stop_fd, &byte, sizeof(byte), NULL, 0, MSG_DONTWAIT) == 0 && call->pid > 0)
 		kill(call->pid, SIGCONT);
+	kill_group(call->stop_fd);
 	fd_done(&call->stop_fd);
 }
 
@@ -480,6 +501,7 @@ static _Noreturn void hold_program(const char *program, int in_fd, int out_fd, i
 	if (pid < 0)
 		_exit(127);
 	setpgid(pid, pid); /* whichever of the two is first */
+	fd_send(HOLDER_FD_STOP, &pid, sizeof(pid), &fds[2].fd, 1, MSG_DONTWAIT);
 	close(STDIN_FILENO);
 	close(STDOUT_FILENO);
 	while (poll(fds, 3, -1) < 0)
@@ -515,23 +537,27 @@ static bool start_program(struct functions *f, struct open_call *call, const cha
 {
 	owned_fd int in_fd = make_input(arguments);
 	owned_fd int parent_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	owned_fd int holder_fd = -1;
 	owned_fd int write_fd = -1;
 	uint64_t mask;
 	int fds[2];
 
-	call->stop_fd = eventfd(0, EFD_CLOEXEC);
-	if (in_fd < 0 || parent_fd < 0 || call->stop_fd < 0 || pipe2(fds, O_CLOEXEC) < 0)
+	if (in_fd < 0 || parent_fd < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+		return false;
+	call->stop_fd = fds[0];
+	holder_fd = fds[1];
+	if (pipe2(fds, O_CLOEXEC) < 0)
 		return false;
 	call->out_fd = fds[0];
 	write_fd = fds[1];
 	if (fcntl(call->out_fd, F_SETFL, O_NONBLOCK) < 0 || move_up(&in_fd) < 0 || move_up(&parent_fd) < 0 ||
-	    move_up(&call->stop_fd) < 0 || move_up(&write_fd) < 0)
+	    move_up(&holder_fd) < 0 || move_up(&write_fd) < 0)
 		return false;
 	/* As fork(), without an exit signal. No handler of the application's runs in the holder. */
 	mask = set_mask(UINT64_MAX);
 	call->pid = (int)syscall(SYS_clone, CLONE_PIDFD, 0, &call->pid_fd, 0, 0);
 	if (call->pid == 0)
-		hold_program(program, in_fd, write_fd, parent_fd, call->stop_fd);
+		hold_program(program, in_fd, write_fd, parent_fd, holder_fd);
 	set_mask(mask);
 	if (call->pid < 0) {
 		call->pid = 0;

@@ -48,6 +48,12 @@ $ warder run --ceiling ceiling.json --set functions=b --function-command b=true 
 | 125
 ! warder: functions[0]: "c" is not one of the functions (a, b) that the operator grants
 
+= a program that answers is killed with all it has started, also if its holder is killed
++ printf '#!/bin/sh\nsleep 1000 & echo $! > "$WHERE/child"\necho $PPID > "$WHERE/holder.new"; mv "$WHERE/holder.new" "$WHERE/holder"; wait\n' > f; chmod +x f
+$ export WHERE=$PWD; warder run --set functions=f --function-command f=./f -- sh -c 'echo "{\"id\":1,\"name\":\"f\",\"arguments\":[]}" >&5; read a <&5; echo "$a"' & until [ -e holder ] || ! kill -0 $!; do sleep 0.05; done; kill -9 $(cat holder); wait $!; for i in $(seq 200); do kill -0 $(cat child) 2> /dev/null || break; sleep 0.05; done; kill -9 $(cat child) 2> /dev/null || echo gone
+| {"id":1,"error":{"kind":"failed","message":"the program that answers ended with signal 9"}}
+| gone
+
 = a piece of code, and an execution of a session, have them too
 needs limits python3
 + printf 'import json, os\nos.write(5, b"""{"id": "x", "name": "f", "arguments": [1, 2]}\\n""")\nprint(json.loads(os.read(5, 9999))["result"])\n' > a.py; echo 'import sys, json; print(sum(json.load(sys.stdin)))' > sum.py; printf '#!/bin/sh\nexec python3 sum.py\n' > sum; chmod +x sum

@@ -3,6 +3,8 @@
  * given. Messages of any size and content either make the launch go on with a payload that has a pid, or end it with an
  * error that can be shown; what is put into a block is found where its offsets say.
  */
+#include <sys/socket.h>
+
 #include "jail/block.h"
 #include "tests/fuzz/input.h"
 

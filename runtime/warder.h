@@ -1002,8 +1002,8 @@ WARDER_API const char *warder_result_verdict(const struct warder_result *result,
  * Time: wall time and CPU time begin at the hand-out. In the jail, CLOCK_MONOTONIC and CLOCK_BOOTTIME count from the
  * moment when the jail was parked, because the kernel sets their zero when the process is made.
  * Input: an empty standard input is a closed pipe instead of /dev/null.
- * Limits: a pool serves only the backend "local", and policies without network.allow and network.publish. It refuses
- * all others (UNSUPPORTED_POLICY).
+ * Limits: a pool parks jails only for the backend "local", and for policies without network.allow and network.publish.
+ * For others, it makes a new jail at each launch (WARDER_POOL_LAUNCH), or refuses (fill and _WAIT: UNSUPPORTED_POLICY).
  * Descriptors: a parked jail takes about 21 descriptors of this process, and 27 with an interpreter. The pool parks a
  * jail only if at most half of the descriptors that RLIMIT_NOFILE allows (the soft limit) are in use afterwards, and does
  * not change that limit: a limit of 1024 is enough for about 20 parked jails. A launch that finds fewer than 64

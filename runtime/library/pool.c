@@ -347,6 +347,7 @@ static int build(struct warder_pool *pool, struct key *key, struct warder_error 
 		slot->key->failures++;
 		slot->key->failed_us = clock_us();
 		slot->key->why = *err;
+		pthread_cond_broadcast(&pool->ready); /* for the reason */
 	}
 	unlink_slot(pool, slot);
 	move_to(pool, slot, POOL_GONE);
@@ -1046,7 +1047,8 @@ static int do_without(struct warder_pool *pool, struct key *key, const struct po
 		pthread_mutex_lock(&pool->lock);
 		return launched;
 	case WARDER_POOL_WAIT:
-		if (clock_us() >= until) {
+		if (clock_us() >= until ||
+		    (key->failed_us && key->why.code == WARDER_ERROR_UNSUPPORTED_POLICY)) {
 			if (key->failed_us) /* to park one: that is why */
 				*err = key->why;
 			return key->failed_us ? -1

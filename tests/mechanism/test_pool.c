@@ -559,6 +559,107 @@ Test(pool, the_hand_out_gives_time_output_and_variables, .timeout = 60)
 	expect_nothing_left(fds);
 }
 
+/* Kills the only parked jail, and returns when it is dead. */
+static void kill_parked(void)
+{
+	const int init = only_child();
+	struct pollfd dead = { .fd = (int)syscall(SYS_pidfd_open, init, 0), .events = POLLIN };
+
+	cr_assert(init > 0 && kill(init, SIGKILL) == 0 && poll(&dead, 1, 10000) == 1);
+	close(dead.fd);
+}
+
+/* Without a parked jail: what each reaction to an empty pool does. */
+Test(pool, an_empty_pool_launches_waits_or_fails, .timeout = 60)
+{
+	static const struct {
+		enum warder_pool_empty empty;
+		long launched, handed_out;
+		const char *says; /* or NULL: it succeeds */
+	} rows[] = {
+		{ WARDER_POOL_LAUNCH, 1, 0, NULL },
+		{ WARDER_POOL_WAIT, 0, 1, NULL },
+		{ WARDER_POOL_FAIL, 0, 0, "no parked jail is ready" },
+	};
+	struct warder_result *result;
+
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		const int fds = begin((struct warder_pool_options){ .empty = rows[i].empty });
+
+		fill(0);
+		result = shell("echo x", (struct warder_command){ 0 });
+		cr_expect(!result == !!rows[i].says, "%zu: %s", i, err.text);
+		if (result)
+			cr_expect_str_eq(output(result), "x\n");
+		else
+			cr_expect(err.code == WARDER_ERROR_UNAVAILABLE && rows[i].says &&
+				      strstr(err.text, rows[i].says),
+				  "%s", err.text);
+		cr_expect_eq(library_pool_stat(pool, "launched"), rows[i].launched, "%zu", i);
+		cr_expect_eq(library_pool_stat(pool, "handedOut"), rows[i].handed_out, "%zu", i);
+		warder_result_free(result);
+		expect_nothing_left(fds);
+	}
+}
+
+/* The jail that fails the check is removed, and the launch gets another one. */
+Test(pool, a_broken_jail_is_replaced, .timeout = 60)
+{
+	static const enum warder_pool_empty reactions[] = { WARDER_POOL_LAUNCH, WARDER_POOL_WAIT };
+	struct warder_result *result;
+
+	for (size_t i = 0; i < ARRAY_LENGTH(reactions); i++) {
+		const int fds = begin((struct warder_pool_options){ .empty = reactions[i] });
+
+		fill(1);
+		kill_parked();
+		result = shell("echo new", (struct warder_command){ 0 });
+		cr_assert(result, "%s", err.text);
+		cr_expect_str_eq(output(result), "new\n");
+		cr_expect_eq(library_pool_stat(pool, "broken"), 1);
+		/* The pool may have parked another one meanwhile. */
+		cr_expect_eq(library_pool_stat(pool, "launched") + library_pool_stat(pool, "handedOut"), 1);
+		cr_expect(reactions[i] == WARDER_POOL_LAUNCH || library_pool_stat(pool, "launched") == 0);
+		warder_result_free(result);
+		expect_nothing_left(fds);
+	}
+}
+
+/* No pool parks such jails: a launch works all the same, and nobody waits in vain. */
+Test(pool, a_policy_without_parked_jails_is_launched_or_refused, .timeout = 60)
+{
+	static const struct {
+		enum warder_pool_empty empty;
+		const char *says; /* or NULL: it succeeds */
+	} rows[] = {
+		{ WARDER_POOL_LAUNCH, NULL },
+		{ WARDER_POOL_WAIT, "recvmsg" },
+		{ WARDER_POOL_FAIL, "no parked jail is ready" },
+	};
+	struct timespec before, after;
+	struct warder_result *result;
+
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		const int fds = begin((struct warder_pool_options){ .empty = rows[i].empty,
+								    .wait_us = 50 * UINT64_C(1000000) });
+
+		set("syscalls.deny", "recvmsg");
+		clock_gettime(CLOCK_MONOTONIC, &before);
+		result = shell("echo x", (struct warder_command){ 0 });
+		clock_gettime(CLOCK_MONOTONIC, &after);
+		cr_expect(after.tv_sec - before.tv_sec < 40);
+		cr_expect(!result == !!rows[i].says, "%zu: %s", i, err.text);
+		if (result)
+			cr_expect_str_eq(output(result), "x\n");
+		else
+			cr_expect(rows[i].says && strstr(err.text, rows[i].says), "%zu: %s", i, err.text);
+		cr_expect(i != 1 || err.code == WARDER_ERROR_UNSUPPORTED_POLICY, "%d", (int)err.code);
+		cr_expect_eq(library_pool_stat(pool, "parked"), 0);
+		warder_result_free(result);
+		expect_nothing_left(fds);
+	}
+}
+
 /* The same holds of a jail that the pool makes because none is parked. */
 Test(pool, a_jail_that_is_made_at_once_is_given_the_same, .timeout = 60)
 {

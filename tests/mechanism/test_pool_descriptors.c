@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #define LIMIT 1024
 
@@ -17,7 +18,9 @@ static int descriptors_before;
 
 static void begin(enum warder_pool_empty empty)
 {
-	const struct warder_pool_options options = { .size = sizeof(options), .empty = empty };
+	const struct warder_pool_options options = { .size = sizeof(options),
+						     .empty = empty,
+						     .wait_us = 300000 };
 	struct rlimit limit;
 
 	cr_assert(getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max >= LIMIT);
@@ -109,5 +112,31 @@ Test(pool_descriptors, a_launch_takes_those_of_parked_jails, .timeout = 120)
 	launch("a");
 	while (count > 0)
 		close(taken[--count]);
+	end();
+}
+
+/* A launch that waits for a jail, although none can be parked, ends with the reason. */
+Test(pool_descriptors, waiting_for_a_jail_ends, .timeout = 60)
+{
+	char *argv[] = { (char *)"true", NULL };
+	const struct warder_command command = { .size = sizeof(command), .argv = argv };
+	struct timespec before, after;
+	struct warder_run *run = NULL;
+	struct rlimit limit;
+	int64_t ms;
+
+	begin(WARDER_POOL_WAIT);
+	cr_assert(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	limit.rlim_cur = (rlim_t)library_descriptors() + 32;
+	cr_assert(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	cr_expect_eq(warder_pool_launch(pool, &key, &command, &run, &err), -1);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	if (err.code == WARDER_ERROR_UNSUPPORTED_POLICY)
+		cr_skip_test("%s", err.text);
+	cr_expect(err.code == WARDER_ERROR_UNAVAILABLE && strstr(err.text, "open descriptors"), "%s",
+		  err.text);
+	ms = (after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000;
+	cr_expect(ms >= 290, "%d ms", (int)ms);
 	end();
 }

@@ -272,7 +272,7 @@ static const struct member of_resume[] = {
 };
 static const struct member of_start[] = {
 	{ "argv", MEMBER_TEXTS, true, "the program, and its arguments" },
-	{ "stdin", MEMBER_TEXT, false, "standard input" },
+	STDIN_MEMBERS,
 	{ "input", MEMBER_FLAG, false, "standard input stays open" },
 	ENV_MEMBER,
 	{ "cwd", MEMBER_TEXT, false, "the directory in which it begins" },

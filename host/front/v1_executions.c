@@ -23,7 +23,8 @@ struct work {
 	struct json_value *document; /* of the request; or NULL */
 	const char *input;           /* of it: bytes that are to be written */
 	size_t input_len, input_at;
-	char *policy; /* owned: the sandbox's, as JSON; or NULL */
+	char *decoded; /* owned: the input, if it came in base64; or NULL */
+	char *policy;  /* owned: the sandbox's, as JSON; or NULL */
 	bool keeps_input, closing;
 	char id[REMOTE_ID_LENGTH + 1];                        /* that the execution is to have; or "" */
 	bool exists;                                          /* the same request has started it before */
@@ -43,6 +44,7 @@ static void work_free(struct exchange *x)
 	channel_free(work->channel);
 	json_free(work->document);
 	free(work->policy);
+	free(work->decoded);
 	free(work);
 }
 
@@ -320,7 +322,11 @@ static bool check_start(struct exchange *x, const struct json_value *document)
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, rows ? "columns" : "rows",
 			  "\"rows\" and \"columns\" of a terminal go together and are 1 to %d",
 			  V1_TERMINAL_MAX);
-	if (rows && json_member_text(document, "stdin", NULL))
+	if (json_member_text(document, "stdin", NULL) && json_member_text(document, "stdinBase64", NULL))
+		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "stdinBase64",
+			  "\"stdin\" and \"stdinBase64\" are both given; leave one of them out");
+	if (rows &&
+	    (json_member_text(document, "stdin", NULL) || json_member_text(document, "stdinBase64", NULL)))
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "stdin",
 			  "a program on a terminal has no \"stdin\"; write to its input");
 	if (key)
@@ -331,27 +337,50 @@ static bool check_start(struct exchange *x, const struct json_value *document)
 	return false;
 }
 
+/* The input of a request; *ret_decoded is heap. False: the client was answered. */
+static bool decode_input(struct exchange *x, const struct json_value *document, char **ret_decoded,
+			 size_t *ret_len)
+{
+	const char *encoded = json_member_text(document, "stdinBase64", NULL);
+	struct warder_error err = { 0 };
+
+	*ret_decoded = encoded ? text_unbase64(encoded, strlen(encoded), ret_len) : NULL;
+	if (!encoded || *ret_decoded)
+		return true;
+	error_set(&err, WARDER_ERROR_INVALID_REQUEST, "stdinBase64",
+		  "\"stdinBase64\" must be a text in base64, padded and without line breaks");
+	exchange_error(x, 400, &err);
+	return false;
+}
+
 void v1_start_execution(struct exchange *x)
 {
 	struct json_value *document;
 	struct work *work;
+	char *decoded = NULL;
+	size_t decoded_len = 0;
 	const char *key;
 
 	if (exchange_object(x, &document) < 0)
 		return;
-	if (!check_start(x, document)) {
+	if (!check_start(x, document) || !decode_input(x, document, &decoded, &decoded_len)) {
 		json_free(document);
 		return;
 	}
 	work = begin_work(x, document, &of_start, begin_execution);
-	if (!work)
+	if (!work) {
+		free(decoded);
 		return;
+	}
 	key = json_member_text(document, "idempotencyKey", NULL);
 	if (key)
 		derive_id(work, key);
 	work->keeps_input = is_true(document, "input") || number_in(document, "rows");
 	work->input = json_member_text(document, "stdin", NULL);
-	work->input_len = work->input ? strlen(work->input) : 0;
+	work->input_len = work->input ? strlen(work->input) : decoded_len;
+	work->decoded = decoded;
+	if (decoded)
+		work->input = decoded;
 }
 
 /* ---- look ---- */

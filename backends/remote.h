@@ -45,7 +45,10 @@ int backend_remote_check_policy(const struct backend_remote *remote, const struc
 
 struct backend_remote_request {
 	const char *path;    /* "/v1/run" */
-	const char *body;    /* JSON; NULL: GET */
+	const char *method;  /* NULL: POST with a body, GET without one */
+	const char *body;    /* JSON, or the bytes of a PUT; or NULL */
+	size_t body_len;     /* of a PUT */
+	bool large;          /* the answer may have REMOTE_RESULT_MAX bytes, like every answer to a POST */
 	uint64_t timeout_ms; /* 0: none */
 	const char *signs;   /* the call by its name in the signature, which the answer must have; or NULL */
 	const char *nonce;   /* that is signed in place of the body; or NULL */
@@ -53,8 +56,9 @@ struct backend_remote_request {
 	int (*should_stop)(void *context); /* asked when a signal came, and five times a second; or NULL */
 };
 
-/* Make one request. 0: *ret->status is 200, and *ret_body, which is the caller's, has ret->bytes and a NUL behind them. -1 with *err: what
- * the host refused, in its kind and with its field, or why there is no answer; ret->sent: it may have got the request. */
+/* Make one request. 0: *ret->status is one of 200 to 299, and *ret_body, which is the caller's, has ret->bytes and a NUL behind them. -1 with *err: what
+ * the host refused, in its kind and with its field (NOT_FOUND with the field "id": it does not know the sandbox), or
+ * why there is no answer (sys_errno ETIMEDOUT: none in time); ret->sent: it may have got the request. */
 int backend_remote_ask(const struct backend_remote *remote, const struct backend_remote_request *request,
 		       struct remote_answer *ret, char **ret_body, struct warder_error *err);
 /* The key that the host shows, after it has signed a nonce with it. Nothing is trusted by this. -1 with *err. */

@@ -43,7 +43,11 @@ static int make_order(const struct backend_remote *remote, const struct backend_
 	json_key_string(&w, "url", remote->url);
 	json_key_string(&w, "tokenFile", remote->token_file);
 	json_key_string(&w, "caFile", remote->ca_file[0] ? remote->ca_file : NULL);
+	json_key_string(&w, "method", request->method ? request->method : request->body ? "POST" : "GET");
 	json_key_string(&w, "path", request->path);
+	json_key_uint(&w, "mostBytes",
+		      request->large || (request->body && !request->method) ? REMOTE_RESULT_MAX
+									    : REMOTE_JSON_MAX);
 	json_key_uint(&w, "timeoutMs", request->timeout_ms);
 	json_key_string(&w, "signs", request->signs);
 	json_key_string(&w, "nonce", request->nonce);
@@ -54,7 +58,8 @@ static int make_order(const struct backend_remote *remote, const struct backend_
 		return error_no_memory(err, "backend");
 	status = fd < 0 ? -1 : file_write_all(fd, text, strlen(text) + 1);
 	if (status == 0 && request->body)
-		status = file_write_all(fd, request->body, strlen(request->body));
+		status = file_write_all(fd, request->body,
+					request->body_len ? request->body_len : strlen(request->body));
 	free(text);
 	if (status < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "backend", errno, "warder-remote");
@@ -173,11 +178,12 @@ static int take_refusal(const struct remote_answer *answer, const char *body, st
 {
 	struct json_value *document = NULL;
 	struct warder_error ignored;
-	const char *message = "";
+	const char *message = "", *kind;
 
 	if (json_parse(body, answer->bytes, "answer", NULL, &document, &ignored) == 0)
 		message = json_member_text(document, "message", "");
-	error_set(err, kind_of(document ? json_member_text(document, "kind", "") : ""),
+	kind = document ? json_member_text(document, "kind", "") : "";
+	error_set(err, !*kind && answer->status == 404 ? WARDER_ERROR_NOT_FOUND : kind_of(kind),
 		  document ? json_member_text(document, "field", NULL) : NULL, "%s%.*s (status %u)",
 		  *message ? "" : "the host refuses the request", ERROR_DETAIL, message, answer->status);
 	if (answer->status == 401)
@@ -211,7 +217,7 @@ int backend_remote_ask(const struct backend_remote *remote, const struct backend
 	if (status == 0 && !ret->status) {
 		*err = ret->error;
 		status = -1;
-	} else if (status == 0 && ret->status != 200) {
+	} else if (status == 0 && (ret->status < 200 || ret->status > 299)) {
 		status = take_refusal(ret, body, err);
 	}
 	if (status < 0) {

@@ -8,6 +8,7 @@
 #include "remote/exchange.h"
 
 #include <curl/curl.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *context)
 	char *grown;
 
 	if (len > to->most - to->len) {
-		to->fault = to->most == REMOTE_JSON_MAX ? "sent an answer of more than 1 MiB"
+		to->fault = to->most <= REMOTE_JSON_MAX ? "sent an answer of more than 1 MiB"
 							: "sent a result of more than 16 MiB";
 		return 0;
 	}
@@ -55,7 +56,12 @@ static struct curl_slist *make_headers(const struct exchange_order *order)
 {
 	char line[REMOTE_TOKEN_MAX + 16];
 	struct curl_slist *list = NULL, *longer;
-	const char *const more[] = { line, order->body ? "Content-Type: application/json" : NULL, "Expect:" };
+	const char *const more[] = { line,
+				     strcmp(order->method, "POST") == 0 ? "Content-Type: application/json"
+				     : strcmp(order->method, "PUT") == 0
+					 ? "Content-Type: application/octet-stream"
+					 : NULL,
+				     "Expect:" };
 
 	snprintf(line, sizeof(line), "X-API-Key: %s", order->token);
 	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
@@ -101,6 +107,8 @@ static bool set_options(CURL *curl, const struct exchange_order *order, const ch
 		good &= curl_easy_setopt(curl, CURLOPT_CAINFO, order->ca_file) == CURLE_OK;
 		good &= curl_easy_setopt(curl, CURLOPT_CAPATH, NULL) == CURLE_OK;
 	}
+	if (strcmp(order->method, "GET") != 0)
+		good &= curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, order->method) == CURLE_OK;
 	if (order->body) {
 		good &= curl_easy_setopt(curl, CURLOPT_POST, 1L) == CURLE_OK;
 		good &= curl_easy_setopt(curl, CURLOPT_POSTFIELDS, order->body) == CURLE_OK;
@@ -108,6 +116,12 @@ static bool set_options(CURL *curl, const struct exchange_order *order, const ch
 			CURLE_OK;
 	}
 	return good;
+}
+
+static void say_fault(CURLcode done, struct warder_error *ret)
+{
+	error_set(ret, WARDER_ERROR_UNAVAILABLE, "backend", "%s", curl_easy_strerror(done));
+	ret->sys_errno = done == CURLE_OPERATION_TIMEDOUT ? ETIMEDOUT : 0;
 }
 
 /* Redirects are among the answers that are none. */
@@ -121,7 +135,7 @@ static void judge(CURL *curl, CURLcode done, const struct receiving *to, struct 
 	if (to->fault)
 		error_set(&ret->error, WARDER_ERROR_UNAVAILABLE, "backend", "the host %s", to->fault);
 	else if (done != CURLE_OK)
-		error_set(&ret->error, WARDER_ERROR_UNAVAILABLE, "backend", "%s", curl_easy_strerror(done));
+		say_fault(done, &ret->error);
 	else if (status >= 300 && status < 400)
 		error_set(&ret->error, WARDER_ERROR_UNAVAILABLE, "backend",
 			  "the host answers with a redirect (%ld), and redirects are not followed", status);
@@ -135,10 +149,10 @@ static void judge(CURL *curl, CURLcode done, const struct receiving *to, struct 
 static void perform(CURL *curl, const struct exchange_order *order, struct remote_answer *ret,
 		    char **ret_body)
 {
-	struct receiving to = { .most = order->body ? REMOTE_RESULT_MAX : REMOTE_JSON_MAX };
+	struct receiving to = { .most = order->most };
 	struct curl_slist *headers = make_headers(order);
 	const size_t len = strlen(order->url);
-	char url[2048];
+	char url[8192];
 
 	snprintf(url, sizeof(url), "%.*s%s", (int)(len - (order->url[len - 1] == '/')), order->url,
 		 order->path);

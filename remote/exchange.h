@@ -9,13 +9,15 @@
 #include "remote/remote.h"
 
 struct exchange_order {
-	const char *url;  /* checked */
-	const char *path; /* "/v1/run" */
+	const char *url;    /* checked */
+	const char *method; /* "GET", "POST", "PUT" or "DELETE" */
+	const char *path;   /* "/v1/run" */
 	const char *token;
 	const char *ca_file; /* or NULL: the authorities of the system */
-	const char *body;    /* or NULL: GET */
+	const char *body;    /* JSON of a POST, bytes of a PUT; or NULL */
 	size_t body_len;
 	uint64_t timeout_ms; /* of the whole; 0: none */
+	size_t most;         /* bytes of the answer's body */
 };
 
 /* Make the request. *ret is filled in any case; *ret_body is heap, of ret->bytes, or NULL. */

@@ -64,23 +64,29 @@ static void carry_out(const char *text, size_t len, struct remote_answer *ret, c
 {
 	const size_t head = strlen(text);
 	struct json_value *document = NULL;
-	const struct json_value *timeout;
+	const struct json_value *timeout, *most;
 	char token[REMOTE_TOKEN_MAX];
 	struct warder_error err = { 0 };
 	struct exchange_order order;
+	bool has_body;
 
 	if (json_parse(text, head, "order", NULL, &document, &err) < 0) {
 		fail(ret, &err);
 		return;
 	}
 	timeout = json_member(document, "timeoutMs");
+	most = json_member(document, "mostBytes");
+	has_body = json_member_text(document, "method", "GET")[0] == 'P';
 	order = (struct exchange_order){
 		.url = json_member_text(document, "url", ""),
+		.method = json_member_text(document, "method", "GET"),
 		.path = json_member_text(document, "path", ""),
 		.token = token,
 		.ca_file = json_member_text(document, "caFile", NULL),
-		.body = head < len && text[head + 1] ? text + head + 1 : NULL,
-		.body_len = head < len ? len - head - 1 : 0,
+		.body = has_body && head < len ? text + head + 1 : NULL,
+		.body_len = has_body && head < len ? len - head - 1 : 0,
+		.most = most && most->is_uint && most->uint <= REMOTE_RESULT_MAX ? (size_t)most->uint
+										 : REMOTE_JSON_MAX,
 		.timeout_ms = timeout && timeout->is_uint ? timeout->uint : 0,
 	};
 	if (token_read(json_member_text(document, "tokenFile", ""), token, &err) < 0)

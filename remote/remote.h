@@ -2,7 +2,8 @@
  * remote: what `warder` and `warder-remote` say to each other. The door of this folder.
  *
  * `warder` starts warder-remote for one request to an execution host. Its standard input is a memory file: a JSON object with `url`,
- * `tokenFile`, `caFile` (or null), `path` and `timeoutMs` (0: none), a NUL, and the body of a POST; nothing behind the NUL: a GET. Its
+ * `tokenFile`, `caFile` (or null), `method`, `path`, `timeoutMs` (0: none) and `mostBytes` of the answer, a NUL, and the body: JSON of a
+ * POST, bytes of a PUT. Its
  * standard output is a pipe: one struct remote_answer, and then the bytes that this names. It ends then. Nothing about the token is in
  * either. If its reader is gone, it dies, and with it the connection to the host.
  */
@@ -20,8 +21,8 @@
 #define REMOTE_TOKEN_MAX   4096u
 #define REMOTE_HEADERS_MAX (64u * 1024)        /* of all answers to a request */
 #define REMOTE_JSON_MAX    (1024u * 1024)      /* of a request, and of an answer to a question */
-#define REMOTE_RESULT_MAX  (16u * 1024 * 1024) /* of the answer to a run */
-#define REMOTE_ORDER_MAX   (REMOTE_JSON_MAX + 65536u)
+#define REMOTE_RESULT_MAX  (16u * 1024 * 1024) /* of the answer to a run; of a file */
+#define REMOTE_ORDER_MAX   (REMOTE_RESULT_MAX + 65536u)
 
 #define REMOTE_KEY_BYTES       32 /* an Ed25519 key of RFC 8032: the seed, or the public key */
 #define REMOTE_SIGNATURE_BYTES 64

@@ -146,9 +146,8 @@ const struct backend *backend_find(const char *name, struct warder_error *err)
 	}
 	if (backend_is_remote(name)) {
 		error_set(err, WARDER_ERROR_INVALID_REQUEST, "backend",
-			  "%s is a host on another machine, which only \"warder run\", \"warder code\" and "
-			  "\"warder "
-			  "explain\" use",
+			  "%s is a host on another machine, which only \"warder run\", \"code\", "
+			  "\"session\" and \"explain\" use",
 			  name);
 		return NULL;
 	}

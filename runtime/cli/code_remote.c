@@ -126,7 +126,7 @@ static int finish(struct report *report, const struct preparation *preparation, 
 
 	if (!result || (last && strcmp(last->name, "run") != 0))
 		return report_built(report, result, last && strcmp(last->status, "success") != 0);
-	return remote_request_finish(report, preparation, result);
+	return remote_request_finish(report, preparation->passed_over, result);
 }
 
 static int ask(struct report *report, const struct preparation *preparation,

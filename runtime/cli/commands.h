@@ -32,6 +32,8 @@ int session_read_word(struct args *outer, const char *name, char **flags);
 int session_write_word(struct args *outer, const char *name, char **flags);
 int session_list_word(struct args *outer, const char *name, char **flags);
 int session_cp_word(struct args *outer, const char *name, char **flags);
+/* Print the JSON array of a directory's entries for people. -1 with *err. */
+int session_print_files(const char *json, struct warder_error *err);
 int session_exec_word(struct args *outer, const char *name, char **flags);
 int session_patch_word(struct args *outer, const char *name, char **flags);
 int session_command(struct args *args, char **argv);

@@ -88,7 +88,7 @@ static bool is_set(const struct policy *policy, const char *name)
 }
 
 /* The variables that the program gets: the host has no others of this machine, and must not take its own for them. */
-static int write_environment(struct json_writer *w, const struct policy *policy, struct warder_error *err)
+int remote_request_environment(struct json_writer *w, const struct policy *policy, struct warder_error *err)
 {
 	const struct policy_strings *names = &policy->environment.names;
 
@@ -127,7 +127,7 @@ int remote_request_policy(struct json_writer *w, const struct policy *policy, st
 	}
 	json_key(w, "policy");
 	policy_write(&sent, w);
-	return write_environment(w, policy, err);
+	return remote_request_environment(w, policy, err);
 }
 
 int remote_request_texts(struct json_writer *w, const char *key, char *const *texts, struct warder_error *err)
@@ -201,13 +201,12 @@ static bool pass_output(struct warder_result *result)
 	return missing;
 }
 
-int remote_request_finish(struct report *report, const struct preparation *preparation,
-			  struct warder_result *result)
+int remote_request_finish(struct report *report, const char *passed_over, struct warder_result *result)
 {
 	bool missing = false;
 	int status;
 
-	snprintf(result->passed_over, sizeof(result->passed_over), "%s", preparation->passed_over);
+	snprintf(result->passed_over, sizeof(result->passed_over), "%s", passed_over);
 	if (!report->args->json)
 		missing = pass_output(result);
 	status = report_result(report, result);
@@ -215,7 +214,7 @@ int remote_request_finish(struct report *report, const struct preparation *prepa
 }
 
 /* The host may have begun to run it. */
-static struct warder_result *lose(const char *label, const struct warder_error *why)
+struct warder_result *remote_request_lost(const char *label, const struct warder_error *why)
 {
 	char detail[400];
 
@@ -246,6 +245,6 @@ int remote_request_send(const struct preparation *preparation, const struct poli
 	free(text);
 	if (done >= 0 || (answer.status != 200 && (answer.status || !answer.sent)))
 		return done;
-	*ret = lose(preparation->remote_label, err);
+	*ret = remote_request_lost(preparation->remote_label, err);
 	return *ret ? 0 : -1;
 }

@@ -30,6 +30,8 @@ int remote_request_texts(struct json_writer *w, const char *key, char *const *te
 			 struct warder_error *err);
 /* The members "policy" and "env": the variables that the program gets, with the values that this process has. -1 with *err. */
 int remote_request_policy(struct json_writer *w, const struct policy *policy, struct warder_error *err);
+/* The member "env" alone. -1 with *err. */
+int remote_request_environment(struct json_writer *w, const struct policy *policy, struct warder_error *err);
 /* A member "stdinBase64" with all that can be read from the descriptor; fd -1: no input. -1 with *err: it is too long, or a signal came. */
 int remote_request_input(struct json_writer *w, int fd, struct warder_error *err);
 /* The whole request; heap. NULL with *err: it is too long. */
@@ -40,8 +42,10 @@ char *remote_request_take(struct json_writer *w, struct warder_error *err);
 int remote_request_send(const struct preparation *preparation, const struct policy *policy, const char *path,
 			const char *signs, const char *body, struct warder_result **ret,
 			struct warder_error *err);
-/* Pass on the output, unless the result is printed as JSON, and report the end. Takes the result. Returns the exit status. */
-int remote_request_finish(struct report *report, const struct preparation *preparation,
-			  struct warder_result *result);
+/* A result for an answer that was lost because of *why: it says that nothing is known about the program. NULL without memory. */
+struct warder_result *remote_request_lost(const char *label, const struct warder_error *why);
+/* Pass on the output, unless the result is printed as JSON, and report the end. passed_over: what `auto` did not take, and why, or "". Takes
+ * the result. Returns the exit status. */
+int remote_request_finish(struct report *report, const char *passed_over, struct warder_result *result);
 
 #endif

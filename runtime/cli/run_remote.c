@@ -64,7 +64,7 @@ static int run_there(struct report *report, const struct preparation *preparatio
 	remote_request_send(preparation, &args->policy->policy, "/v1/run", "run", body, &result, &err);
 	explicit_bzero(body, strlen(body));
 	free(body);
-	return result ? remote_request_finish(report, preparation, result)
+	return result ? remote_request_finish(report, preparation->passed_over, result)
 		      : report_refuse(report, &err, error_exit_status(err.code));
 }
 

@@ -18,6 +18,7 @@
 #include "runtime/cli/heap.h"
 #include "runtime/cli/programs.h"
 #include "runtime/cli/report.h"
+#include "runtime/cli/session_remote.h"
 #include "runtime/cli/term.h"
 #include "runtime/session/session.h"
 
@@ -71,6 +72,7 @@ static int start_word(struct args *outer, const char *name, char **flags)
 	struct args args;
 	struct warder_session *session = NULL;
 	struct warder_error err = { 0 };
+	char *there = NULL;
 	int status = args_parse(FLAG_SESSION_START, flags, &args, &err);
 
 	ending_catch(NULL);
@@ -81,18 +83,21 @@ static int start_word(struct args *outer, const char *name, char **flags)
 		status = session_check_name(name, &err);
 	args.session.origin = outer->session.origin;
 	if (status == 0)
-		status = check_places(&args, &err);
+		status = session_remote_is_meant(&args) ? session_remote_check_start(&args, &err)
+							: check_places(&args, &err);
 	if (status == 0 && args.session.workspace_ids.count)
 		status = start_in_workspaces(name, flags, &err);
 	if (status == 0)
 		status = args_load(FLAG_SESSION_START, flags, &args, &err);
 	if (status == 0)
-		status = session_start_asked(&args, name, &session, &err);
+		status = session_remote_is_meant(&args) ? session_remote_start(&args, name, &there, &err)
+							: session_start_asked(&args, name, &session, &err);
 	args.json |= outer->json;
 	if (status != 0)
 		status = command_refuse(&args, &err, ending_signal() ? 128 + ending_signal() : EXIT_REFUSED);
 	else if (args.json)
-		status = print_text(warder_session_json(session));
+		status = print_text(there ? strdup(there) : warder_session_json(session));
+	free(there);
 	warder_session_free(session);
 	args_done(&args);
 	return status;
@@ -147,6 +152,11 @@ static uint64_t number_of(const struct json_value *object, const char *key)
 
 static void print_session(const struct json_value *session)
 {
+	if (json_member(session, "sandbox")) {
+		printf("%-24s on %s since %s\n", json_member_text(session, "name", ""),
+		       json_member_text(session, "backend", ""), json_member_text(session, "started", ""));
+		return;
+	}
 	if (json_member(session, "settingUp")) {
 		printf("%-24s being set up\n", json_member_text(session, "name", ""));
 		return;
@@ -190,7 +200,7 @@ static int show(const struct args *args, char *text, struct warder_error *err)
 
 static int list_word(const struct args *args, const char *name, struct warder_error *err)
 {
-	return show(args, warder_session_list(err), err);
+	return show(args, session_remote_list(warder_session_list(err), err), err);
 }
 
 static int status_word(const struct args *args, const char *name, struct warder_error *err)
@@ -277,7 +287,9 @@ static int stop_word(const struct args *args, const char *name, struct warder_er
 
 	if (strcmp(name, "--all") != 0)
 		return stop_named(name, err);
-	return session_each(stop_one, &all, err) < 0 || all.failed ? -1 : 0;
+	if (session_each(stop_one, &all, err) < 0 || all.failed)
+		return -1;
+	return session_remote_stop_all(err);
 }
 
 static int pause_word(const struct args *args, const char *name, struct warder_error *err)
@@ -511,8 +523,14 @@ static int save_word(const char *name, const char *directory, const char *bytes_
 	return EXIT_REFUSED;
 }
 
+static bool is_start(const struct word *word)
+{
+	return word->run_with_flags == start_word;
+}
+
 int session_command(struct args *args, char **argv)
 {
+	static const struct word there = { .named = true, .run_with_flags = session_remote_word };
 	const char *names[WORDS + 1] = { NULL };
 	struct warder_error err = { 0 };
 	char remedy[96];
@@ -536,6 +554,8 @@ int session_command(struct args *args, char **argv)
 				  words[i].name);
 			return command_refuse(args, &err, EXIT_REFUSED);
 		}
+		if (rest[1] && !is_start(&words[i]) && session_remote_is(rest[0], rest + 1))
+			return with_flags(&there, args, argv);
 		return words[i].run && (!words[i].run_with_flags || !rest[1] || rest[1][0] == '-')
 			   ? plain(&words[i], args, argv)
 			   : with_flags(&words[i], args, argv);

@@ -126,20 +126,27 @@ static void print_entry(const struct json_value *entry)
 	printf("%s%s\n", *target ? " -> " : "", *target ? json_quote(target, to, sizeof(to)) : "");
 }
 
-static int list_files(struct task *task, struct warder_error *err)
+int session_print_files(const char *json, struct warder_error *err)
 {
 	const struct json_limits limits = { .max_bytes = SIZE_MAX };
 	struct json_value *document = NULL;
+	const int status = json_parse(json, strlen(json), "list", &limits, &document, err);
+
+	for (const struct json_value *entry = document ? document->child : NULL; entry; entry = entry->next)
+		print_entry(entry);
+	json_free(document);
+	return status;
+}
+
+static int list_files(struct task *task, struct warder_error *err)
+{
 	char *text = NULL;
 	int status = session_files_list(task->files, task->path, &text, err);
 
 	if (status == 0 && task->args.json)
 		puts(text);
 	else if (status == 0)
-		status = json_parse(text, strlen(text), "list", &limits, &document, err);
-	for (const struct json_value *entry = document ? document->child : NULL; entry; entry = entry->next)
-		print_entry(entry);
-	json_free(document);
+		status = session_print_files(text, err);
 	free(text);
 	return status;
 }

@@ -76,17 +76,25 @@ static int take_end(const struct json_value *document, const char *label, struct
 }
 
 static int take_stream(const struct json_value *document, const char *key, const char *label,
-		       struct jail_output *to, struct warder_error *err)
+		       struct reported_streams *beside, struct jail_output *to, struct warder_error *err)
 {
+	const int at = strcmp(key, "stderr") == 0;
 	const struct json_value *stream = json_member(document, key);
 	const char *text = stream ? json_member_text(stream, "text", NULL) : NULL;
 	const char *encoded = stream ? json_member_text(stream, "base64", NULL) : NULL;
 
-	if (!text == !encoded || !take_uint(stream, "bytesTotal", &to->total))
+	if ((!text == !encoded) != (beside != NULL) || !stream ||
+	    !take_uint(stream, "bytesTotal", &to->total))
 		return bad(label, key, err);
-	to->len = text ? strlen(text) : 0;
-	to->bytes = text ? strdup(text) : text_unbase64(encoded, strlen(encoded), &to->len);
-	if (!to->bytes)
+	if (beside) {
+		to->bytes = beside->bytes[at];
+		to->len = beside->len[at];
+		beside->bytes[at] = NULL;
+	} else {
+		to->len = text ? strlen(text) : 0;
+		to->bytes = text ? strdup(text) : text_unbase64(encoded, strlen(encoded), &to->len);
+	}
+	if (!to->bytes && !beside)
 		return text ? error_no_memory(err, NULL) : bad(label, key, err);
 	if (to->total < to->len)
 		return bad(label, key, err);
@@ -157,16 +165,16 @@ static int take_network(const struct json_value *document, struct warder_result 
 	return to->reported_network ? 0 : -1;
 }
 
-static int fill(const struct json_value *document, const char *label, struct warder_result *to,
-		struct warder_error *err)
+static int fill(const struct json_value *document, const char *label, struct reported_streams *beside,
+		struct warder_result *to, struct warder_error *err)
 {
 	const struct json_value *receipt = json_member(document, "receipt");
 
 	to->backend = label;
 	if (take_cause(document, label, &to->outcome, err) < 0 ||
 	    take_end(document, label, &to->outcome, err) < 0 ||
-	    take_stream(document, "stdout", label, &to->outcome.output[JAIL_STDOUT], err) < 0 ||
-	    take_stream(document, "stderr", label, &to->outcome.output[JAIL_STDERR], err) < 0)
+	    take_stream(document, "stdout", label, beside, &to->outcome.output[JAIL_STDOUT], err) < 0 ||
+	    take_stream(document, "stderr", label, beside, &to->outcome.output[JAIL_STDERR], err) < 0)
 		return -1;
 	if (!receipt || receipt->type != JSON_OBJECT)
 		return bad(label, "receipt", err);
@@ -187,6 +195,12 @@ static int fill(const struct json_value *document, const char *label, struct war
 int reported_read(const char *json, size_t len, const char *label, struct warder_result **ret,
 		  struct warder_error *err)
 {
+	return reported_read_beside(json, len, label, NULL, ret, err);
+}
+
+int reported_read_beside(const char *json, size_t len, const char *label, struct reported_streams *streams,
+			 struct warder_result **ret, struct warder_error *err)
+{
 	const struct json_limits limits = { .max_bytes = SIZE_MAX, .max_values = 100000 };
 	struct warder_result *result = calloc(1, sizeof(*result));
 	struct json_value *document = NULL;
@@ -200,7 +214,7 @@ int reported_read(const char *json, size_t len, const char *label, struct warder
 	else if (!json_member(document, "cause") && json_member(document, "language"))
 		status = 1;
 	else
-		status = fill(document, label, result, err);
+		status = fill(document, label, streams, result, err);
 	json_free(document);
 	if (status == 0)
 		*ret = result;

@@ -16,6 +16,14 @@
  * names the first member that is missing or wrong. */
 int reported_read(const char *json, size_t len, const char *label, struct warder_result **ret,
 		  struct warder_error *err);
+/* The output of a program whose result has only the counts of it. */
+struct reported_streams {
+	char *bytes[2]; /* owned */
+	size_t len[2];
+};
+/* The same with these streams, which it takes. */
+int reported_read_beside(const char *json, size_t len, const char *label, struct reported_streams *streams,
+			 struct warder_result **ret, struct warder_error *err);
 /* A result with the cause `host` and nothing else but `detail`. NULL on want of memory. */
 struct warder_result *reported_lost(const char *label, const char *detail);
 

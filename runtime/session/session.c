@@ -28,6 +28,7 @@
 #include "runtime/library/changes.h"
 #include "runtime/library/library.h"
 #include "runtime/library/preparation.h"
+#include "runtime/session/elsewhere.h"
 #include "runtime/session/records.h"
 
 #define START_WAIT_US  UINT64_C(120000000)
@@ -38,6 +39,8 @@
 
 static int not_running(const char *name, struct warder_error *err)
 {
+	if (elsewhere_check_here(name, err) < 0)
+		return -1;
 	return error_set(err, WARDER_ERROR_NOT_FOUND, "name",
 			 "session %.64s does not run; \"warder session start %.64s\" starts it", name, name);
 }
@@ -526,7 +529,7 @@ int session_start(const char *name, const struct warder_session_options *options
 		return -1;
 	if (!known.policy)
 		return error_no_argument(err, "options->policy");
-	if (fill_spec(name, &known, &spec, err) < 0)
+	if (fill_spec(name, &known, &spec, err) < 0 || elsewhere_check_here(name, err) < 0)
 		return -1;
 	if (origin) {
 		spec.store = origin->store;

@@ -265,7 +265,7 @@ def refusals(path):
     tell(status == 125 and "limits.memory" in err, "what the host does not grant is refused by its field", (status, err))
     status, out, err = remote(path, b"\xff", flags=PREFER)
     tell(status == 125 and "argv" in err and "UTF-8" in err, "an argument that is no text is refused", (status, err))
-    for words in (["backend", "describe", "remote:big"], ["session", "start", "x", "--backend", "remote:big", "--backends", path]):
+    for words in (["backend", "describe", "remote:big"],):
         status, out, err = warder(*words, input=b"print(1)")
         tell(status == 125 and "remote:big is a host on another machine" in err, "another command refuses a host by name: " + words[0], (status, err))
 
@@ -364,6 +364,161 @@ def lying_about_code():
             tell(status == 0 and result["language"] == "python" and b"\x1b" not in out and b"u001b" not in out, "an answer about code: " + name, (status, out, err))
         server.shutdown()
         server.server_close()
+
+
+# ---- sessions ----
+
+def session(*words, **more):
+    return warder("session", *words, **more)
+
+
+def sandboxes(host):
+    return [row["id"] for row in json.loads(asked(host, "/v1/sandboxes"))]
+
+
+def sessions(path, host):
+    start = ["start", "far", "--backends", path, "--backend", "remote:big"] + PREFER
+    status, out, err = session(*start, "--json", "--timeout", "20s")
+    data = json.loads(out)
+    tell(status == 0 and data["backend"] == "remote:big" and sandboxes(host) == [data["sandbox"]], "a session starts on the host", (status, out, err))
+    file = (os.path.join("/run/warder/sessions") if ROOT else os.path.join(os.environ["XDG_RUNTIME_DIR"], "warder/sessions")) + "/far.remote"
+    text = open(file).read()
+    token = open(TOKEN).read().strip()
+    tell(os.stat(file).st_mode & 0o777 == 0o600 and len(text) < 1000 and token not in text, "here is a small file, without the token", text)
+    status, out, err = session(*start, "--json", "--timeout", "20s")
+    tell(status == 0 and json.loads(out)["sandbox"] == data["sandbox"] and len(sandboxes(host)) == 1, "a second start finds it", (status, out, err))
+    status, out, err = session(*start, "--timeout", "21s")
+    tell(status == 125 and "another policy" in err, "and refuses another policy", (status, err))
+    status, out, err = session("start", "far", *PREFER)
+    tell(status == 125 and "is on remote:big" in err, "a session of this machine cannot have its name", (status, err))
+    execute = lambda *words, flags=(), **more: session("exec", "far", *flags, "--", *words, **more)
+    cases = (("both streams and an exit status", ["sh", "-c", "echo out; echo err >&2; exit 7"], b"", []), ("input, whole", ["cat"], bytes(range(256)) * 1000, []),
+             ("no input", ["cat"], b"x", ["-n"]), ("a variable", ["sh", "-c", "echo $A"], b"", ["--env", "A=b c"]), ("a directory", ["pwd"], b"", ["--cwd", "/"]),
+             ("its own signal", ["sh", "-c", "kill -SEGV $$"], b"", []), ("the end of its time", ["sleep", "20"], b"", ["--timeout", "1s"]),
+             ("a program that is not there", ["no-such-program"], b"", []), ("2 MB of output", ["sh", "-c", "head -c 500000 /dev/zero; head -c 500000 /dev/zero >&2"], b"", []))
+    status, out, err = session("start", "near", *PREFER, "--timeout", "20s")
+    for name, words, text, flags in cases:
+        here = session("exec", "near", *flags, "--", *words, input=text)
+        there = execute(*words, flags=flags, input=text)
+        tell(here[:2] == there[:2] and len(here[2]) == len(there[2]) or (here[0] == there[0] and "no-such" in there[2]), "an execution has the same end as in a session of this machine: " + name,
+             (here[0], here[1][-100:], here[2][-300:], there[0], there[1][-100:], there[2][-300:]))
+    status, out, err = execute("sh", "-c", "echo $$ > kept; echo done", flags=["--json"])
+    result = json.loads(out)
+    tell(status == 0 and result["stdout"]["text"] == "done\n" and result["backend"] == "remote:big" and result["receipt"]["controls"] and
+         all(row["status"] == "reported by remote:big" for row in result["receipt"]["controls"]), "the receipt of an execution is reported", out[:1500])
+    tell(execute("cat", "kept")[1].strip().isdigit(), "the next execution finds the files of the one before")
+    for flags, word in ((["--memory", "1MiB"], "--memory"), (["-t"], "--terminal"), (["--detach"], "--detach"), (["--set", "limits.pids=3"], "--set"),
+                        (["--progress"], "--progress"), (["--auto-start"], "--auto-start"), (["--net", "none"], "--net")):
+        status, out, err = execute("true", flags=flags)
+        tell(status == 125 and word in err, "an execution there cannot have a policy of its own: " + word, (status, err))
+    # files
+    blob = bytes(range(256)) * 4096
+    tell(session("write", "far", "a dir/f\u00fc%?&.bin", input=blob)[0] == 0 and session("read", "far", "a dir/f\u00fc%?&.bin")[1] == blob, "a file goes there and back byte by byte")
+    tell(session("write", "far", "empty", input=b"")[0] == 0 and session("read", "far", "empty")[:2] == (0, b""), "so does an empty one")
+    execute("sh", "-c", "ln -s /etc/passwd link; chmod 640 empty")
+    rows = {row["name"]: row for row in json.loads(session("list", "far", "--json")[1])}
+    tell(rows["a dir"]["type"] == "directory" and rows["link"]["target"] == "/etc/passwd" and (rows["empty"]["mode"], rows["empty"]["sizeBytes"]) == ("0640", 0),
+         "a directory is listed as in a session of this machine", rows)
+    tell(b"a dir" in session("list", "far", ".")[1], "also for people")
+    status, out, err = session("read", "far", "none")
+    tell(status == 125 and "no such file" in err, "a file that is not there", (status, err))
+    status, out, err = session("read", "far", "a dir/f\u00fc%?&.bin", "--max-bytes", "1k")
+    tell(status == 125 and "1KiB" in err and not out, "a file above --max-bytes is not passed on", (status, err))
+    status, out, err = session("write", "far", "x", "--max-bytes", "1k", input=blob)
+    tell(status == 125 and session("read", "far", "x")[0] == 125, "nor is input above it", (status, err))
+    # what it cannot do
+    for words in (["restart", "far"], ["pause", "far"], ["resume", "far"], ["extend", "far", "1h"], ["cp", "far:kept", work], ["cp", TOKEN, "far:x"], ["patch", "far"],
+                  ["copy", "far", "new"], ["changes", "far"]):
+        status, out, err = session(*words)
+        tell(status == 125 and "works with sessions on this machine only" in err, "what a session there cannot do is refused with the reason: " + words[0], (status, err))
+    for words in (["context", "create", "far", "c"], ["code", "--session", "far", "--language", "sh", "-"]):
+        status, out, err = warder(*words, input=b"true")
+        tell(status == 125 and ("on remote:big" in err or "does not run" in err), "so is " + " ".join(words[:2]), (status, err))
+    for flags in (["--setup", "true"], ["--workspace-id", "x"], ["--cgroup-parent", "/x"], ["--capabilities", "shell"]):
+        status, out, err = session("start", "two", "--backends", path, "--backend", "remote:big", *PREFER, *flags)
+        tell(status == 125 and flags[0] + " works" in err and len(sandboxes(host)) == 1, "and a flag of its start: " + flags[0], (status, err))
+    status, out, err = session("start", "two", "--backends", path, "--backend", "remote:big", *PREFER, "--ro", "/srv")
+    tell(status == 125 and "filesystem.paths.readOnly" in err, "and a policy that needs this machine", (status, err))
+    # the list, the state, the end
+    rows = {row["name"]: row for row in json.loads(session("list", "--json")[1])}
+    tell(rows["far"]["backend"] == "remote:big" and "keeperPid" in rows["near"], "the list has both kinds", rows)
+    tell(b"on remote:big since" in session("list")[1], "also for people")
+    status, out, err = session("start", "near", "--backends", path, "--backend", "remote:big", *PREFER)
+    tell(status == 125 and "runs on this machine" in err and len(sandboxes(host)) == 1, "a session there cannot have the name of one here", (status, err))
+    status, out, err = session("status", "far", "--json")
+    tell(status == 0 and json.loads(out)["state"] == "running" and json.loads(out)["policy"]["limits"]["wallTime"] == "20s", "its state is that of the host", (status, out, err))
+    tell(session("stop", "far")[0] == 0 and sandboxes(host) == [] and not os.path.exists(file), "its stop ends the sandbox and removes the file")
+    tell(session("status", "far")[0] == 1 and session("stop", "far")[0] != 0, "then there is none")
+    # lease
+    session(*start, "--idle-timeout", "4s")
+    status, out, err = execute("sh", "-c", "sleep 9; echo still")
+    tell(status == 0 and out == b"still\n", "the lease is renewed while an execution runs", (status, out, err))
+    end = time.time() + 30 * SLOW
+    while sandboxes(host) and time.time() < end:
+        time.sleep(0.3)
+    status, out, err = execute("true")
+    tell(status == 125 and "remote:big does not know it" in err, "without use, the host ends it, and then nothing is started anew in silence", (status, err))
+    tell(session("status", "far")[0] == 1, "its status says the same")
+    status, out, err = session(*start, "--idle-timeout", "4s")
+    tell(status == 125 and "does not know it" in err, "nor by a start", (status, err))
+    tell(session("stop", "far")[0] == 0 and session(*start)[0] == 0, "after a stop it can be started again")
+    # a signal
+    process = subprocess.Popen([WARDER, "session", "exec", "far", "--", "sh", "-c", "trap 'echo got; exit 5' TERM; echo ready > up; while :; do sleep 0.1; done"], stdout=subprocess.PIPE,
+                               stdin=subprocess.DEVNULL)
+    while session("read", "far", "up")[1] != b"ready\n":
+        time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    out = process.communicate(timeout=60 * SLOW)[0]
+    tell(process.returncode == 5 and out == b"got\n", "a signal goes to the program, whose end is the result", (process.returncode, out))
+    session("stop", "--all")
+    tell(sandboxes(host) == [] and json.loads(session("list", "--json")[1]) == [], "stop --all ends both kinds")
+
+
+def unreachable(host, path):
+    session("start", "lost", "--backends", path, "--backend", "remote:big", *PREFER)
+    host.end(signal.SIGKILL)
+    for words in (["exec", "lost", "--", "true"], ["read", "lost", "x"], ["status", "lost"], ["stop", "lost"]):
+        status, out, err = session(*words)
+        tell(status == 125 and "connect" in err, "a host that is gone: " + words[0], (status, err))
+    out = session("list", "--json")[1]
+    tell([row["name"] for row in json.loads(out) if "backend" in row and row["backend"] == "remote:big"] == ["lost"], "the session stays in the list", out)
+    host.start()
+    status, out, err = session("exec", "lost", "--", "echo", "x")
+    tell((status, out) == (0, b"x\n") or "does not know it" in err, "and works again with the host, or is known to be lost", (status, out, err))
+    tell(session("stop", "lost")[0] == 0, "it can be stopped")
+
+
+def lying_about_sessions():
+    """Every answer about a sandbox may be a lie."""
+    cases = [("an id that is a path", "sandbox", b'{"id": "../../v1/x"}', '"id"'), ("an id of 1 KB", "sandbox", b'{"id": "%s"}' % (b"a" * 1000), '"id"'),
+             ("no id", "sandbox", b"[]", '"id"'), ("too much", "sandbox", b" " * (17 << 20), "MiB"),
+             ("an execution that is a path", "execution", b'{"id": "../x"}', '"id"'), ("a result that is none", "result", b"[]", "status"),
+             ("counts that are none", "result", b"{}", "cause"), ("output without end", "output", b"data: x\n" * (3 << 20), "16 MiB"),
+             ("a redirect", "execution", None, "redirect")]
+    for name, where, text, word in cases:
+        server = serve("good")
+        server.sandbox = {where: text}
+        lying = document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
+        status, out, err = session("start", "liar", "--backends", lying, "--backend", "remote:big", *PREFER)
+        if where != "sandbox":
+            status, out, err = session("exec", "liar", "--", "true")
+            session("stop", "liar")
+        tell(status in (125, 137) and word in err and "\x1b" not in err, "a lie about a session is refused: " + name, (status, err))
+        server.shutdown()
+        server.server_close()
+    server = serve("good")
+    server.sandbox = {"directory": b'[{"name": "\\u001b]0;x\\u0007../../e", "type": "file", "mode": 99999, "sizeBytes": -1}, 5, {"name": {}}]'}
+    lying = document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
+    session("start", "liar", "--backends", lying, "--backend", "remote:big", *PREFER)
+    status, out, err = session("list", "liar")
+    tell(status == 0 and b"\x1b" not in out and b"\x07" not in out, "names of the host are shown without control characters", (status, out, err))
+    other = document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=KEY)})
+    status, out, err = session("exec", "liar", "--", "true")
+    tell(status == 125 and "another host" in err and not any("executions" in one[1] for one in server.asked), "a host with another key gets no program", (status, err, server.asked[-3:]))
+    document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
+    session("stop", "liar")
+    server.shutdown()
+    server.server_close()
 
 
 def choices(path, host):
@@ -483,6 +638,8 @@ class Evil(http.server.BaseHTTPRequestHandler):
         self.server.asked.append(("GET", self.path.split("?")[0], dict(self.headers)))
         nonce = self.path.partition("nonce=")[2].encode()
         how = self.server.how
+        if "/sandboxes/" in self.path:
+            return self.about_sandbox()
         if how == "redirect":
             return self.answer(302, b"", [("Location", "http://127.0.0.1:%d/stolen" % self.server.server_address[1])])
         if how == "slow":
@@ -513,8 +670,26 @@ class Evil(http.server.BaseHTTPRequestHandler):
             return self.signed("capabilities", nonce, json.dumps(dict(CAPABILITIES, controls=controls)).encode())
         return self.signed("capabilities", nonce, json.dumps(CAPABILITIES).encode())
 
+    def about_sandbox(self):
+        """A sandbox as it may be, with the answer of the case in its place."""
+        lies = self.server.sandbox
+        kind = ("sandbox" if self.path == "/v1/sandboxes" else "output" if "/output" in self.path else "directory" if "/directories" in self.path else
+                "execution" if self.path.endswith("/executions") else "result" if "/executions/" in self.path else "other")
+        good = {"sandbox": b'{"id": "abc1", "state": "running"}', "execution": b'{"id": "0123456789abcdef"}',
+                "result": json.dumps(dict(RESULT, stdout={"bytesTotal": 0}, stderr={"bytesTotal": 0})).encode(), "output": b"", "directory": b"[]", "other": b"{}"}
+        text = lies.get(kind, good[kind])
+        if text is None:
+            return self.answer(307, b"", [("Location", "http://127.0.0.1:%d/stolen" % self.server.server_address[1])])
+        return self.answer(201 if kind in ("sandbox", "execution") else 200, text)
+
+    def do_DELETE(self):
+        self.answer(204, b"")
+
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path.startswith("/v1/sandboxes"):
+            self.server.asked.append(("POST", self.path, dict(self.headers)))
+            return self.about_sandbox()
         self.server.asked.append(("POST", self.path, json.loads(body)))
         raw = body
         how = self.server.how
@@ -728,6 +903,9 @@ try:
     refusals(path)
     pieces(path)
     lying_about_code()
+    sessions(path, host)
+    lying_about_sessions()
+    unreachable(host, path)
     choices(path, host)
     documents()
     tokens(host.url)

@@ -63,5 +63,5 @@ $ warder run --backends b.json --backend remote:big -- true; warder explain --ba
 
 = the other commands have no host
 $ warder backend describe remote:big
-! warder: remote:big is a host on another machine, which only "warder run", "warder code" and "warder explain" use
+! warder: remote:big is a host on another machine, which only "warder run", "code", "session" and "explain" use
 ? 125

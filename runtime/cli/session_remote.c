@@ -1,0 +1,948 @@
+/*
+ * session_remote: a session on another machine is a sandbox of the host there, and a small file here (elsewhere.h).
+ *
+ * The host ends the sandbox when its lease is over. The lease is renewed while a command uses the session, and after it; it never reaches beyond
+ * the session's lifetime. Before each command, the host signs a new nonce with the key that is trusted. Its answers about the sandbox are not
+ * signed.
+ */
+#include "runtime/cli/session_remote.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "runtime/cli/commands.h"
+#include "runtime/cli/ending.h"
+#include "runtime/cli/remote_request.h"
+#include "runtime/cli/term.h"
+#include "runtime/library/reported.h"
+#include "runtime/session/elsewhere.h"
+
+_Static_assert(ELSEWHERE_BACKEND == BACKEND_REMOTE_LABEL, "the same text");
+
+#define QUESTION_MS    15000
+#define PATH_BYTES_MAX 1024
+#define PATH_SIZE      4096 /* of a request */
+
+/* A session, and the host that has it. */
+struct place {
+	struct elsewhere session;
+	struct backend_remote host;
+};
+
+struct asking {
+	const char *method;  /* or NULL */
+	const char *body;    /* or NULL */
+	size_t body_len;     /* of a PUT */
+	uint64_t timeout_ms; /* 0: QUESTION_MS */
+	bool large;
+	bool unstoppable; /* a signal does not end it */
+	bool sent;        /* after it: the host may have got the request */
+};
+
+/* ---- requests ---- */
+
+/* About the sandbox: `rest` is what follows its id in the path. *ret_text (or NULL) is heap. -1 with *err. */
+static int ask(const struct place *place, const char *rest, struct asking *how, char **ret_text,
+	       size_t *ret_len, struct warder_error *err)
+{
+	char path[PATH_SIZE];
+	const struct backend_remote_request request = {
+		.path = path,
+		.method = how->method,
+		.body = how->body,
+		.body_len = how->body_len,
+		.timeout_ms = how->timeout_ms ? how->timeout_ms : QUESTION_MS,
+		.large = how->large,
+		.should_stop = how->unstoppable ? NULL : ending_came,
+	};
+	struct remote_answer answer;
+	char *text = NULL;
+	int status;
+
+	snprintf(path, sizeof(path), "/v1/sandboxes/%s%s", place->session.sandbox, rest);
+	status = backend_remote_ask(&place->host, &request, &answer, &text, err);
+	how->sent = answer.sent || answer.status == 200;
+	if (status == 0 && ret_len)
+		*ret_len = answer.bytes;
+	if (status == 0 && ret_text)
+		*ret_text = text;
+	else
+		free(text);
+	return status;
+}
+
+static bool is_gone(const struct warder_error *err)
+{
+	return err->code == WARDER_ERROR_NOT_FOUND && strcmp(err->field, "id") == 0;
+}
+
+static int say_gone(const struct elsewhere *session, struct warder_error *err)
+{
+	return error_set(
+	    err, WARDER_ERROR_NOT_FOUND, "name",
+	    "session %.64s does not run any more: %s does not know it; \"warder session stop %.64s\" "
+	    "removes it here, and then it can be started again",
+	    session->name, session->backend, session->name);
+}
+
+/* The time up to which the host is to keep the sandbox, from now; 0: its lifetime is over. */
+static uint64_t lease_of(const struct elsewhere *session)
+{
+	const uint64_t now_ms = clock_wall_ms();
+	const uint64_t left = session->ends_ms > now_ms ? session->ends_ms - now_ms : 0;
+
+	return left < session->lease_ms ? left : session->lease_ms;
+}
+
+/* A renewal that fails is no error of the command: the next request will say what is wrong. */
+static void renew(const struct place *place)
+{
+	struct warder_error ignored;
+	char body[64];
+	struct asking how = { .body = body, .unstoppable = true };
+	const uint64_t lease_ms = lease_of(&place->session);
+
+	if (!lease_ms)
+		return;
+	snprintf(body, sizeof(body), "{\"timeoutMs\": %llu}", (unsigned long long)lease_ms);
+	ask(place, "/timeout", &how, NULL, NULL, &ignored);
+}
+
+/* The entry of the host in the operator's document as it is now; and the host has to have the key. */
+static int find_host(struct place *place, struct warder_error *err)
+{
+	struct backend_settings *settings = calloc(1, sizeof(*settings));
+	const char *document = place->session.backends[0] ? place->session.backends : NULL;
+	struct policy_capabilities *capabilities = calloc(1, sizeof(*capabilities));
+	const struct backend_remote *found = NULL;
+	uint64_t load;
+	int status = -1;
+
+	if (!settings || !capabilities)
+		error_no_memory(err, NULL);
+	else if (preparation_settings(document, settings, err) == 0)
+		found = backend_remote_find(settings, place->session.backend, err);
+	if (found) {
+		place->host = *found;
+		status = backend_remote_capabilities(found, capabilities, &load, err);
+	}
+	free(capabilities);
+	free(settings);
+	return status;
+}
+
+static int open_place(const char *name, struct place *ret, struct warder_error *err)
+{
+	const int found = elsewhere_read(name, &ret->session, err);
+
+	if (found > 0)
+		return error_set(err, WARDER_ERROR_NOT_FOUND, "name", "session %.64s does not run", name);
+	return found < 0 ? -1 : find_host(ret, err);
+}
+
+/* ---- start ---- */
+
+bool session_remote_is_meant(const struct args *args)
+{
+	return args->backend && backend_is_remote(args->backend);
+}
+
+int session_remote_check_start(const struct args *args, struct warder_error *err)
+{
+	const struct remote_request_flag flags[] = {
+		{ args->session.setup.count > 0, "--setup" },
+		{ args->session.workspace_ids.count > 0, "--workspace-id" },
+		{ args->session.snapshot_on_stop, "--snapshot-on-stop" },
+		{ args->session.capabilities, "--capabilities" },
+		{ args->cgroup_parent, "--cgroup-parent" },
+		{ 0 },
+	};
+
+	return remote_request_check_flags(flags, args->backend, err);
+}
+
+static int digest_policy(const struct policy *policy, char ret[65], struct warder_error *err)
+{
+	char *text = policy_encode(policy);
+	struct sha256 sha;
+
+	if (!text)
+		return error_no_memory(err, NULL);
+	sha256_init(&sha);
+	sha256_add_text(&sha, text);
+	sha256_hex(&sha, ret);
+	free(text);
+	return 0;
+}
+
+static int fill_session(const struct args *args, const char *name, struct elsewhere *ret,
+			struct warder_error *err)
+{
+	const uint64_t lifetime_us =
+	    args->session.lifetime_us ? args->session.lifetime_us : SESSION_LIFETIME_US;
+
+	*ret = (struct elsewhere){
+		.lease_ms = (args->session.idle_us ? args->session.idle_us : SESSION_IDLE_US) / 1000,
+		.started_ms = clock_wall_ms(),
+	};
+	ret->ends_ms = ret->started_ms + lifetime_us / 1000;
+	snprintf(ret->name, sizeof(ret->name), "%s", name);
+	snprintf(ret->backend, sizeof(ret->backend), "%s", args->backend);
+	if (args->backends && !realpath(args->backends, ret->backends))
+		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, "backends", errno,
+				       "cannot find %.200s", args->backends);
+	return digest_policy(&args->policy->policy, ret->policy, err);
+}
+
+static char *write_start(const struct args *args, const struct elsewhere *session, struct warder_error *err)
+{
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	json_key_uint(&w, "timeoutMs", lease_of(session));
+	if (remote_request_policy(&w, &args->policy->policy, err) < 0) {
+		json_writer_done(&w);
+		return NULL;
+	}
+	json_end_object(&w);
+	return remote_request_take(&w, err);
+}
+
+/* The id in an answer goes into a path and into a file: it must be one. */
+static int take_id(const char *text, size_t len, const char *label, char *ret, size_t size,
+		   struct warder_error *err)
+{
+	struct json_value *document = NULL;
+	const char *id = "";
+
+	if (json_parse(text, len, label, NULL, &document, err) == 0)
+		id = json_member_text(document, "id", "");
+	if (!elsewhere_is_id(id) || strlen(id) >= size)
+		error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "%s: the answer has no valid \"id\"",
+			  label);
+	else
+		snprintf(ret, size, "%s", id);
+	json_free(document);
+	return *ret ? 0 : -1;
+}
+
+static int create(const struct args *args, struct place *place, struct warder_error *err)
+{
+	struct backend_remote_request request = { .path = "/v1/sandboxes",
+						  .timeout_ms = 4 * QUESTION_MS,
+						  .should_stop = ending_came };
+	struct remote_answer answer;
+	char *body = write_start(args, &place->session, err), *text = NULL;
+	int status;
+
+	if (!body)
+		return -1;
+	request.body = body;
+	status = backend_remote_ask(&place->host, &request, &answer, &text, err);
+	explicit_bzero(body, strlen(body));
+	free(body);
+	if (status == 0)
+		status = take_id(text, answer.bytes, place->session.backend, place->session.sandbox,
+				 sizeof(place->session.sandbox), err);
+	free(text);
+	return status;
+}
+
+static void destroy(const struct place *place)
+{
+	struct asking how = { .method = "DELETE", .unstoppable = true };
+	struct warder_error ignored;
+
+	ask(place, "", &how, NULL, NULL, &ignored);
+}
+
+/* The name is ours meanwhile. */
+static int start_new(const struct args *args, struct place *place, struct warder_error *err)
+{
+	const struct preparation_options options = {
+		.ceiling = args->ceiling ? &args->ceiling->policy : NULL,
+		.backend = args->backend,
+		.backends = args->backends,
+		.remotes = true,
+	};
+	struct preparation preparation = { 0 };
+	int status = preparation_build(&args->policy->policy, &options, &preparation, err);
+
+	place->host = preparation.remote;
+	preparation_done(&preparation);
+	if (status < 0 || create(args, place, err) < 0)
+		return -1;
+	if (elsewhere_write(&place->session, err) == 0)
+		return 0;
+	destroy(place);
+	return -1;
+}
+
+/* One that is there must be the one that is asked for, and the host must still have it. */
+static int find_same(struct place *place, const struct elsewhere *asked, struct warder_error *err)
+{
+	struct asking how = { 0 };
+
+	if (strcmp(place->session.backend, asked->backend) != 0 ||
+	    strcmp(place->session.policy, asked->policy) != 0)
+		return error_set(
+		    err, WARDER_ERROR_CONFLICT, "name",
+		    "session %.64s runs already on %s with another policy, or is to run on %s; stop "
+		    "it first, or choose another name",
+		    asked->name, place->session.backend, asked->backend);
+	if (find_host(place, err) < 0)
+		return -1;
+	if (ask(place, "", &how, NULL, NULL, err) < 0)
+		return is_gone(err) ? say_gone(&place->session, err) : -1;
+	renew(place);
+	return 0;
+}
+
+/* What the file says, and what the host says of it (or NULL). NULL without memory. */
+static char *describe(const struct elsewhere *session, const char *text, size_t len)
+{
+	struct json_value *sandbox = NULL;
+	struct warder_error ignored;
+	struct json_writer w = { 0 };
+	const struct json_value *policy = NULL;
+
+	if (text && json_parse(text, len, "sandbox", NULL, &sandbox, &ignored) == 0)
+		policy = json_member(sandbox, "policy");
+	json_begin_object(&w);
+	json_key_string(&w, "name", session->name);
+	json_key_string(&w, "backend", session->backend);
+	json_key_string(&w, "sandbox", session->sandbox);
+	result_write_time(&w, "started", session->started_ms);
+	json_key_uint(&w, "idleTimeoutMs", session->lease_ms);
+	result_write_time(&w, "ends", session->ends_ms);
+	if (sandbox)
+		json_key_string(&w, "state", json_member_text(sandbox, "state", "unknown"));
+	if (policy && policy->type == JSON_OBJECT) {
+		json_key(&w, "policy");
+		json_copy(&w, policy);
+	}
+	json_end_object(&w);
+	json_free(sandbox);
+	return json_take(&w);
+}
+
+int session_remote_start(const struct args *args, const char *name, char **ret_json, struct warder_error *err)
+{
+	struct place place = { 0 };
+	struct elsewhere asked;
+	int lock_fd = -1;
+	int found, status;
+
+	if (fill_session(args, name, &asked, err) < 0 || elsewhere_claim(name, &lock_fd, err) < 0)
+		return -1;
+	found = elsewhere_read(name, &place.session, err);
+	if (found == 0) {
+		status = find_same(&place, &asked, err);
+	} else {
+		place.session = asked;
+		status = found < 0 ? -1 : start_new(args, &place, err);
+	}
+	elsewhere_release(name, &lock_fd);
+	if (status < 0)
+		return -1;
+	*ret_json = describe(&place.session, NULL, 0);
+	return *ret_json ? 0 : error_no_memory(err, NULL);
+}
+
+/* ---- status, stop, list ---- */
+
+static int status_word(struct args *args, const char *name, char **flags, struct warder_error *err)
+{
+	struct place place = { 0 };
+	struct asking how = { 0 };
+	char *text = NULL, *json;
+	size_t len = 0;
+
+	if (open_place(name, &place, err) < 0)
+		return -1;
+	if (ask(&place, "", &how, &text, &len, err) < 0)
+		return is_gone(err) ? say_gone(&place.session, err) : -1;
+	json = describe(&place.session, text, len);
+	free(text);
+	if (args->json)
+		return term_put(json, err);
+	free(json);
+	printf("%-24s on %s\n", place.session.name, place.session.backend);
+	return 0;
+}
+
+/* A sandbox that is gone is as good as ended. */
+static int stop_named(const char *name, struct warder_error *err)
+{
+	struct asking how = { .method = "DELETE", .timeout_ms = 2 * QUESTION_MS };
+	struct place place = { 0 };
+
+	if (elsewhere_read(name, &place.session, err) < 0)
+		return err->code == WARDER_ERROR_INTERNAL ? elsewhere_remove(name, err) : -1;
+	if (find_host(&place, err) < 0)
+		return error_context(err, "session %.64s was not stopped", name);
+	if (ask(&place, "", &how, NULL, NULL, err) < 0 && !is_gone(err))
+		return error_context(err, "session %.64s was not stopped", name);
+	return elsewhere_remove(name, err);
+}
+
+static int stop_word(struct args *args, const char *name, char **flags, struct warder_error *err)
+{
+	return stop_named(name, err);
+}
+
+struct stop_all {
+	struct warder_error *first;
+	bool failed;
+};
+
+static int stop_one(void *context, const struct elsewhere *session)
+{
+	struct stop_all *all = context;
+	struct warder_error err = { 0 };
+
+	if (stop_named(session->name, &err) == 0)
+		return 0;
+	if (!all->failed)
+		*all->first = err;
+	all->failed = true;
+	return 0;
+}
+
+int session_remote_stop_all(struct warder_error *err)
+{
+	struct stop_all all = { .first = err };
+
+	return elsewhere_each(stop_one, &all, err) < 0 || all.failed ? -1 : 0;
+}
+
+static int add_session(void *context, const struct elsewhere *session)
+{
+	char *text = describe(session, NULL, 0);
+
+	if (text)
+		json_number(context, text);
+	else
+		json_fail(context);
+	free(text);
+	return 0;
+}
+
+char *session_remote_list(char *text, struct warder_error *err)
+{
+	const struct json_limits limits = { .max_bytes = SIZE_MAX };
+	struct json_value *here = NULL;
+	struct json_writer w = { 0 };
+	int status = text ? json_parse(text, strlen(text), "sessions", &limits, &here, err) : -1;
+
+	json_begin_array(&w);
+	for (const struct json_value *one = here ? here->child : NULL; one; one = one->next)
+		json_copy(&w, one);
+	if (status == 0)
+		status = elsewhere_each(add_session, &w, err);
+	json_end_array(&w);
+	json_free(here);
+	free(text);
+	if (status == 0)
+		return json_take(&w);
+	json_writer_done(&w);
+	return NULL;
+}
+
+/* ---- exec ---- */
+
+/* The flags that an execution there can have; the session's policy is not changed by one. */
+static int check_exec_flags(const struct args *args, struct warder_error *err)
+{
+	static const char *const known[] = {
+		"--env",   "--env-from", "--cwd",   "--timeout",    "--background", "--no-input", "--json",
+		"--grace", "--receipt",  "--audit", "--audit-argv", "--no-config",  "--ceiling",
+	};
+	const struct remote_request_flag flags[] = {
+		{ args->terminal, "--terminal" },
+		{ args->execution.detach, "--detach" },
+		{ args->progress, "--progress" },
+		{ args->functions.count > 0, "--function-command" },
+		{ args->session.auto_start, "--auto-start" },
+		{ args->base, "--policy" },
+		{ 0 },
+	};
+
+	for (size_t i = 0; i < args->given.count; i++) {
+		bool is_known = false;
+
+		for (size_t k = 0; k < ARRAY_LENGTH(known); k++)
+			is_known |= strcmp(args->given.rows[i].flag, known[k]) == 0;
+		if (!is_known)
+			return error_set(
+			    err, WARDER_ERROR_INVALID_REQUEST, args->given.rows[i].flag,
+			    "%s: an execution in a session on another machine has the policy of the "
+			    "session; it can have --env, --cwd, --timeout and --background of its own",
+			    args->given.rows[i].flag);
+	}
+	return remote_request_check_flags(flags, "local", err);
+}
+
+static int write_directory(struct json_writer *w, const struct args *args, struct warder_error *err)
+{
+	if (!given_has(&args->given, "workingDirectory"))
+		return 0;
+	json_key(w, "cwd");
+	return remote_request_text(w, args->policy->policy.working_directory, "workingDirectory", err);
+}
+
+static char *write_execution(const struct args *args, struct warder_error *err)
+{
+	const struct policy *policy = &args->policy->policy;
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	if (given_has(&args->given, "limits.wallTime"))
+		json_key_uint(&w, "timeoutMs", policy->limits.wall_time_us / 1000);
+	json_key_bool(&w, "background", args->session.background);
+	if (write_directory(&w, args, err) < 0 || remote_request_environment(&w, policy, err) < 0 ||
+	    remote_request_texts(&w, "argv", args->rest, err) < 0 ||
+	    remote_request_input(&w, args->no_input ? -1 : STDIN_FILENO, err) < 0) {
+		json_writer_done(&w);
+		return NULL;
+	}
+	json_end_object(&w);
+	return remote_request_take(&w, err);
+}
+
+static int start_execution(const struct place *place, const struct args *args,
+			   char ret[ELSEWHERE_SANDBOX_MAX + 1], bool *ret_sent, struct warder_error *err)
+{
+	struct asking how = { .timeout_ms = 4 * QUESTION_MS };
+	char *text = NULL, *body = write_execution(args, err);
+	size_t len = 0;
+	int status;
+
+	*ret = '\0';
+	*ret_sent = false;
+	if (!body)
+		return -1;
+	how.body = body;
+	status = ask(place, "/executions", &how, &text, &len, err);
+	*ret_sent = how.sent;
+	explicit_bzero(body, strlen(body));
+	free(body);
+	if (status == 0)
+		status = take_id(text, len, place->session.backend, ret, ELSEWHERE_SANDBOX_MAX + 1, err);
+	free(text);
+	if (status < 0 && is_gone(err))
+		return say_gone(&place->session, err);
+	return status;
+}
+
+static void send_signal(const struct place *place, const char *execution, int number)
+{
+	struct warder_error ignored;
+	char rest[160], body[40];
+	struct asking how = { .body = body, .unstoppable = true };
+
+	snprintf(rest, sizeof(rest), "/executions/%s/signal", execution);
+	snprintf(body, sizeof(body), "{\"signal\": %d}", number);
+	ask(place, rest, &how, NULL, NULL, &ignored);
+}
+
+/* Wait for the result; the lease is renewed as long as that takes. A signal goes to the program, and after the grace SIGKILL. */
+static int wait_for_result(const struct place *place, const char *execution, uint64_t grace_us, char **ret,
+			   size_t *ret_len, struct warder_error *err)
+{
+	struct asking how = { 0 };
+	char rest[160];
+	int signals = 0;
+
+	snprintf(rest, sizeof(rest), "/executions/%s?wait=1", execution);
+	for (;;) {
+		how.timeout_ms = signals == 1 ? grace_us / 1000 + 1 : place->session.lease_ms / 3 + 1;
+		how.unstoppable = signals > 0;
+		renew(place);
+		if (ask(place, rest, &how, ret, ret_len, err) == 0)
+			return 0;
+		if (signals ? err->sys_errno == ETIMEDOUT && signals == 1 : ending_signal() != 0)
+			send_signal(place, execution, signals++ ? SIGKILL : ending_signal());
+		else if (err->sys_errno != ETIMEDOUT || signals > 1)
+			return -1;
+	}
+}
+
+static void append(struct reported_streams *to, int stream, const char *bytes, size_t len)
+{
+	char *grown = realloc(to->bytes[stream], to->len[stream] + len + 1);
+
+	if (!grown)
+		return;
+	memcpy(grown + to->len[stream], bytes, len);
+	to->bytes[stream] = grown;
+	to->len[stream] += len;
+	grown[to->len[stream]] = '\0';
+}
+
+/* One event of the output: {"stream", "offset", "text" or "base64"}. Others have no bytes. */
+static void take_event(const char *json, size_t len, struct reported_streams *to)
+{
+	const struct json_limits limits = { .max_bytes = REMOTE_RESULT_MAX };
+	struct json_value *event = NULL;
+	struct warder_error ignored;
+	const char *stream, *text, *encoded;
+	char *decoded = NULL;
+	size_t bytes;
+
+	if (json_parse(json, len, "output", &limits, &event, &ignored) < 0)
+		return;
+	stream = json_member_text(event, "stream", "");
+	text = json_member_text(event, "text", NULL);
+	encoded = json_member_text(event, "base64", NULL);
+	if (text)
+		append(to, strcmp(stream, "stderr") == 0, text, strlen(text));
+	else if (encoded && (decoded = text_unbase64(encoded, strlen(encoded), &bytes)))
+		append(to, strcmp(stream, "stderr") == 0, decoded, bytes);
+	free(decoded);
+	json_free(event);
+}
+
+static void read_events(const char *text, size_t len, struct reported_streams *to)
+{
+	static const char data[] = "data: ";
+	const char *end = text + len;
+
+	while (text < end) {
+		const char *line_end = memchr(text, '\n', (size_t)(end - text));
+		const size_t line = line_end ? (size_t)(line_end - text) : (size_t)(end - text);
+
+		if (line > sizeof(data) - 1 && memcmp(text, data, sizeof(data) - 1) == 0)
+			take_event(text + sizeof(data) - 1, line - (sizeof(data) - 1), to);
+		text += line + 1;
+	}
+}
+
+static int collect(const struct place *place, const char *execution, uint64_t grace_us,
+		   struct warder_result **ret, struct warder_error *err)
+{
+	struct asking how = { .large = true, .timeout_ms = 4 * QUESTION_MS, .unstoppable = true };
+	struct reported_streams streams = { 0 };
+	char *result = NULL, *output = NULL;
+	char rest[160];
+	size_t result_len = 0, output_len = 0;
+	int status = wait_for_result(place, execution, grace_us, &result, &result_len, err);
+
+	snprintf(rest, sizeof(rest), "/executions/%s/output?stdout=0&stderr=0", execution);
+	if (status == 0)
+		status = ask(place, rest, &how, &output, &output_len, err);
+	if (status == 0) {
+		read_events(output, output_len, &streams);
+		status = reported_read_beside(result, result_len, place->session.backend, &streams, ret, err);
+	}
+	free(streams.bytes[0]);
+	free(streams.bytes[1]);
+	free(output);
+	free(result);
+	return status < 0 ? -1 : 0;
+}
+
+/* Returns the exit status, or -1 with *err: nothing ran. */
+static int execute(struct report *report, const struct place *place, struct warder_error *err)
+{
+	struct warder_result *result = NULL;
+	char execution[ELSEWHERE_SANDBOX_MAX + 1];
+	bool sent = false;
+
+	if (report_ended_early(report))
+		return 128 + ending_signal();
+	renew(place);
+	if (start_execution(place, report->args, execution, &sent, err) < 0) {
+		if (!sent || err->code != WARDER_ERROR_UNAVAILABLE)
+			return -1;
+		result = remote_request_lost(place->session.backend, err);
+	} else if (collect(place, execution, report->args->grace_us, &result, err) < 0) {
+		result = remote_request_lost(place->session.backend, err);
+	}
+	renew(place);
+	return result ? remote_request_finish(report, "", result) : -1;
+}
+
+static int exec_word(struct args *outer, const char *name, char **flags)
+{
+	struct place place = { 0 };
+	struct args args;
+	struct report report;
+	struct warder_error err = { 0 };
+	int status = -1;
+
+	report_catch_signals();
+	if (args_parse(FLAG_SESSION_EXEC, flags, &args, &err) != 0 || report_open(&args, &report, &err) != 0)
+		return command_refuse(&args, &err, EXIT_REFUSED);
+	args.json |= outer->json;
+	if (!args.rest[0])
+		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
+			  "which program? warder session exec NAME [FLAG...] -- PROGRAM");
+	else if (args_load(FLAG_SESSION_EXEC, flags, &args, &err) == 0 && args_provide(&args, &err) == 0 &&
+		 check_exec_flags(&args, &err) == 0 &&
+		 report_audit(&report, "session exec", name, &err) == 0 &&
+		 open_place(name, &place, &err) == 0)
+		status = execute(&report, &place, &err);
+	if (status < 0)
+		status = report_refuse(&report, &err,
+				       strcmp(err.field, "name") == 0 ? EXIT_REFUSED
+								      : error_exit_status(err.code));
+	report_done(&report);
+	args_done(&args);
+	return status;
+}
+
+/* ---- files ---- */
+
+/* "?path=" and the path, in percent encoding. -1 with *err. */
+static int encode_path(const char *route, const char *path, char ret[PATH_SIZE], struct warder_error *err)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
+	size_t len = (size_t)snprintf(ret, PATH_SIZE, "%s?path=", route);
+
+	if (strlen(path) > PATH_BYTES_MAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "path",
+				 "a path on another machine has at most %d bytes", PATH_BYTES_MAX);
+	for (; *path; path++)
+		len += (size_t)snprintf(ret + len, PATH_SIZE - len, strchr(plain, *path) ? "%c" : "%%%02X",
+					(unsigned char)*path);
+	return 0;
+}
+
+static uint64_t most_bytes(const struct args *args)
+{
+	const uint64_t asked = args->session.bytes_max;
+
+	return asked && asked < REMOTE_RESULT_MAX ? asked : REMOTE_RESULT_MAX;
+}
+
+static int check_size(const char *path, size_t len, const struct args *args, struct warder_error *err)
+{
+	char most[32];
+
+	if (len <= most_bytes(args))
+		return 0;
+	return error_set(err, WARDER_ERROR_REJECTED, "--max-bytes",
+			 "%.200s has more than %s, the most that is passed on here", path,
+			 policy_format_size(most_bytes(args), most, sizeof(most)));
+}
+
+static int read_file(const struct place *place, const struct args *args, struct warder_error *err)
+{
+	struct asking how = { .large = true, .timeout_ms = 4 * QUESTION_MS };
+	char rest[PATH_SIZE];
+	char *bytes = NULL;
+	size_t len = 0;
+	int status = encode_path("/files", args->rest[0], rest, err);
+
+	if (status == 0)
+		status = ask(place, rest, &how, &bytes, &len, err);
+	if (status == 0)
+		status = check_size(args->rest[0], len, args, err);
+	if (status == 0 && file_write_all(STDOUT_FILENO, bytes, len) < 0)
+		status = error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "stdout", errno,
+					 "standard output cannot be written");
+	free(bytes);
+	return status;
+}
+
+static int write_file(const struct place *place, const struct args *args, struct warder_error *err)
+{
+	struct asking how = { .method = "PUT", .timeout_ms = 4 * QUESTION_MS };
+	const size_t room = (size_t)most_bytes(args) + 1;
+	char *bytes = malloc(room);
+	char rest[PATH_SIZE];
+	ssize_t len;
+	int status = bytes ? encode_path("/files", args->rest[0], rest, err) : error_no_memory(err, NULL);
+
+	len = status == 0 ? file_read_up_to(STDIN_FILENO, bytes, room) : 0;
+	if (len < 0)
+		status = error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, "stdin", errno,
+					 "standard input cannot be read");
+	if (status == 0)
+		status = check_size("standard input", (size_t)len, args, err);
+	if (status == 0) {
+		bytes[len] = '\0';
+		how.body = bytes;
+		how.body_len = (size_t)len;
+		status = ask(place, rest, &how, NULL, NULL, err);
+	}
+	free(bytes);
+	return status;
+}
+
+/* An entry as `session list` of this machine has it. */
+static void write_entry(struct json_writer *w, const struct json_value *entry)
+{
+	const struct json_value *mode = json_member(entry, "mode"), *size = json_member(entry, "sizeBytes");
+	char text[16];
+
+	snprintf(text, sizeof(text), "%04o", mode && mode->is_uint ? (unsigned)(mode->uint & 07777) : 0);
+	json_begin_object(w);
+	json_key_string(w, "name", json_member_text(entry, "name", ""));
+	json_key_string(w, "type", json_member_text(entry, "type", ""));
+	json_key_uint(w, "sizeBytes", size && size->is_uint ? size->uint : 0);
+	json_key_string(w, "mode", text);
+	json_key_string(w, "modified", json_member_text(entry, "modified", NULL));
+	if (json_member_text(entry, "target", NULL))
+		json_key_string(w, "target", json_member_text(entry, "target", NULL));
+	json_end_object(w);
+}
+
+static int list_files(const struct place *place, const struct args *args, struct warder_error *err)
+{
+	const struct json_limits limits = { .max_bytes = REMOTE_RESULT_MAX };
+	struct asking how = { .large = true, .timeout_ms = 4 * QUESTION_MS };
+	struct json_value *entries = NULL;
+	struct json_writer w = { 0 };
+	char rest[PATH_SIZE];
+	char *text = NULL;
+	size_t len = 0;
+	int status = encode_path("/directories", args->rest[0] ? args->rest[0] : ".", rest, err);
+
+	if (status == 0)
+		status = ask(place, rest, &how, &text, &len, err);
+	if (status == 0)
+		status = json_parse(text, len, place->session.backend, &limits, &entries, err);
+	free(text);
+	if (status < 0)
+		return -1;
+	json_begin_array(&w);
+	for (const struct json_value *entry = entries->child; entry; entry = entry->next)
+		if (entry->type == JSON_OBJECT)
+			write_entry(&w, entry);
+	json_end_array(&w);
+	json_free(entries);
+	text = json_take(&w);
+	if (args->json || !text)
+		return term_put(text, err);
+	status = session_print_files(text, err);
+	free(text);
+	return status;
+}
+
+static int files_word(struct args *outer, const char *name, char **flags, size_t least,
+		      int (*work)(const struct place *place, const struct args *args,
+				  struct warder_error *err))
+{
+	struct place place = { 0 };
+	struct args args;
+	struct warder_error err = { 0 };
+	int status = args_parse(FLAG_SESSION_FILES, flags, &args, &err);
+	size_t count = 0;
+
+	args.json |= outer->json;
+	while (status == 0 && args.rest[count])
+		count++;
+	if (status == 0 && (count < least || count > 1))
+		status = error_set(&err, WARDER_ERROR_INVALID_REQUEST, "path",
+				   "one path: warder session %.10s %.64s "
+				   "PATH",
+				   outer->rest[0], name);
+	if (status == 0)
+		status = open_place(name, &place, &err);
+	if (status == 0) {
+		renew(&place);
+		status = work(&place, &args, &err);
+		if (status < 0 && is_gone(&err))
+			say_gone(&place.session, &err);
+		renew(&place);
+	}
+	if (status < 0)
+		status = command_refuse(&args, &err, EXIT_REFUSED);
+	args_done(&args);
+	return status;
+}
+
+/* ---- words ---- */
+
+/* The name in NAME:PATH; "": it is a path of this machine. */
+static const char *name_of(const char *word, char ret[SESSION_NAME_MAX + 1])
+{
+	const char *end = strpbrk(word, ":/");
+	const ptrdiff_t len = end && *end == ':' && end - word <= SESSION_NAME_MAX ? end - word : 0;
+
+	snprintf(ret, SESSION_NAME_MAX + 1, "%.*s", (int)len, word);
+	return ret;
+}
+
+bool session_remote_is(const char *word, char *const *words)
+{
+	const bool copies = strcmp(word, "cp") == 0;
+	struct elsewhere session;
+
+	for (; *words; words++) {
+		char name[SESSION_NAME_MAX + 1];
+		struct warder_error err = { 0 };
+		const int found = elsewhere_read(copies ? name_of(*words, name) : *words, &session, &err);
+
+		if (found == 0 || (found < 0 && err.code == WARDER_ERROR_INTERNAL))
+			return true;
+		if (!copies)
+			break;
+	}
+	return false;
+}
+
+static int refuse_word(struct args *outer, const char *name)
+{
+	struct warder_error err = { 0 };
+
+	error_set(
+	    &err, WARDER_ERROR_INVALID_REQUEST, "session",
+	    "%s works with sessions on this machine only; a session on another machine has start, exec, "
+	    "status, stop, read, write and list",
+	    outer->rest[0]);
+	return command_refuse(outer, &err, EXIT_REFUSED);
+}
+
+/* Behind the name of a status and a stop, only --json may follow. */
+static int plain_word(struct args *outer, const char *name, char **flags,
+		      int (*run)(struct args *args, const char *name, char **flags, struct warder_error *err))
+{
+	struct warder_error err = { 0 };
+	int status = 0;
+
+	for (; *flags && status == 0; flags++) {
+		if (strcmp(*flags, "--json") == 0)
+			outer->json = true;
+		else if (strcmp(*flags, "--no-config") != 0)
+			status = error_set(&err, WARDER_ERROR_INVALID_REQUEST, *flags,
+					   "%.60s is not known here", *flags);
+	}
+	if (status == 0)
+		status = run(outer, name, flags, &err);
+	if (status == 0)
+		return 0;
+	command_refuse(outer, &err, EXIT_REFUSED);
+	return run == status_word && err.code == WARDER_ERROR_NOT_FOUND ? 1 : EXIT_REFUSED;
+}
+
+int session_remote_word(struct args *outer, const char *name, char **flags)
+{
+	const char *word = outer->rest[0];
+
+	if (strcmp(word, "exec") == 0)
+		return exec_word(outer, name, flags);
+	if (strcmp(word, "status") == 0)
+		return plain_word(outer, name, flags, status_word);
+	if (strcmp(word, "stop") == 0)
+		return plain_word(outer, name, flags, stop_word);
+	if (strcmp(word, "read") == 0)
+		return files_word(outer, name, flags, 1, read_file);
+	if (strcmp(word, "write") == 0)
+		return files_word(outer, name, flags, 1, write_file);
+	if (strcmp(word, "list") == 0)
+		return files_word(outer, name, flags, 0, list_files);
+	return refuse_word(outer, name);
+}

@@ -1,0 +1,27 @@
+/*
+ * session_remote: sessions that are sandboxes of hosts on other machines. Private to cli/.
+ */
+#ifndef WARDER_RUNTIME_CLI_SESSION_REMOTE_H
+#define WARDER_RUNTIME_CLI_SESSION_REMOTE_H
+
+#include "runtime/cli/flags.h"
+
+/* Whether `warder session WORD NAME` is about a session on another machine. `words` begins with the name; of cp, it may also come last. */
+bool session_remote_is(const char *word, char *const *words);
+/* Do the word, which is outer->rest[0], for such a session, or refuse it. Returns the exit status. */
+int session_remote_word(struct args *outer, const char *name, char **flags);
+
+/* Whether the parsed arguments of a start name a host on another machine. */
+bool session_remote_is_meant(const struct args *args);
+/* Refuse the flags of a start that need this machine. -1 with *err, which names the flag. */
+int session_remote_check_start(const struct args *args, struct warder_error *err);
+/* Start the session, or find the same one. *ret_json: its description, heap. -1 with *err. */
+int session_remote_start(const struct args *args, const char *name, char **ret_json,
+			 struct warder_error *err);
+
+/* `text`, the JSON array of the sessions of this machine, with those of others behind it; takes it, NULL included. NULL with *err. */
+char *session_remote_list(char *text, struct warder_error *err);
+/* Stop each of them: the host ends the sandbox, and the name is free. -1 with *err: the first that could not be stopped. */
+int session_remote_stop_all(struct warder_error *err);
+
+#endif

@@ -1,0 +1,221 @@
+#include "runtime/session/elsewhere.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/file.h"
+
+#define KIND      ".remote"
+#define FILE_MAX  16384
+#define NAME_SIZE (SESSION_NAME_MAX + sizeof(KIND))
+
+bool elsewhere_is_id(const char *text)
+{
+	const size_t len = strlen(text);
+
+	return len >= 1 && len <= ELSEWHERE_SANDBOX_MAX &&
+	       strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789") == len;
+}
+
+static char *file_of(const char *name, char ret[NAME_SIZE])
+{
+	snprintf(ret, NAME_SIZE, "%.64s" KIND, name);
+	return ret;
+}
+
+/* ---- the name ---- */
+
+int elsewhere_claim(const char *name, int *ret_fd, struct warder_error *err)
+{
+	owned_fd int dir_fd = -1;
+	int locked;
+
+	if (session_check_name(name, err) < 0 || session_directory_open(true, &dir_fd, err) < 0)
+		return -1;
+	locked = session_lock(dir_fd, name, ret_fd, err);
+	return locked > 0 ? error_set(err, WARDER_ERROR_CONFLICT, "name",
+				      "session %.64s runs on this machine, or is being started; choose "
+				      "another name",
+				      name)
+			  : locked;
+}
+
+void elsewhere_release(const char *name, int *fd)
+{
+	struct warder_error ignored;
+	owned_fd int dir_fd = -1;
+
+	if (*fd >= 0 && session_directory_open(false, &dir_fd, &ignored) == 0)
+		session_unlink(dir_fd, name);
+	fd_done(fd);
+	session_directory_tidy();
+}
+
+/* ---- the file ---- */
+
+int elsewhere_write(const struct elsewhere *session, struct warder_error *err)
+{
+	struct json_writer w = { 0 };
+	owned_fd int dir_fd = -1;
+	char file[NAME_SIZE];
+	char *text;
+	int status;
+
+	json_begin_object(&w);
+	json_key_uint(&w, "version", 1);
+	json_key_string(&w, "backend", session->backend);
+	json_key_string(&w, "backends", session->backends[0] ? session->backends : NULL);
+	json_key_string(&w, "sandbox", session->sandbox);
+	json_key_string(&w, "policy", session->policy);
+	json_key_uint(&w, "leaseMs", session->lease_ms);
+	json_key_uint(&w, "startedMs", session->started_ms);
+	json_key_uint(&w, "endsMs", session->ends_ms);
+	json_end_object(&w);
+	text = json_take(&w);
+	if (!text)
+		return error_no_memory(err, NULL);
+	status = session_directory_open(true, &dir_fd, err);
+	if (status == 0)
+		status = file_replace(dir_fd, file_of(session->name, file), text, strlen(text), err);
+	free(text);
+	return status;
+}
+
+static bool take_text(const struct json_value *document, const char *key, char *to, size_t size)
+{
+	const char *text = json_member_text(document, key, "");
+
+	return (size_t)snprintf(to, size, "%s", text) < size;
+}
+
+static bool take_number(const struct json_value *document, const char *key, uint64_t *to)
+{
+	const struct json_value *value = json_member(document, key);
+
+	*to = value && value->is_uint ? value->uint : 0;
+	return *to != 0;
+}
+
+static int parse(const char *name, const char *text, size_t len, struct elsewhere *ret,
+		 struct warder_error *err)
+{
+	struct json_value *document = NULL;
+	bool good;
+
+	if (json_parse(text, len, name, NULL, &document, err) < 0)
+		return error_context(err, "session %.64s", name);
+	*ret = (struct elsewhere){ 0 };
+	snprintf(ret->name, sizeof(ret->name), "%s", name);
+	good = take_text(document, "backend", ret->backend, sizeof(ret->backend)) &&
+	       take_text(document, "backends", ret->backends, sizeof(ret->backends)) &&
+	       take_text(document, "sandbox", ret->sandbox, sizeof(ret->sandbox)) &&
+	       take_text(document, "policy", ret->policy, sizeof(ret->policy)) &&
+	       take_number(document, "leaseMs", &ret->lease_ms) &&
+	       take_number(document, "startedMs", &ret->started_ms) &&
+	       take_number(document, "endsMs", &ret->ends_ms) && ret->backend[0] &&
+	       elsewhere_is_id(ret->sandbox);
+	json_free(document);
+	return good ? 0
+		    : error_set(err, WARDER_ERROR_INTERNAL, "name",
+				"the file of session %.64s is not valid; \"warder session stop\" removes it",
+				name);
+}
+
+int elsewhere_read(const char *name, struct elsewhere *ret, struct warder_error *err)
+{
+	owned_fd int dir_fd = -1;
+	owned_fd int fd = -1;
+	char file[NAME_SIZE];
+	char *text = NULL;
+	size_t len;
+	int status;
+
+	if (session_check_name(name, err) < 0)
+		return -1;
+	if (session_directory_open(false, &dir_fd, err) < 0)
+		return 1; /* the caller will look for a session of this machine, and say why there can be none */
+	fd = openat(dir_fd, file_of(name, file), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? 1
+				       : error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "name", errno,
+							 "cannot open the file of session %.64s", name);
+	if (file_read_open(fd, file, FILE_MAX, &text, &len, err) < 0)
+		return -1;
+	status = parse(name, text, len, ret, err);
+	free(text);
+	return status;
+}
+
+int elsewhere_remove(const char *name, struct warder_error *err)
+{
+	owned_fd int dir_fd = -1;
+	char file[NAME_SIZE];
+
+	if (session_check_name(name, err) < 0 || session_directory_open(false, &dir_fd, err) < 0)
+		return -1;
+	if (unlinkat(dir_fd, file_of(name, file), 0) < 0 && errno != ENOENT)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "name", errno,
+				       "cannot remove the file of session %.64s", name);
+	session_directory_tidy();
+	return 0;
+}
+
+/* The name, if the file is that of such a session. */
+static bool is_file(const char *file, char ret[SESSION_NAME_MAX + 1])
+{
+	const size_t len = strlen(file), kind = sizeof(KIND) - 1;
+	struct warder_error ignored;
+
+	if (len <= kind || len - kind > SESSION_NAME_MAX || strcmp(file + len - kind, KIND) != 0)
+		return false;
+	snprintf(ret, SESSION_NAME_MAX + 1, "%.*s", (int)(len - kind), file);
+	return session_check_name(ret, &ignored) == 0;
+}
+
+int elsewhere_each(int (*each)(void *context, const struct elsewhere *session), void *context,
+		   struct warder_error *err)
+{
+	owned_fd int dir_fd = -1;
+	const struct dirent *entry;
+	int ret = 0;
+	DIR *dir;
+
+	if (session_directory_open(false, &dir_fd, err) < 0)
+		return err->code == WARDER_ERROR_NOT_FOUND ? 0 : -1;
+	dir = fdopendir(dir_fd);
+	if (!dir)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+				       "cannot list the sessions");
+	fd_take(&dir_fd);
+	while (ret == 0 && (entry = readdir(dir))) {
+		char name[SESSION_NAME_MAX + 1];
+		struct elsewhere session;
+
+		if (!is_file(entry->d_name, name))
+			continue;
+		ret = elsewhere_read(name, &session, err);
+		ret = ret == 0 ? each(context, &session) : ret > 0 ? 0 : -1;
+	}
+	closedir(dir);
+	return ret;
+}
+
+int elsewhere_check_here(const char *name, struct warder_error *err)
+{
+	struct warder_error ignored;
+	struct elsewhere session;
+
+	if (elsewhere_read(name, &session, &ignored) != 0)
+		return 0;
+	return error_set(
+	    err, WARDER_ERROR_CONFLICT, "name",
+	    "session %.64s is on %s, and this works with sessions on this machine only; a session "
+	    "on another machine has start, exec, status, stop, read, write and list",
+	    name, session.backend);
+}

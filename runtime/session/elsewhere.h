@@ -1,0 +1,48 @@
+/*
+ * elsewhere: which sessions are sandboxes of hosts on other machines. Private to runtime/ and its command line.
+ *
+ * Beside the files of the sessions of this machine, such a session NAME has a file NAME.remote: the host, the sandbox and its lease. A name is
+ * either a session of this machine or one of another.
+ *
+ * Life: elsewhere_claim() -> the sandbox is created -> elsewhere_write() -> elsewhere_release(); later elsewhere_read(), at the end
+ * elsewhere_remove().
+ */
+#ifndef WARDER_RUNTIME_SESSION_ELSEWHERE_H
+#define WARDER_RUNTIME_SESSION_ELSEWHERE_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "runtime/session/session.h"
+
+#define ELSEWHERE_SANDBOX_MAX 64
+#define ELSEWHERE_BACKEND     32 /* bytes of "remote:NAME" */
+
+struct elsewhere {
+	char name[SESSION_NAME_MAX + 1];
+	char backend[ELSEWHERE_BACKEND];         /* "remote:big" */
+	char backends[PATH_MAX];                 /* file that names the host; "": the default place */
+	char sandbox[ELSEWHERE_SANDBOX_MAX + 1]; /* its id there: small letters and digits */
+	uint64_t lease_ms;                       /* after which the host ends it unless it is used */
+	uint64_t started_ms, ends_ms;            /* since the epoch; it ends then also if it is used */
+	char policy[65];                         /* SHA-256 of the policy that was asked for */
+};
+
+/* Whether a text of a host can be the id of a sandbox or an execution. */
+bool elsewhere_is_id(const char *text);
+/* Take the name for a while. *ret_fd goes to elsewhere_release(). -1 with *err (CONFLICT: a session of this machine has it). */
+int elsewhere_claim(const char *name, int *ret_fd, struct warder_error *err);
+void elsewhere_release(const char *name, int *fd);
+/* Write the file, in place of an older one. -1 with *err. */
+int elsewhere_write(const struct elsewhere *session, struct warder_error *err);
+/* 0; 1: no session of another machine has the name; -1 with *err. */
+int elsewhere_read(const char *name, struct elsewhere *ret, struct warder_error *err);
+/* -1 with *err. */
+int elsewhere_remove(const char *name, struct warder_error *err);
+/* Call back with each of them, until it returns another number than 0. That; -1 with *err. */
+int elsewhere_each(int (*each)(void *context, const struct elsewhere *session), void *context,
+		   struct warder_error *err);
+/* 0: the name is not of another machine; -1 with *err (CONFLICT), which says what can be done with such a session. */
+int elsewhere_check_here(const char *name, struct warder_error *err);
+
+#endif

@@ -36,10 +36,7 @@
 #define SPARE_GROUP     54321 /* nobody's */
 #define START_MS        20000 /* for the neighbour, on a slow machine */
 
-static void add_text(struct attack_marks *marks, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void add_text(struct attack_marks *marks, const char *format, ...)
+void attack_marks_add(struct attack_marks *marks, const char *format, ...)
 {
 	va_list args;
 
@@ -170,7 +167,7 @@ static int make_directory(struct attack_marks *marks)
 	close(fd);
 	snprintf(path, sizeof(path), "%s/workspace", marks->dir);
 	status |= mkdir(path, 0755);
-	add_text(marks, "dir=%s", marks->dir);
+	attack_marks_add(marks, "dir=%s", marks->dir);
 	return status;
 }
 
@@ -185,8 +182,8 @@ static int make_sleeper(struct attack_marks *marks)
 			pause();
 		_exit(0);
 	}
-	add_text(marks, "pid=%d", (int)marks->sleeper);
-	add_text(marks, "supervisor=%d", (int)parent);
+	attack_marks_add(marks, "pid=%d", (int)marks->sleeper);
+	attack_marks_add(marks, "supervisor=%d", (int)parent);
 	return marks->sleeper < 0 ? -1 : 0;
 }
 
@@ -203,7 +200,7 @@ static int make_sockets(struct attack_marks *marks)
 		 (socklen_t)(sizeof(sa_family_t) + 1 + strlen(marks->token))) != 0 ||
 	    listen(marks->abstract_fd, 64) != 0)
 		return -1;
-	add_text(marks, "abstract=%s", marks->token);
+	attack_marks_add(marks, "abstract=%s", marks->token);
 	/* A host without a loopback interface has no such service either. */
 	marks->listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (marks->listen_fd >= 0 && bind(marks->listen_fd, (struct sockaddr *)&at, sizeof(at)) == 0 &&
@@ -211,7 +208,7 @@ static int make_sockets(struct attack_marks *marks)
 	    getsockname(marks->listen_fd, (struct sockaddr *)&at, &length) == 0)
 		marks->port = ntohs(at.sin_port);
 	if (marks->port)
-		add_text(marks, "port=%u", marks->port);
+		attack_marks_add(marks, "port=%u", marks->port);
 	return 0;
 }
 
@@ -226,7 +223,7 @@ static void make_segment(struct attack_marks *marks)
 	if (marks->shm_at == (void *)-1)
 		marks->shm_at = NULL;
 	else
-		add_text(marks, "shm=%d", marks->shm);
+		attack_marks_add(marks, "shm=%d", marks->shm);
 }
 
 /* The directory of the marks, and something that can be written to; not closed on exec. */
@@ -246,9 +243,9 @@ static void make_words(struct attack_marks *marks)
 
 	setenv(SECRET_VARIABLE, "secret of the caller", 1);
 	snprintf(marks->home, sizeof(marks->home), "%s", home ? home : "");
-	add_text(marks, "home=%s", marks->home);
+	attack_marks_add(marks, "home=%s", marks->home);
 	uname(&names);
-	add_text(marks, "hostname=%s", names.nodename);
+	attack_marks_add(marks, "hostname=%s", names.nodename);
 }
 
 /* The start of a text file; -1 if it cannot be read. Attempts are told what is in /proc/cpuinfo and /proc/meminfo,
@@ -268,7 +265,7 @@ static void find_kernel(struct attack_marks *marks)
 
 	marks->user_mode_linux =
 	    read_start("/proc/cpuinfo", text, sizeof(text)) > 0 && strstr(text, "User Mode Linux");
-	add_text(marks, "user-mode-linux=%d", marks->user_mode_linux);
+	attack_marks_add(marks, "user-mode-linux=%d", marks->user_mode_linux);
 }
 
 static void measure_memory(struct attack_marks *marks)
@@ -316,7 +313,7 @@ int attack_marks_make(struct attack_marks *ret, struct warder_error *err)
 static void add_limit(struct attack_marks *marks, const char *key, uint64_t value, bool holds)
 {
 	if (value != POLICY_UNLIMITED && holds)
-		add_text(marks, "%s=%llu", key, (unsigned long long)value);
+		attack_marks_add(marks, "%s=%llu", key, (unsigned long long)value);
 }
 
 void attack_marks_limits(struct attack_marks *marks, const struct jail_plan *plan)

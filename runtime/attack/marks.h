@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "jail/jail.h"
 
-#define ATTACK_ARGUMENTS_MAX 32
+#define ATTACK_ARGUMENTS_MAX 40
 
 struct attack_neighbour {
 	pid_t pid;          /* its supervisor, or itself outside; 0: there is none */
@@ -40,7 +40,7 @@ struct attack_marks {
 	struct attack_neighbour inside, outside;
 	bool user_mode_linux; /* that kernel does not survive a fork bomb that is killed */
 	char available[64];   /* argument: the host's memory that is available now */
-	char texts[16][192];  /* arguments, as KEY=VALUE */
+	char texts[20][192];  /* arguments, as KEY=VALUE */
 	size_t text_count;
 };
 
@@ -48,6 +48,9 @@ struct attack_marks {
 int attack_marks_make(struct attack_marks *ret, struct warder_error *err);
 /* Also half made. 0; -1 if a mark was changed or ended by an attempt, with *err. */
 int attack_marks_remove(struct attack_marks *marks, struct warder_error *err);
+/* Give the attempts one more argument, KEY=VALUE. */
+void attack_marks_add(struct attack_marks *marks, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Tell the attempts which limits there are. */
 void attack_marks_limits(struct attack_marks *marks, const struct jail_plan *plan);
 /* Start the second jail under the same policy, by running this tool, and one outside. Without it attempts

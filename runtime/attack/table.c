@@ -392,8 +392,9 @@ const char *attack_allowed(const struct attack_row *row, const struct jail_plan 
 /* A word that is not known would never allow anything, or be waited for in vain. */
 static bool knows_words(const struct attack_row *row)
 {
-	static const char *const needs[] = { "spawn", "neighbour", "short",  "thrifty",
-					     "storm", "companion", "joiners" };
+	static const char *const needs[] = { "spawn", "neighbour", "short",   "thrifty",
+					     "storm", "companion", "joiners", "parked",
+					     "pool",  "last",      "raised",  "killed" };
 	char all[256];
 	char *rest = all;
 	const char *word;
@@ -419,6 +420,11 @@ static bool is_of_session(const struct attack_row *row)
 	return attack_has_word(row->needs, "companion") || attack_has_word(row->needs, "joiners");
 }
 
+static bool is_of_pool(const struct attack_row *row)
+{
+	return attack_has_word(row->needs, "parked") || attack_has_word(row->needs, "pool");
+}
+
 int attack_table_read(bool in_session, struct attack_table *ret, struct warder_error *err)
 {
 	size_t lines = 0;
@@ -438,7 +444,7 @@ int attack_table_read(bool in_session, struct attack_table *ret, struct warder_e
 
 		if (split_line(strsep(&next, "\n"), row) != 0 || !knows_words(row))
 			break;
-		ret->count += in_session || !is_of_session(row);
+		ret->count += in_session ? !is_of_pool(row) : !is_of_session(row);
 	}
 	if (ret->count > 0 && read == lines)
 		return 0;

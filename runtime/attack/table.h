@@ -30,7 +30,7 @@ struct attack_table {
 };
 
 /* Find the program beside the tool or in ../libexec/warder, and read its table. -1 with *err
- * (UNAVAILABLE). in_session: with what only a session can have. */
+ * (UNAVAILABLE). in_session: with what only a session can have, and without what only a pool has. */
 int attack_table_read(bool in_session, struct attack_table *ret, struct warder_error *err);
 void attack_table_done(struct attack_table *table);
 

@@ -15,6 +15,9 @@
  * With --session, each attempt is an execution in a session of its own, and attempts that need a session are tried, too. After an attempt, the
  * next execution in its session must still be as the policy says.
  *
+ * Attempts on pools run in jails that were parked, and handed out as a pool hands them out. One more jail is parked all the time: it must
+ * be unchanged at the end.
+ *
  * After every run, none of its processes may be left, and the objects that were put on the host must be unchanged.
  */
 #include <errno.h>
@@ -32,6 +35,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "runtime/attack/marks.h"
+#include "runtime/attack/pool.h"
 #include "runtime/attack/session.h"
 #include "runtime/attack/table.h"
 #include "runtime/cli/commands.h"
@@ -78,6 +82,7 @@ struct attack {
 	const struct args *args;
 	struct attack_table table;
 	struct attack_marks marks;
+	struct attack_pool pool;
 	struct setting usual, hasty, thrifty;
 	char changed[200]; /* what differs from the policy, for people */
 	char broken[200];  /* what came of the attempt in its session; or "" */
@@ -203,18 +208,13 @@ static const struct setting *choose_setting(const struct attack *attack, const s
 	return attack_has_word(row->needs, "thrifty") ? &attack->thrifty : &attack->usual;
 }
 
-static int try_in(struct attack *attack, struct jail_template *tmpl, const struct attack_row *row,
-		  struct answer *ret, struct warder_error *err)
+/* The run of an attempt, to its end. */
+static int follow(const struct attack_row *row, struct jail_run *run, struct answer *ret,
+		  struct warder_error *err)
 {
-	char *argv[ATTACK_ARGUMENTS_MAX] = { attack->table.program, (char *)row->name };
-	const struct jail_command command = { .argv = argv, .stdin_fd = -1 };
 	struct jail_outcome outcome;
-	struct jail_run *run = NULL;
 	int status;
 
-	attack_marks_arguments(&attack->marks, false, argv, 2);
-	if (jail_launch(tmpl, &command, &run, err) != 0)
-		return error_context(err, "%s", row->name);
 	running = run;
 	if (ending_signal())
 		jail_cancel(run);
@@ -226,6 +226,42 @@ static int try_in(struct attack *attack, struct jail_template *tmpl, const struc
 	}
 	jail_run_free(run);
 	return status == 0 ? 0 : error_context(err, "%s", row->name);
+}
+
+static int try_in(struct attack *attack, struct jail_template *tmpl, const struct attack_row *row,
+		  struct answer *ret, struct warder_error *err)
+{
+	char *argv[ATTACK_ARGUMENTS_MAX] = { attack->table.program, (char *)row->name };
+	const struct jail_command command = { .argv = argv, .stdin_fd = -1 };
+	struct jail_run *run = NULL;
+
+	attack_marks_arguments(&attack->marks, false, argv, 2);
+	if (jail_launch(tmpl, &command, &run, err) != 0)
+		return error_context(err, "%s", row->name);
+	return follow(row, run, ret, err);
+}
+
+/* In a jail that was parked before. */
+static int try_in_pool(struct attack *attack, const struct attack_row *row, struct answer *ret,
+		       struct warder_error *err)
+{
+	char *argv[ATTACK_ARGUMENTS_MAX] = { attack->table.program, (char *)row->name };
+	char *last_argv[] = { attack->table.program, (char *)"--last", attack->marks.token, NULL };
+	const struct jail_command command = { .argv = argv, .stdin_fd = -1 };
+	struct jail_run *run = NULL;
+	enum attack_taken taken;
+
+	attack_marks_arguments(&attack->marks, false, argv, 2);
+	if (attack_pool_take(&attack->pool, row, last_argv, &command, &taken, &run, err) != 0)
+		return error_context(err, "%s", row->name);
+	if (taken == ATTACK_TAKEN)
+		return follow(row, run, ret, err);
+	snprintf(ret->word, sizeof(ret->word), "%s",
+		 taken == ATTACK_TAKEN_REFUSED  ? "refused"
+		 : taken == ATTACK_TAKEN_FAILED ? "failed"
+						: "untried");
+	snprintf(ret->note, sizeof(ret->note), "%.199s", err->text);
+	return 0;
 }
 
 static struct preparation_options options_of(const struct attack *attack)
@@ -269,6 +305,8 @@ static int try_inside(struct attack *attack, const struct attack_row *row, struc
 {
 	memset(ret, 0, sizeof(*ret));
 	attack->broken[0] = '\0';
+	if (attack_has_word(row->needs, "pool"))
+		return try_in_pool(attack, row, ret, err);
 	return attack->args->attack_session
 		   ? try_in_session(attack, row, ret, err)
 		   : try_in(attack, choose_setting(attack, row)->tmpl, row, ret, err);
@@ -328,6 +366,9 @@ static const char *missing(const struct attack *attack, const struct attack_row 
 		return "the policy lets the program start no process";
 	if (attack_has_word(row->needs, "neighbour") && attack->marks.inside.pid <= 0)
 		return "this attempt needs a second jail, and none could be started";
+	if ((attack_has_word(row->needs, "parked") || attack_has_word(row->needs, "pool")) &&
+	    !attack->pool.parked)
+		return "no pool keeps jails of this policy";
 	if (attack_has_word(row->needs, "storm") && attack->marks.user_mode_linux)
 		return "User-mode Linux panics when many processes are killed";
 	return NULL;
@@ -369,6 +410,8 @@ static void look_around(const struct attack *attack, struct finding *finding)
 	else if (!attack_marks_intact(&attack->marks))
 		snprintf(finding->reason, sizeof(finding->reason),
 			 "it ended or changed something of the host");
+	else if (!attack_pool_lives(&attack->pool))
+		snprintf(finding->reason, sizeof(finding->reason), "it ended a parked jail");
 	else if (attack->broken[0])
 		snprintf(finding->reason, sizeof(finding->reason), "%s", attack->broken);
 	else
@@ -504,8 +547,12 @@ static int prepare(struct attack *attack, struct policy *policy, struct warder_e
 			 cpu_time != POLICY_UNLIMITED && cpu_time > 300000, &attack->thrifty, err) != 0)
 		return -1;
 	attack_marks_limits(&attack->marks, jail_template_plan(attack->usual.tmpl));
-	return attack_marks_neighbours(&attack->marks, policy, attack->table.program,
-				       attack->args->cgroup_parent, err);
+	if (attack_marks_neighbours(&attack->marks, policy, attack->table.program,
+				    attack->args->cgroup_parent, err) != 0)
+		return -1;
+	return attack->args->attack_session
+		   ? 0
+		   : attack_pool_open(&attack->pool, attack->usual.tmpl, &attack->marks, err);
 }
 
 /* ---- as text ---- */
@@ -649,6 +696,10 @@ static int run_attack(struct attack *attack, struct policy *policy, struct warde
 	status = prepare(attack, policy, err);
 	if (status == 0)
 		status = try_all(attack, err);
+	if (attack_pool_close(&attack->pool, &after) != 0 && status == 0) {
+		*err = after;
+		status = -1;
+	}
 	if (attack_marks_remove(&attack->marks, &after) != 0 && status == 0) {
 		*err = after;
 		status = -1;

@@ -74,11 +74,11 @@ if os.environ["ROOT"] == "true":
 check("what is said to be stopped succeeds outside, or is not run there",
       all(row["outside"] == "reached" or row["outside"] is None and row["notOutside"] for row in rows if row["state"] == "stopped"))
 check("at least %d attempts succeed outside" % proved, count >= proved, count)
-groups = 9 + ("sessions" in (row["group"] for row in rows))
-check("there are at least 365 attempts in %d groups" % groups,
-      len(rows) >= 365 and len(set(row["group"] for row in rows)) == groups, len(rows))
+check("there are at least 365 attempts in 10 groups", len(rows) >= 365 and len(set(row["group"] for row in rows)) == 10, len(rows))
 beside = sum(1 for row in rows if row["group"] == "sessions")
 check("those of sessions are tried in sessions", beside >= 20 if "session" in policy else beside == 0, beside)
+pooled = sum(1 for row in rows if row["group"] == "pools")
+check("those of pools are tried in parked jails", pooled == 0 if "session" in policy else pooled >= 15, pooled)
 between = [row["answer"] for row in rows if row["name"] in os.environ["CHANNELS"].split()]
 if first and os.environ["ROOT"] == "true" and os.environ["UML"] == "false":
     check("what no policy stops is reached", between == ["reached", "reached"], between)
@@ -229,6 +229,35 @@ case $1 in
 	;;
 esac
 END
+}
+
+# The same for jails that are parked. Outside, `ends` and `changes` do to the parked jail what no attempt inside can.
+stand_in_pooled() {
+	cat <<'END'
+#!/bin/sh
+row() { printf '%s\tfake\t%s\t-\t%s\tyes\tmeans\t-\twhat\n' "$@"; }
+for mark; do case $mark in parked-init=*) init=${mark#*=} ;; parked-cgroup=*) cgroup=${mark#*=} ;; esac; done
+case $1 in
+--list)
+	row handed EPERM pool && row raised refused 'pool|raised' && row killed refused 'pool|killed'
+	row follows EPERM 'pool|last' && row ends EPERM parked && row changes EPERM parked
+	;;
+--neighbour) echo 'neighbour-port=1 neighbour-shm=-1' && cat ;;
+--last) touch /tmp/last ;;
+--outside)
+	case $2 in
+	ends) kill -KILL "$init" && while kill -0 "$init" && ! grep -q '^State:.Z' "/proc/$init/status"; do sleep 0.1; done ;;
+	changes) [ -z "$cgroup" ] || echo 99 >"${cgroup%/*}/pids.max" ;;
+	esac
+	printf '%s\treached\t\n' "$2"
+	;;
+*) if [ -e /tmp/last ]; then set -- "$1" reached; else set -- "$1" EPERM; fi && printf '%s\t%s\t\n' "$@" ;;
+esac
+END
+}
+
+finds_change() {
+	! "$stand_in_tool" doctor --attack >"$results/out" 2>&1 && grep 'an attempt changed the parked jail' "$results/out"
 }
 
 refuses_unknown_words() {
@@ -421,6 +450,15 @@ forges open
 spoils open" 1 --session
 	check "driver: without a session nothing is beside" judges "harmless stopped
 spoils stopped" 0
+	stand_in_pooled >"$stand_in_tool-attempts"
+	check "driver: hands out parked jails, but none that was changed" judges "handed stopped
+raised stopped
+killed stopped
+follows stopped
+ends open
+changes open" 1
+	sed -i 's/ && row ends EPERM parked//' "$stand_in_tool-attempts"
+	check "driver: the parked jail must be unchanged at the end" finds_change
 	cat "$results/before" >"$stand_in_tool-attempts"
 	check "driver: refuses a table with words that it does not know" refuses_unknown_words
 	check "driver: waits for no endless list" gives_up_list
@@ -531,10 +569,10 @@ if $root; then
 	$uml || attack "strict profile, host network" false "$home $speculation $network read-callers-environment" 200 $small --net host \
 		--set syscalls.profile=strict --set syscalls.onViolation=kill --set environment.mode=host
 else
-	attack strict true "$home $speculation $unlimited share-neighbours-id keep-groups" 100 $preferred
+	attack strict true "$home $speculation $unlimited share-neighbours-id share-parked-id keep-groups" 100 $preferred
 	attack "agent, in a session" false "$home $default $speculation $terminals $compat $unlimited $unlimited_together share-neighbours-id keep-groups write-workspace
 		route-to-loopback netlink-route" 100 $preferred --session --preset agent --net loopback --set syscalls.profile=compat
-	attack agent false "$home $default $speculation $terminals $compat $unlimited share-neighbours-id keep-groups write-workspace route-to-loopback netlink-route" 100 \
+	attack agent false "$home $default $speculation $terminals $compat $unlimited share-neighbours-id share-parked-id keep-groups write-workspace route-to-loopback netlink-route" 100 \
 		$preferred --preset agent --net loopback --set syscalls.profile=compat
 fi
 if [ -x /bin/busybox ] && [ -x "$(dirname "$attempts")/warder-store" ]; then

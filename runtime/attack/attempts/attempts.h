@@ -10,6 +10,7 @@
  *   warder-attempts --outside NAME [KEY=...]  the same outside of a jail, in private namespaces where the row says so
  *   warder-attempts --neighbour [KEY=...]     be the other jail: make what it has, say so, wait for the end of the input
  *   warder-attempts --companion NAME [KEY=...]   leave a process in the session that the attempt NAME meets there
+ *   warder-attempts --last                    leave what the next launch of a pool is not to find
  *   warder-attempts --joiner [KEY=...]        be an execution that is attacked: say "fine" if nothing came of it
  *
  * The driver runs each row twice: outside, to see that it would succeed without a jail, and in a fresh jail.
@@ -67,7 +68,11 @@ struct marks {
 	int neighbour_port;   /* neighbour-port=: TCP port that the other jail listens on, on 127.0.0.1 */
 	int neighbour_shm;    /* neighbour-shm=: id of its System V segment */
 	const char
-	    *neighbour; /* neighbour=: name of its files in /tmp and /dev/shm, and of its abstract socket */
+	    *neighbour;  /* neighbour=: name of its files in /tmp and /dev/shm, and of its abstract socket */
+	int parked_pid;  /* parked-pid=: the process of a parked jail, as the host numbers it */
+	int parked_init; /* parked-init=: its parent */
+	unsigned parked_uid;       /* parked-uid=: its user id on the host */
+	const char *parked_cgroup; /* parked-cgroup=: the host's path of its list of processes */
 	uint64_t pids, memory, tmp, open_files,
 	    file_size;          /* pids= ...: limits of the policy, 0: none that holds */
 	unsigned neighbour_uid; /* neighbour-uid=: its user id on the host */
@@ -80,8 +85,8 @@ struct attempt {
 	const char *name; /* stable, kebab-case */
 	const char *what; /* one line: what it tries */
 	/* What a sound jail answers; one of several separated by "|": an errno's name, "SIGSYS" (killed by
-	 * it), "hidden", "no-effect", "clean", or "limit:CAUSE" (the result of the run has that limit among
-	 * those that were reached). */
+	 * it), "hidden", "no-effect", "clean", "limit:CAUSE" (the result of the run has that limit among
+	 * those that were reached), or "refused" (the jail was not handed out). */
 	const char *answer;
 	const char *by;   /* the mechanism that stops it, for people */
 	const char *seen; /* a CVE, or who is open to it; or NULL */
@@ -90,7 +95,8 @@ struct attempt {
 	const char *allowed;
 	/* What it needs, separated by "|"; NULL: nothing. "spawn" (child processes), "neighbour" (the second
 	 * jail), "short" (a deadline of a second), "thrifty" (CPU time of 300
-	 * ms), "storm" (many processes killed at once), "companion" and "joiners" (a session; see sessions.c). */
+	 * ms), "storm" (many processes killed at once), "companion" and "joiners" (a session; see sessions.c), "parked" (a parked
+	 * jail), "pool" (runs in a jail that was parked, of which "last", "raised" and "killed" say what happened to it; see pools.c). */
 	const char *needs;
 	unsigned outside;        /* enum outside */
 	const char *not_outside; /* not run outside at all: why; or NULL */
@@ -116,7 +122,7 @@ struct attempt_group {
 	}
 
 extern const struct attempt_group files_group, knobs_group, ids_group, kernel_group, network_group,
-    resources_group, leaks_group, neighbours_group, overlays_group, sessions_group;
+    resources_group, leaks_group, neighbours_group, overlays_group, sessions_group, pools_group;
 
 /* ---- for the functions: help.c ---- */
 
@@ -164,5 +170,7 @@ int neighbour_main(const struct marks *marks);
 /* Be one of a session's others; return exit statuses. */
 int companion_main(const char *name, const struct marks *marks);
 int joiner_main(const struct marks *marks);
+/* Be the launch before; the same. */
+int last_main(void);
 
 #endif

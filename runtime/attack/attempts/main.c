@@ -55,6 +55,10 @@ static const struct mark {
 	NUMBER("neighbour-port", neighbour_port),
 	NUMBER("neighbour-shm", neighbour_shm),
 	NUMBER("neighbour-uid", neighbour_uid),
+	TEXT("parked-cgroup", parked_cgroup),
+	NUMBER("parked-pid", parked_pid),
+	NUMBER("parked-init", parked_init),
+	NUMBER("parked-uid", parked_uid),
 	NUMBER("outside", outside),
 	NUMBER("user-mode-linux", user_mode_linux),
 	AMOUNT("pids", pids),
@@ -91,6 +95,7 @@ static struct marks take_marks(char **arguments)
 			       .hostname = "",
 			       .abstract = "",
 			       .neighbour = "",
+			       .parked_cgroup = "",
 			       .shm = -1,
 			       .neighbour_shm = -1 };
 
@@ -296,6 +301,8 @@ int main(int argc, char **argv)
 		return neighbour_main(&marks);
 	if (strcmp(argv[1], "--joiner") == 0)
 		return joiner_main(&marks);
+	if (strcmp(argv[1], "--last") == 0)
+		return last_main();
 	if (argc > 2 && strcmp(argv[1], "--companion") == 0)
 		return companion_main(argv[2], &marks);
 	row = find(argv[is_outside ? 2 : 1]);

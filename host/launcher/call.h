@@ -10,6 +10,7 @@
 #include "host/launcher/host.h"
 #include "runtime/warder.h"
 
+struct policy;
 struct repeat;
 struct call;
 
@@ -76,8 +77,16 @@ struct context {
 	const char *template_name; /* in the place of the one that the request names; or NULL */
 };
 
-/* ---- calls.c ---- */
+#define CALL_TIMEOUT_MS UINT64_C(300000) /* of a sandbox, unless the client names one */
 
+/* ---- call.c ---- */
+
+/* NULL: no memory. */
+struct call *call_new(const struct context *context);
+void call_free(struct call *call);
+/* Answer and forget. status 0: the one of the error. err may be NULL. */
+void call_answer(struct launcher *launcher, struct call *call, unsigned int status,
+		 const struct warder_error *err);
 /* Answer 200 with a text on the heap, which the call then owns. Returns 0; -1 with *err if text is NULL, because memory was missing. */
 int call_say(const struct context *context, struct call *call, char *text, struct warder_error *err);
 /* Send a part of the answer, which goes on. False: no memory; it was not sent. */
@@ -87,17 +96,50 @@ void call_finish(struct job *job, void *launcher);
 /* The body as an object with no other members than the known ones (NULL-terminated), into call->document. -1 with *err. */
 int call_parse(const struct context *context, struct call *call, const char *const *known,
 	       struct warder_error *err);
+/* The member "idempotencyKey"; *ret NULL: there is none. -1 with *err. */
+int call_take_key(const struct json_value *document, const char **ret, struct warder_error *err);
+/* Set *err: another call changes the sandbox. Returns -1. */
+int call_refuse_changing(const struct sandbox *sandbox, struct warder_error *err);
+/* The call waits for a program: it is cancelled when its client is gone, until it is forgotten. */
+void call_add_run(struct launcher *launcher, struct call *call);
+void call_forget_run(struct launcher *launcher, const struct call *call);
+/* Cancel the run of a request of that front. One with an idempotency key goes on. */
+void call_cancel(struct launcher *launcher, uint64_t generation, uint64_t number);
+
+/* ---- share.c ---- */
+
+/* More than the tenant's share: 429, and when to try again. Returns -1 with *err. */
+int call_refuse_share(struct call *call, unsigned int retry_s, struct warder_error *err, const char *field,
+		      const char *what, uint64_t has, uint64_t most);
+/* What a tenant's sandboxes and runs take at the moment. */
+struct tenant_use call_use(const struct launcher *launcher, const char *tenant);
+/* Whether the tenant may launch `policy` now. -1 with *err, and 429 in the answer. */
+int call_admit(struct launcher *launcher, const struct tenant *tenant, const struct policy *policy,
+	       bool sandbox, struct call *call, struct warder_error *err);
+/* Count a launch of the tenant in this second. -1 with *err, and 429 in the answer: too many wait, or began in this second. */
+int call_count_launch(struct launcher *launcher, const struct tenant *tenant, struct call *call,
+		      struct warder_error *err);
+/* One more launch of a tenant, which may have `most` in a second. False: not in this one. */
+bool call_take_launch(struct launcher *launcher, const char *tenant, uint64_t most);
+/* The front counts the requests of a tenant by a number, whichever of its keys they show. False: no memory. */
+bool call_name_tenant(const struct context *context, struct call *call);
+
+/* ---- grant.c ---- */
+
 /* The policy that the document asks for, within the ceiling. -1 with *err. */
 int call_choose_policy(const struct context *context, const struct json_value *document,
 		       struct warder_policy **ret, struct warder_error *err);
-/* Admit a program without a sandbox, and queue it. With an idempotency key, it may be answered at once. -1 with *err. */
-int call_launch(struct context *context, struct call *call, void (*work)(struct job *job),
-		struct warder_error *err);
-/* One more launch of a tenant, which may have `most` in a second. False: not in this one. */
-bool call_take_launch(struct launcher *launcher, const char *tenant, uint64_t most);
-/* The program's input, as a text or as any bytes: `stdin` of the document, or *ret_bytes, which is the caller's. */
-int call_take_input(const struct json_value *document, const char **ret, size_t *ret_len, char **ret_bytes,
-		    struct warder_error *err);
+int call_copy_policy(const struct warder_policy *policy, struct warder_policy **ret,
+		     struct warder_error *err);
+int call_parse_policy(const struct json_value *value, struct warder_policy **ret, struct warder_error *err);
+/* The ceiling of the tenant for a template; of a tenant without one, the host's, or the template. NULL with *err: there is no such template. */
+const struct warder_policy *call_ceiling(const struct context *context, const char *name,
+					 struct warder_error *err);
+/* The name of the template that a request is to have. */
+const char *call_template(const struct context *context, const struct json_value *document);
+
+/* ---- repeats.c ---- */
+
 /* The idempotency key of a request. */
 struct call_key {
 	const char *key; /* the document's; NULL: there is none */
@@ -111,39 +153,37 @@ int call_begin_repeat(const struct context *context, struct call *call, const st
 		      struct warder_error *err);
 /* The call has ended. If `happened`, later requests with its key get its answer. Otherwise nothing was done, and the key can be used again. */
 void call_finish_repeat(struct launcher *launcher, struct call *call, bool happened);
-/* More than the tenant's share: 429, and when to try again. Returns -1 with *err. */
-int call_refuse_share(struct call *call, unsigned int retry_s, struct warder_error *err, const char *field,
-		      const char *what, uint64_t has, uint64_t most);
-/* Set *err: another call changes the sandbox. Returns -1. */
-int call_refuse_changing(const struct sandbox *sandbox, struct warder_error *err);
-/* Wait for a run until its end, or until the call is cancelled; the result is the call's text then. The run is freed. -1 with *err. */
-int call_wait(struct call *call, struct warder_run *run, struct warder_error *err);
 
-/* Count a launch of the tenant in this second. -1 with *err, and 429 in the answer: too many wait, or began in this second. */
-int call_count_launch(struct launcher *launcher, const struct tenant *tenant, struct call *call,
-		      struct warder_error *err);
-
-/* The call waits for a program: it is cancelled when its client is gone, until it is forgotten. */
-void call_add_run(struct launcher *launcher, struct call *call);
-void call_forget_run(struct launcher *launcher, const struct call *call);
-
-/* Sign the text of a launch that has ended; `name` is that of the call. -1 with *err. */
-int call_sign(struct call *call, const char *name, struct warder_error *err);
+/* ---- calls_health.c ---- */
 
 /* Whether a probe launch hangs, so that nothing is launched. */
 bool call_is_stuck(const struct launcher *launcher);
+/* Set *err for that. Returns -1. */
+int call_say_stuck(struct warder_error *err);
+/* If so, answer those who wait for the probe. */
+void call_answer_stuck(struct launcher *launcher);
 
-/* ---- rows of the table ---- */
+/* ---- calls_run.c ---- */
 
-int calls_code(struct context *context, struct call *call, struct warder_error *err);  /* calls_code.c */
-int calls_judge(struct context *context, struct call *call, struct warder_error *err); /* calls_judge.c */
-int calls_policies(struct context *context, struct call *call,
-		   struct warder_error *err); /* calls_policies.c */
-int calls_policy(struct context *context, struct call *call, struct warder_error *err);
-int calls_mcp(struct context *context, struct call *call, struct warder_error *err);   /* calls_mcp.c */
-int calls_store(struct context *context, struct call *call, struct warder_error *err); /* calls_snapshots.c */
-int calls_snapshots(struct context *context, struct call *call, struct warder_error *err);
-int calls_forget(struct context *context, struct call *call, struct warder_error *err);
+/* Go on with those that wait for their next job. */
+void call_continue_runs(struct launcher *launcher);
+/* Admit a program without a sandbox, and queue it. With an idempotency key, it may be answered at once. -1 with *err. */
+int call_launch(struct context *context, struct call *call, void (*work)(struct job *job),
+		struct warder_error *err);
+/* The program's input, as a text or as any bytes: `stdin` of the document, or *ret_bytes, which is the caller's. */
+int call_take_input(const struct json_value *document, const char **ret, size_t *ret_len, char **ret_bytes,
+		    struct warder_error *err);
+/* Wait for a run until its end, or until the call is cancelled; the result is the call's text then. The run is freed. -1 with *err. */
+int call_wait(struct call *call, struct warder_run *run, struct warder_error *err);
+/* Sign the text of a launch that has ended; `name` is that of the call. -1 with *err. */
+int call_sign(struct call *call, const char *name, struct warder_error *err);
+
+/* ---- calls_sandboxes.c, calls_change.c ---- */
+
+/* Queue a job that ends the sandbox, for the call. */
+void call_begin_remove(struct launcher *launcher, struct sandbox *sandbox, struct call *call);
+/* What the keeper of a sandbox says of it. *ret is for json_free(). -1 with *err. */
+int call_describe_session(const char *id, struct json_value **ret, struct warder_error *err);
 
 /* ---- calls_code.c ---- */
 
@@ -162,5 +202,36 @@ void calls_sweep_stores(struct launcher *launcher, bool all);
 void calls_sweep_orphans(struct launcher *launcher);
 /* And remove that directory. */
 void call_drop_unpacked(const struct call *call, int lock_fd);
+
+/* ---- rows of the table in calls.c: answer the call, or queue a job that does. -1 with *err: nothing was done. ---- */
+
+/* calls_health.c, calls_host.c */
+int calls_health(struct context *context, struct call *call, struct warder_error *err);
+int calls_who(struct context *context, struct call *call, struct warder_error *err);
+int calls_host(struct context *context, struct call *call, struct warder_error *err);
+int calls_controls(struct context *context, struct call *call, struct warder_error *err);
+int calls_metrics(struct context *context, struct call *call, struct warder_error *err);
+/* calls_create.c, calls_sandboxes.c */
+int calls_create(struct context *context, struct call *call, struct warder_error *err);
+int calls_list(struct context *context, struct call *call, struct warder_error *err);
+int calls_show(struct context *context, struct call *call, struct warder_error *err);
+int calls_open(struct context *context, struct call *call, struct warder_error *err);
+int calls_remove(struct context *context, struct call *call, struct warder_error *err);
+/* calls_change.c */
+int calls_timeout(struct context *context, struct call *call, struct warder_error *err);
+int calls_pause(struct context *context, struct call *call, struct warder_error *err);
+int calls_resume(struct context *context, struct call *call, struct warder_error *err);
+int calls_network(struct context *context, struct call *call, struct warder_error *err);
+/* calls_run.c, calls_code.c */
+int calls_run(struct context *context, struct call *call, struct warder_error *err);
+int calls_code(struct context *context, struct call *call, struct warder_error *err);
+int calls_judge(struct context *context, struct call *call, struct warder_error *err);
+/* calls_policies.c, calls_mcp.c, calls_snapshots.c */
+int calls_policies(struct context *context, struct call *call, struct warder_error *err);
+int calls_policy(struct context *context, struct call *call, struct warder_error *err);
+int calls_mcp(struct context *context, struct call *call, struct warder_error *err);
+int calls_store(struct context *context, struct call *call, struct warder_error *err);
+int calls_snapshots(struct context *context, struct call *call, struct warder_error *err);
+int calls_forget(struct context *context, struct call *call, struct warder_error *err);
 
 #endif

@@ -84,7 +84,7 @@ void certificate_answered(struct launcher *launcher, uint64_t number, bool taken
 /* Nobody will answer it. */
 void certificate_forget(struct launcher *launcher);
 
-/* ---- calls.c: what the front asks ---- */
+/* ---- calls.c, call.c: what the front asks ---- */
 
 /* Answer one request, now or when its job is done. fds are the caller's. */
 void calls_take(struct launcher *launcher, const struct link_request *request, const int fds[LINK_FDS]);
@@ -92,6 +92,9 @@ void calls_take(struct launcher *launcher, const struct link_request *request, c
 void calls_cancel(struct launcher *launcher, uint64_t generation);
 /* When no job runs any more: forget the launches that have not ended. */
 void calls_drop(struct launcher *launcher);
+
+/* ---- upkeep.c ---- */
+
 /* Read the tenants again. */
 void calls_reload(struct launcher *launcher);
 /* End sandboxes whose time is over, and forget those that have ended by themselves. Returns the milliseconds until it is to be called

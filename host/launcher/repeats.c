@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "host/launcher/call.h"
+
 static struct repeats_tenant *tenant_of(const struct repeats *repeats, const char *digest)
 {
 	struct repeats_tenant *tenant = repeats->tenants;
@@ -161,4 +164,81 @@ void repeats_done(struct repeats *repeats)
 {
 	while (repeats->tenants)
 		repeats_forget(repeats, repeats->tenants->rows);
+}
+
+/* ---- for a call ---- */
+
+/* Where nothing ran, the key is free again: the next request with it tries once more. */
+void call_finish_repeat(struct launcher *launcher, struct call *call, bool happened)
+{
+	if (call->repeat && happened)
+		repeats_finish(&launcher->repeats, call->repeat,
+			       call->answer.status < 300 ? call->text : NULL, clock_us());
+	else if (call->repeat)
+		repeats_forget(&launcher->repeats, call->repeat);
+	call->repeat = NULL;
+}
+
+/* Answer with what the same request was answered before. 0: it was not; 1: the call was answered; -1 with *err. */
+static int find_answered(const struct context *context, struct call *call, const char *key,
+			 const char *digest, struct warder_error *err)
+{
+	const struct repeat *repeat = repeats_find(&context->launcher->repeats, context->tenant->digest, key);
+
+	if (!repeat)
+		return 0;
+	if (strcmp(repeat->request, digest) != 0)
+		return error_set(err, WARDER_ERROR_CONFLICT, "idempotencyKey",
+				 "another request had this key in the last 10 minutes; use a new key");
+	if (!repeat->ended_us) {
+		call->answer.retry_s = 1;
+		return error_set(err, WARDER_ERROR_CONFLICT, "idempotencyKey",
+				 "the program of a request with this key still runs; try again");
+	}
+	if (!repeat->answer)
+		return error_set(err, WARDER_ERROR_CONFLICT, "idempotencyKey",
+				 "the program of a request with this key has run, and its result was lost; "
+				 "use a new key to run it again");
+	return call_say(context, call, strdup(repeat->answer), err) < 0 ? -1 : 1;
+}
+
+/* The same text to another call, about another sandbox, or for another form of the answer is another request. */
+static void digest_request(const struct context *context, char ret[SHA256_HEX])
+{
+	const uint32_t which = context->request->call;
+	const uint64_t value = context->request->value;
+	struct sha256 sha;
+
+	sha256_init(&sha);
+	sha256_add(&sha, &which, sizeof(which));
+	if (value)
+		sha256_add(&sha, &value, sizeof(value));
+	if (context->sandbox)
+		sha256_add(&sha, context->sandbox->id, sizeof(context->sandbox->id));
+	sha256_add(&sha, context->text, context->len);
+	sha256_hex(&sha, ret);
+}
+
+int call_find_repeat(const struct context *context, struct call *call, struct call_key *ret,
+		     struct warder_error *err)
+{
+	if (call_take_key(call->document, &ret->key, err) < 0)
+		return -1;
+	if (!ret->key)
+		return 0;
+	digest_request(context, ret->digest);
+	return find_answered(context, call, ret->key, ret->digest, err);
+}
+
+int call_begin_repeat(const struct context *context, struct call *call, const struct call_key *key,
+		      struct warder_error *err)
+{
+	if (!key->key)
+		return 0;
+	call->repeat =
+	    repeats_begin(&context->launcher->repeats, context->tenant->digest, key->key, key->digest);
+	return call->repeat
+		   ? 0
+		   : error_set(err, WARDER_ERROR_UNAVAILABLE, "idempotencyKey",
+			       "too many programs of the tenant run with a key; wait until one has ended");
 }

@@ -304,3 +304,18 @@ int sandboxes_adopt(struct sandboxes *sandboxes, const char *id, const char *rec
 	*ret = sandbox;
 	return 0;
 }
+
+char *sandbox_text(const struct sandbox *sandbox, bool whole)
+{
+	struct json_writer w = { 0 };
+
+	sandbox_write(sandbox, whole, &w);
+	return json_take(&w);
+}
+
+const struct tenant *sandbox_owner(const struct tenants *tenants, const struct sandbox *sandbox)
+{
+	const struct tenant *named = tenants_named(tenants, sandbox->tenant);
+
+	return named && sandbox_is_of(sandbox, named) ? named : NULL;
+}

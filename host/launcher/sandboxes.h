@@ -67,6 +67,8 @@ struct sandbox *sandboxes_of_key(const struct sandboxes *sandboxes, const struct
 				 const char *key);
 /* Whether it is this tenant's. */
 bool sandbox_is_of(const struct sandbox *sandbox, const struct tenant *tenant);
+/* Its tenant. NULL: the tenant is gone. */
+const struct tenant *sandbox_owner(const struct tenants *tenants, const struct sandbox *sandbox);
 /* Take it out of the list, and free it. */
 void sandboxes_remove(struct sandboxes *sandboxes, struct sandbox *sandbox);
 void sandboxes_done(struct sandboxes *sandboxes);
@@ -79,5 +81,7 @@ int sandboxes_adopt(struct sandboxes *sandboxes, const char *id, const char *rec
 		    struct warder_error *err);
 /* The sandbox for clients, as an object into an open place; with its tokens and its policy if `whole`. */
 void sandbox_write(const struct sandbox *sandbox, bool whole, struct json_writer *w);
+/* The same as a text on the heap, or NULL without memory. */
+char *sandbox_text(const struct sandbox *sandbox, bool whole);
 
 #endif

@@ -5,7 +5,9 @@
  */
 #include "tests/fuzz/input.h"
 
-#include "host/launcher/calls.c" /* its reader of policies is its own */
+#include "host/launcher/call.c" /* its reader of documents is its own */
+#include "policy/policy.h"
+#include "runtime/library/library.h"
 
 static void check_document(const char *text, size_t len)
 {

@@ -1,0 +1,108 @@
+/*
+ * Calls about a sandbox as it is: list, show, connect, end.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "host/launcher/call.h"
+#include "host/launcher/state.h"
+#include "runtime/session/records.h"
+#include "runtime/session/session.h"
+
+#define AGAIN_MS UINT64_C(10000) /* until an end that failed is tried again */
+
+int calls_list(struct context *context, struct call *call, struct warder_error *err)
+{
+	const struct sandboxes *sandboxes = &context->launcher->sandboxes;
+	struct json_writer w = { 0 };
+
+	json_begin_array(&w);
+	for (size_t i = 0; i < sandboxes->count; i++)
+		if (sandbox_is_of(sandboxes->items[i], context->tenant))
+			sandbox_write(sandboxes->items[i], false, &w);
+	json_end_array(&w);
+	return call_say(context, call, json_take(&w), err);
+}
+
+int calls_show(struct context *context, struct call *call, struct warder_error *err)
+{
+	return call_say(context, call, sandbox_text(context->sandbox, true), err);
+}
+
+static void open_work(struct job *job)
+{
+	struct call *call = (struct call *)(void *)job;
+
+	if (remote_connect(call->sandbox, &call->fd, &call->answer.error) == 0) {
+		memset(&call->answer.error, 0, sizeof(call->answer.error));
+		call->answer.status = 200;
+	} else {
+		call->answer.status = link_status(call->answer.error.code);
+	}
+}
+
+int calls_open(struct context *context, struct call *call, struct warder_error *err)
+{
+	if (context->sandbox->state != SANDBOX_RUNNING)
+		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run",
+				 context->sandbox->id);
+	call->text = sandbox_text(context->sandbox, true);
+	if (!call->text)
+		return error_no_memory(err, NULL);
+	call->job.work = open_work;
+	call->job.finish = call_finish;
+	jobs_add(&context->launcher->jobs, &call->job);
+	return 0;
+}
+
+static void remove_work(struct job *job)
+{
+	struct call *call = (struct call *)(void *)job;
+	struct warder_error *err = &call->answer.error;
+
+	call->answer.status = 204;
+	if (session_stop(call->sandbox, NULL, NULL, err) < 0) {
+		call->answer.status = 500;
+		return;
+	}
+	memset(err, 0, sizeof(*err));
+	if (state_remove(call->sandboxes_fd, call->sandbox, err) < 0)
+		call->answer.status = 500;
+}
+
+static void remove_finish(struct job *job, void *of)
+{
+	struct call *call = (struct call *)(void *)job;
+	struct launcher *launcher = of;
+	struct sandbox *sandbox = sandboxes_find(&launcher->sandboxes, call->sandbox);
+
+	if (call->answer.status == 204) {
+		sandboxes_remove(&launcher->sandboxes, sandbox);
+	} else {
+		launcher->options->log(call->answer.error.text);
+		sandbox->state = SANDBOX_RUNNING;
+		sandbox->ends_ms = clock_wall_ms() + AGAIN_MS;
+	}
+	call_finish(job, launcher);
+}
+
+void call_begin_remove(struct launcher *launcher, struct sandbox *sandbox, struct call *call)
+{
+	sandbox->state = SANDBOX_ENDING;
+	fd_done(&sandbox->keeper_fd);
+	call->job.changes = call->sandbox;
+	call->job.work = remove_work;
+	call->job.finish = remove_finish;
+	jobs_add(&launcher->jobs, &call->job);
+}
+
+int calls_remove(struct context *context, struct call *call, struct warder_error *err)
+{
+	if (context->sandbox->state != SANDBOX_RUNNING)
+		return error_set(err, WARDER_ERROR_CONFLICT, "id", "sandbox %s %s", context->sandbox->id,
+				 context->sandbox->state == SANDBOX_STARTING ? "is still being started"
+									     : "is ending already");
+	call_begin_remove(context->launcher, context->sandbox, call);
+	return 0;
+}

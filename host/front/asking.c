@@ -8,7 +8,6 @@
 
 #include "base/fd.h"
 #include "host/front/front.h"
-#include "host/front/server.h"
 
 struct question {
 	struct question *next;
@@ -137,27 +136,7 @@ static void pass(struct question *question, struct link_answer *answer, const ch
 		exchange_error(question->x, answer->status, &answer->error);
 }
 
-/* text NULL: it cannot be read for now. Without an answer, the launcher offers it again. */
-static void take_offer(struct front *front, uint64_t offer, char *text, size_t len)
-{
-	char *end = text ? memchr(text, '\0', len) : NULL;
-	const bool taken = end && server_change(front, text, end + 1) == 0;
-	const struct link_request request = { .magic = LINK_MAGIC,
-					      .size = sizeof(request),
-					      .call = LINK_CERTIFICATE,
-					      .number = offer,
-					      .value = taken };
-
-	if (!text)
-		return;
-	if (!taken) {
-		explicit_bzero(text, len);
-		free(text);
-	}
-	fd_send(front->link_fd, &request, sizeof(request), NULL, 0, 0);
-}
-
-bool asking_take(struct front *front)
+bool asking_take(struct front *front, struct asking_offer *ret)
 {
 	for (;;) {
 		struct link_answer answer;
@@ -177,7 +156,7 @@ bool asking_take(struct front *front)
 			answer.error = err;
 		}
 		if (answer.number == LINK_OFFER) {
-			take_offer(front, answer.offer, text, answer.bytes);
+			*ret = (struct asking_offer){ answer.offer, text, answer.bytes };
 			text = NULL;
 		}
 		if (question && question->x)
@@ -187,5 +166,7 @@ bool asking_take(struct front *front)
 		free(text);
 		for (size_t i = 0; i < LINK_FDS; i++)
 			fd_done(&fds[i]);
+		if (ret->text)
+			return true;
 	}
 }

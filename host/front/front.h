@@ -2,9 +2,9 @@
  * front: the program that speaks HTTP for an execution host. It runs in a jail that the launcher makes, has one thread, and holds no state
  * that the launcher or a keeper does not have, too. Private to host/front/.
  *
- *   main.c      the loop           routes.c   the table of all routes        server.c   HTTP, by libmicrohttpd
+ *   main.c      the loop           routes.c   the table of all routes        server.c, exchange.c   HTTP, by libmicrohttpd
  *   asking.c    the launcher       channel.c  a sandbox's keeper             agent.c   a sandbox's agent
- *   v1*.c, e2b*.c, envd*.c, page.c, mcp.c   the handlers of routes
+ *   v1*.c, e2b*.c, envd*.c, page.c, mcp.c   the handlers of routes; visit.c   a call to a sandbox
  *
  * Life of a request: server.c makes a struct exchange and finds its route -> it collects the body -> the route's handler is called once. The
  * handler answers, or asks the launcher or a keeper and answers in the callback. It must answer once, by one of exchange_json(),
@@ -35,6 +35,8 @@
 struct front;
 struct exchange;
 
+struct route;
+
 /* ---- the loop: loop.c ---- */
 
 /* A descriptor that is waited for. Embedded in the object that owns the descriptor. */
@@ -47,6 +49,7 @@ struct front {
 	int epoll_fd, link_fd;
 	struct source link;
 	struct server *server;
+	const struct route *const *routes; /* by families, and NULL at the end */
 	struct asking *asking;
 	struct mcp_post *mcp_posts; /* messages of models that are not answered yet: mcp.c */
 	struct link_welcome welcome;
@@ -65,7 +68,7 @@ void front_bury(struct front *front, void *memory);
 /* Every event of this turn was served. */
 void front_turn_done(struct front *front);
 
-/* ---- routes: routes.c ---- */
+/* ---- routes: routes.c, route.c ---- */
 
 enum route_flag {
 	ROUTE_OPEN = 1,    /* needs no key */
@@ -94,15 +97,18 @@ struct route {
 
 /* The rows of each family end with a row without a method. */
 extern const struct route routes_v1[], routes_e2b[], routes_envd[], routes_page[], routes_mcp[];
+/* All families, and NULL at the end. */
+extern const struct route *const routes_all[];
 
 /* The row of a request, with its arguments, which the caller frees one by one. NULL: there is none; then *ret_allowed says whether another
  * method of the same path has one. */
-const struct route *route_find(const char *method, const char *path, char *ret_args[FRONT_ARGS_MAX],
-			       bool *ret_allowed);
+const struct route *route_find(const struct route *const *families, const char *method, const char *path,
+			       char *ret_args[FRONT_ARGS_MAX], bool *ret_allowed);
 /* Call back with each row. */
-void route_each(void (*each)(void *context, const struct route *route), void *context);
+void route_each(const struct route *const *families, void (*each)(void *context, const struct route *route),
+		void *context);
 
-/* ---- a request: server.c ---- */
+/* ---- a request: exchange.c, lockout.c ---- */
 
 struct exchange {
 	struct front *front;
@@ -121,7 +127,7 @@ struct exchange {
 	void (*room)(struct exchange *x); /* of a stream: it has room again; or NULL */
 	void (*part)(struct exchange *x, const char *bytes,
 		     size_t len);   /* of ROUTE_PARTS; NULL, 0: the end of the body */
-	struct exchange_http *http; /* server.c's */
+	struct exchange_http *http; /* exchange.h */
 };
 
 /* A header or query parameter of the request; NULL: there is none. */
@@ -169,7 +175,7 @@ bool exchange_is_encrypted(const struct exchange *x);
 /* Of ROUTE_PARTS: take no more of the body until `hold` is false. To be called in part() or later. */
 void exchange_hold(struct exchange *x, bool hold);
 
-/* ---- the page: page.c ---- */
+/* ---- the page: page_policy.c, page.c ---- */
 
 /* The policy of what is served to a browser that shows the page. */
 const char *page_policy(void);
@@ -190,8 +196,16 @@ void exchange_ask(struct exchange *x, enum link_call call, uint64_t value, char 
 void exchange_ask_any(struct exchange *x, enum link_call call, uint64_t value, char *text, asked *then);
 
 int asking_new(struct front *front, struct asking **ret);
-/* Take what the launcher sent. False: it is gone. */
-bool asking_take(struct front *front);
+/* A certificate and, behind a NUL, its key; text: owned, or NULL: there is no offer. */
+struct asking_offer {
+	uint64_t number;
+	char *text;
+	size_t len;
+};
+
+/* Take what the launcher sent, up to an offer, which is the caller's. An offer that cannot be read for now gets no answer, and so comes again.
+ * False: the launcher is gone. */
+bool asking_take(struct front *front, struct asking_offer *ret);
 /* The exchange ends: its questions are forgotten. */
 void asking_forget(struct front *front, const struct exchange *x);
 

@@ -21,12 +21,32 @@
 
 /* ---- the launcher ---- */
 
+static void take_offer(struct front *front, const struct asking_offer *offer)
+{
+	char *end = memchr(offer->text, '\0', offer->len);
+	const bool taken = end && server_change(front, offer->text, end + 1) == 0;
+	const struct link_request request = { .magic = LINK_MAGIC,
+					      .size = sizeof(request),
+					      .call = LINK_CERTIFICATE,
+					      .number = offer->number,
+					      .value = taken };
+
+	if (!taken) {
+		explicit_bzero(offer->text, offer->len);
+		free(offer->text);
+	}
+	fd_send(front->link_fd, &request, sizeof(request), NULL, 0, 0);
+}
+
 static void link_ready(struct source *source, uint32_t events)
 {
 	struct front *front = (struct front *)(void *)((char *)source - offsetof(struct front, link));
+	struct asking_offer offer = { 0 };
 
-	if (!asking_take(front))
+	if (!asking_take(front, &offer))
 		front->ending = true;
+	if (offer.text)
+		take_offer(front, &offer);
 }
 
 /* The certificate and, behind a NUL, its key. */
@@ -73,6 +93,7 @@ static int begin(struct front *front)
 	int listen_fd = -1;
 
 	signal(SIGPIPE, SIG_IGN);
+	front->routes = routes_all;
 	if (take_welcome(front, &listen_fd) < 0) {
 		fprintf(stderr,
 			"warder-front: descriptor %d is no link to a launcher; \"warder serve --listen\" "

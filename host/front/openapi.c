@@ -7,6 +7,7 @@
 #include <string.h>
 
 struct writing {
+	const struct route *const *families;
 	struct json_writer w;
 	const char *pattern; /* whose methods are written */
 };
@@ -146,13 +147,13 @@ static void write_path(void *of, const struct route *route)
 	struct writing *writing = of;
 	struct first first = { .route = route };
 
-	route_each(look_for_earlier, &first);
+	route_each(writing->families, look_for_earlier, &first);
 	if (first.earlier)
 		return;
 	writing->pattern = route->pattern;
 	json_key(&writing->w, route->pattern);
 	json_begin_object(&writing->w);
-	route_each(write_method, writing);
+	route_each(writing->families, write_method, writing);
 	json_end_object(&writing->w);
 }
 
@@ -166,9 +167,9 @@ static void write_key(struct json_writer *w, const char *name, const char *heade
 	json_end_object(w);
 }
 
-char *openapi_json(void)
+char *openapi_json(const struct route *const *families)
 {
-	struct writing writing = { 0 };
+	struct writing writing = { .families = families };
 	struct json_writer *w = &writing.w;
 
 	json_begin_object(w);
@@ -180,7 +181,7 @@ char *openapi_json(void)
 	json_end_object(w);
 	json_key(w, "paths");
 	json_begin_object(w);
-	route_each(write_path, &writing);
+	route_each(families, write_path, &writing);
 	json_end_object(w);
 	json_key(w, "components");
 	json_begin_object(w);

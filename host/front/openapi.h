@@ -7,6 +7,6 @@
 #include "host/front/front.h"
 
 /* An OpenAPI 3.1 document of all routes; heap. NULL: no memory. */
-char *openapi_json(void);
+char *openapi_json(const struct route *const *families);
 
 #endif

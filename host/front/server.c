@@ -1,16 +1,14 @@
 /*
  * server: HTTP/1.1 by libmicrohttpd without a thread of its own: its epoll descriptor is one of the loop's.
  *
- * A request that cannot be answered at once is suspended. The library does not look at the socket of a suspended connection, so the loop does:
- * when the client hangs up, the exchange ends. Every request passes the same checks before its route is found: the Host header must be one
- * that is served (else a page of another site could speak to us by a name of its own), and a page of another origin is refused.
+ * Every request passes the same checks before its route is found: the Host header must be one that is served (else a page of another site
+ * could speak to us by a name of its own), and a page of another origin is refused.
  */
 #include "host/front/server.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <microhttpd.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,509 +18,15 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/text.h"
+#include "host/front/exchange.h"
 
-#define IDLE_S       120                /* of a connection */
-#define BODY_US      UINT64_C(60000000) /* for the body of one, unless its route takes it in parts */
-#define PIECE_US     UINT64_C(30000000) /* for the next piece of a body that is taken in parts */
-#define SWEEP_US     UINT64_C(1000000)
-#define OWN_BYTES    4096 /* of a connection, besides the headers of its request */
-#define WRONG_US     UINT64_C(60000000)
-#define ADDRESSES    512
-#define STREAM_BLOCK 8192
-#define SHORT_BYTES  8192   /* of an answer; longer ones are counted */
-#define VALUES_MAX   131072 /* of a body, some 20 MiB */
-
-struct exchange_http {
-	struct exchange_http *buried; /* front_bury() */
-	struct exchange x;
-	struct source hangup; /* while the connection is suspended */
-	struct MHD_Connection *connection;
-	struct MHD_Response *response; /* to be queued */
-	unsigned int status;
-	struct exchange_http *next, *previous; /* all that there are */
-	char names[4][2][160];                 /* headers of the answer */
-	void (*began)(struct exchange *x, int fd, const char *bytes, size_t len);
-	struct MHD_UpgradeResponseHandle *upgraded; /* until it is closed; or NULL */
-	size_t name_count;
-	bool called;    /* the handler was */
-	bool queued;    /* the response was */
-	bool suspended; /* the library is not at work on it */
-	bool over;      /* the client is gone */
-	bool streams, ended;
-	bool held;  /* no more of the body is taken */
-	bool whole; /* the body has ended */
-	char *out;  /* owned: bytes of the stream */
-	size_t out_at, out_len, out_size;
-	uint64_t since_us; /* that the client has taken nothing of the stream's bytes */
-	uint64_t body_us;  /* when its body began to come */
-};
-
-/* Wrong keys from an address in the current minute. */
-struct address {
-	struct in6_addr ip;
-	uint64_t since_us;
-	unsigned int wrong;
-};
-
-/* A connection. A client that sends its request too slowly loses it. */
-struct peer {
-	struct peer *next, *previous;
-	int fd;               /* the library's */
-	uint64_t deadline_us; /* for what it sends now; UINT64_MAX: a request is being served */
-	bool has_nul;         /* in the path or the query of the request that was read last, decoded */
-};
-
-/* The library's part of a certificate. One with an earlier certificate serves the connections that it has, until they have ended. */
-struct serving {
-	struct serving *next;
-	struct MHD_Daemon *daemon;
-	struct source source;
-};
-
-struct server {
-	struct front *front;
-	int listen_fd;
-	struct serving *serving; /* the first one accepts connections */
-	struct exchange_http *exchanges;
-	struct peer *peers;
-	size_t peer_count; /* of all certificates */
-	struct address addresses[ADDRESSES];
-	uint64_t swept_us;
-	size_t waiting; /* bytes of the streams of all exchanges */
-	size_t bodies;  /* bytes of the bodies of all exchanges */
-};
-
-/* ---- what a request says ---- */
-
-const char *exchange_header(const struct exchange *x, const char *name)
-{
-	return MHD_lookup_connection_value(x->http->connection, MHD_HEADER_KIND, name);
-}
-
-const char *exchange_query(const struct exchange *x, const char *name)
-{
-	return MHD_lookup_connection_value(x->http->connection, MHD_GET_ARGUMENT_KIND, name);
-}
-
-int exchange_object(struct exchange *x, struct json_value **ret)
-{
-	static const struct json_limits limits = { .max_values = VALUES_MAX };
-	struct warder_error err = { 0 };
-	const bool empty = x->body_len == 0;
-
-	if (json_parse(empty ? "{}" : x->body, empty ? 2 : x->body_len, "request", &limits, ret, &err) < 0) {
-		exchange_error(x, 400, &err);
-		return -1;
-	}
-	if (x->route->body ? body_check(x->route->body, *ret, &err) == 0 : (*ret)->type == JSON_OBJECT)
-		return 0;
-	json_free(*ret);
-	*ret = NULL;
-	if (err.code)
-		exchange_error(x, 400, &err);
-	else
-		exchange_fail(x, 400, "the body must be a JSON object");
-	return -1;
-}
-
-/* ---- answers ---- */
-
-static void wake(struct exchange_http *http)
-{
-	if (!http->suspended)
-		return;
-	http->suspended = false;
-	source_remove(http->x.front, &http->hangup);
-	MHD_resume_connection(http->connection);
-}
-
-static void put_headers(struct exchange_http *http, const char *media_type)
-{
-	struct MHD_Response *response = http->response;
-
-	if (media_type)
-		MHD_add_response_header(response, "Content-Type", media_type);
-	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-	MHD_add_response_header(response, "Cache-Control", "no-store");
-	MHD_add_response_header(response, "Content-Security-Policy",
-				http->x.route && (http->x.route->flags & ROUTE_PAGE)
-				    ? page_policy()
-				    : "default-src 'none'; frame-ancestors 'none'");
-	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
-	MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
-	for (size_t i = 0; i < http->name_count; i++)
-		MHD_add_response_header(response, http->names[i][0], http->names[i][1]);
-}
-
-static void respond(struct exchange_http *http, unsigned int status, const char *media_type,
-		    struct MHD_Response *response)
-{
-	if (http->response || http->queued || !response) {
-		if (response)
-			MHD_destroy_response(response);
-		return;
-	}
-	http->response = response;
-	http->status = status;
-	put_headers(http, media_type);
-	wake(http);
-}
-
-void exchange_set(struct exchange *x, const char *name, const char *value)
-{
-	struct exchange_http *http = x->http;
-
-	if (http->name_count == sizeof(http->names) / sizeof(http->names[0]))
-		return;
-	snprintf(http->names[http->name_count][0], sizeof(http->names[0][0]), "%s", name);
-	snprintf(http->names[http->name_count][1], sizeof(http->names[0][1]), "%s", value);
-	http->name_count++;
-}
-
-void exchange_json(struct exchange *x, unsigned int status, char *json)
-{
-	if (json)
-		exchange_bytes(x, status, "application/json", json, strlen(json));
-	else
-		exchange_fail(x, 500, "no memory is left");
-}
-
-void exchange_empty(struct exchange *x, unsigned int status)
-{
-	static char nothing[1];
-
-	respond(x->http, status, NULL, MHD_create_response_from_buffer(0, nothing, MHD_RESPMEM_PERSISTENT));
-}
-
-void exchange_error(struct exchange *x, unsigned int status, const struct warder_error *err)
-{
-	struct json_writer w = { 0 };
-	static char none[] = "{\"code\":500,\"message\":\"no memory is left\"}";
-	char *text;
-
-	json_begin_object(&w);
-	json_key_uint(&w, "code", status);
-	json_key_string(&w, "message", err->text[0] ? err->text : "the request failed");
-	if (err->code)
-		json_key_string(&w, "kind", warder_error_kind_name(err->code));
-	if (err->field[0])
-		json_key_string(&w, "field", err->field);
-	json_end_object(&w);
-	text = json_take(&w);
-	if (text)
-		exchange_bytes(x, status, "application/json", text, strlen(text));
-	else
-		respond(x->http, 500, "application/json",
-			MHD_create_response_from_buffer(sizeof(none) - 1, none, MHD_RESPMEM_PERSISTENT));
-}
-
-void exchange_fail(struct exchange *x, unsigned int status, const char *message)
-{
-	struct warder_error err = { 0 };
-
-	snprintf(err.text, sizeof(err.text), "%s", message);
-	exchange_error(x, status, &err);
-}
-
-/* ---- streams ---- */
-
-static void hangup_ready(struct source *source, uint32_t events)
-{
-	struct exchange_http *http =
-	    (struct exchange_http *)(void *)((char *)source - offsetof(struct exchange_http, hangup));
-
-	http->over = true;
-	http->ended = true;
-	if (!http->streams)
-		exchange_empty(&http->x, 499);
-	wake(http);
-}
-
-static void put_to_sleep(struct exchange_http *http)
-{
-	const union MHD_ConnectionInfo *info =
-	    MHD_get_connection_info(http->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-
-	MHD_suspend_connection(http->connection);
-	http->suspended = true;
-	http->hangup = (struct source){ .fd = info ? (int)info->connect_fd : -1, .ready = hangup_ready };
-	source_add(http->x.front, &http->hangup, EPOLLRDHUP);
-}
-
-static void release(struct exchange_http *http)
-{
-	http->x.front->server->waiting -= http->out_size;
-	free(http->out);
-	http->out = NULL;
-	http->out_at = http->out_len = http->out_size = 0;
-}
-
-/* Break off a stream: its client loses the connection, and may begin another one where it has stopped. */
-static void cut_off(struct exchange_http *http)
-{
-	const union MHD_ConnectionInfo *info =
-	    MHD_get_connection_info(http->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-
-	release(http);
-	http->over = true;
-	http->ended = true;
-	if (info)
-		shutdown((int)info->connect_fd, SHUT_RDWR);
-	if (http->queued)
-		wake(http);
-}
-
-/* Of the streams with at least the average, the one whose client has read nothing for the longest time. */
-static struct exchange_http *find_slowest(const struct server *server, const struct exchange_http *spared)
-{
-	struct exchange_http *slowest = NULL;
-	size_t count = 0;
-
-	for (const struct exchange_http *one = server->exchanges; one; one = one->next)
-		count += one->out_size > 0;
-	for (struct exchange_http *one = server->exchanges; one; one = one->next)
-		if (one != spared && one->out_size && one->out_size >= server->waiting / count &&
-		    (!slowest || one->since_us < slowest->since_us))
-			slowest = one;
-	return slowest;
-}
-
-/* All streams share a part of the memory. Where they fill it, the slowest client has to give way. spared: an answer that has just begun; or
- * NULL. */
-static void make_way(struct server *server, const struct exchange_http *spared)
-{
-	struct exchange_http *slowest;
-
-	while (server->waiting > server->front->welcome.limits.waiting_bytes &&
-	       (slowest = find_slowest(server, spared)))
-		cut_off(slowest);
-}
-
-void exchange_waits(struct exchange *x, size_t bytes, bool moves)
-{
-	struct exchange_http *http = x->http;
-	struct server *server = x->front->server;
-
-	if (http->over) /* cut off already */
-		bytes = 0;
-	if (moves || !http->out_size)
-		http->since_us = clock_us();
-	server->waiting = server->waiting - http->out_size + bytes;
-	http->out_size = bytes;
-	make_way(server, NULL);
-}
-
-static ssize_t read_stream(void *of, uint64_t at, char *to, size_t most)
-{
-	struct exchange_http *http = of;
-	const size_t left = http->out_len - http->out_at;
-	const size_t len = left < most ? left : most;
-
-	if (http->over)
-		return MHD_CONTENT_READER_END_WITH_ERROR;
-	if (len) {
-		memcpy(to, http->out + http->out_at, len);
-		http->out_at += len;
-		http->since_us = clock_us();
-		if (http->out_at == http->out_len) {
-			release(http);
-			if (!http->ended && http->x.room)
-				http->x.room(&http->x);
-		}
-		return (ssize_t)len;
-	}
-	if (http->ended)
-		return MHD_CONTENT_READER_END_OF_STREAM;
-	put_to_sleep(http);
-	return 0;
-}
-
-void exchange_stream(struct exchange *x, unsigned int status, const char *media_type)
-{
-	x->http->streams = true;
-	respond(
-	    x->http, status, media_type,
-	    MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, x->http, NULL));
-}
-
-static bool make_room(struct exchange_http *http, size_t len)
-{
-	size_t size = http->out_size ? http->out_size : 4096;
-	char *grown;
-
-	if (http->out_at) {
-		memmove(http->out, http->out + http->out_at, http->out_len - http->out_at);
-		http->out_len -= http->out_at;
-		http->out_at = 0;
-	}
-	while (size < http->out_len + len)
-		size *= 2;
-	if (size <= http->out_size)
-		return true;
-	grown = realloc(http->out, size);
-	if (!grown)
-		return false;
-	http->x.front->server->waiting += size - http->out_size;
-	http->out = grown;
-	http->out_size = size;
-	return true;
-}
-
-bool exchange_write(struct exchange *x, const void *bytes, size_t len)
-{
-	struct exchange_http *http = x->http;
-
-	if (http->over || http->ended || !len)
-		return true;
-	if (!make_room(http, len)) {
-		http->over = true; /* half a stream would look like a whole one */
-	} else {
-		if (http->out_at == http->out_len)
-			http->since_us = clock_us();
-		memcpy(http->out + http->out_len, bytes, len);
-		http->out_len += len;
-		make_way(x->front->server, NULL);
-	}
-	if (http->queued)
-		wake(http);
-	return http->out_len - http->out_at < FRONT_OUT_MAX;
-}
-
-void exchange_end(struct exchange *x)
-{
-	x->http->ended = true;
-	if (x->http->queued)
-		wake(x->http);
-}
-
-void exchange_abort(struct exchange *x)
-{
-	x->http->over = true;
-	exchange_end(x);
-}
-
-void exchange_hold(struct exchange *x, bool hold)
-{
-	x->http->held = hold;
-	if (!hold)
-		wake(x->http);
-}
-
-/* A long answer counts as a stream does: its client may read it slowly. */
-static struct MHD_Response *counted_response(struct exchange_http *http, char *bytes, size_t len)
-{
-	struct MHD_Response *response;
-
-	release(http);
-	response = MHD_create_response_from_callback(len, STREAM_BLOCK, read_stream, http, NULL);
-	if (!response)
-		return NULL;
-	http->out = bytes;
-	http->out_len = http->out_size = len;
-	http->since_us = clock_us();
-	http->ended = true;
-	http->x.front->server->waiting += len;
-	make_way(http->x.front->server, http);
-	return response;
-}
-
-void exchange_bytes(struct exchange *x, unsigned int status, const char *media_type, char *bytes, size_t len)
-{
-	struct exchange_http *http = x->http;
-	struct MHD_Response *response = NULL;
-
-	if (len <= SHORT_BYTES)
-		response = MHD_create_response_from_buffer(len, bytes, MHD_RESPMEM_MUST_FREE);
-	else if (!http->response && !http->queued && !http->over)
-		response = counted_response(http, bytes, len);
-	if (!response)
-		free(bytes);
-	respond(http, status, media_type, response);
-}
-
-/* ---- another protocol ---- */
-
-static void on_upgrade(void *of, struct MHD_Connection *connection, void *request, const char *bytes,
-		       size_t len, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
-{
-	struct exchange_http *http = of;
-
-	http->upgraded = handle;
-	http->began(&http->x, (int)fd, bytes, len);
-}
-
-void exchange_upgrade(struct exchange *x, const char *protocol,
-		      void (*began)(struct exchange *x, int fd, const char *bytes, size_t len))
-{
-	struct MHD_Response *response = MHD_create_response_for_upgrade(on_upgrade, x->http);
-
-	x->http->began = began;
-	if (response)
-		MHD_add_response_header(response, "Upgrade", protocol);
-	respond(x->http, 101, NULL, response);
-}
-
-void exchange_close(struct exchange *x)
-{
-	struct MHD_UpgradeResponseHandle *handle = x->http->upgraded;
-
-	x->http->upgraded = NULL;
-	if (handle)
-		MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
-}
-
-bool exchange_is_encrypted(const struct exchange *x)
-{
-	return x->front->certificate != NULL;
-}
+#define IDLE_S    120                /* of a connection */
+#define BODY_US   UINT64_C(60000000) /* for the body of one, unless its route takes it in parts */
+#define PIECE_US  UINT64_C(30000000) /* for the next piece of a body that is taken in parts */
+#define SWEEP_US  UINT64_C(1000000)
+#define OWN_BYTES 4096 /* of a connection, besides the headers of its request */
 
 /* ---- who asks ---- */
-
-static struct address *address_of(struct exchange_http *http)
-{
-	struct server *server = http->x.front->server;
-	const union MHD_ConnectionInfo *info =
-	    MHD_get_connection_info(http->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	struct in6_addr ip = { 0 };
-	struct address *oldest = &server->addresses[0];
-
-	if (info && info->client_addr->sa_family == AF_INET)
-		memcpy(&ip, &((const struct sockaddr_in *)(const void *)info->client_addr)->sin_addr, 4);
-	else if (info && info->client_addr->sa_family == AF_INET6)
-		ip = ((const struct sockaddr_in6 *)(const void *)info->client_addr)->sin6_addr;
-	for (size_t i = 0; i < ADDRESSES; i++) {
-		struct address *address = &server->addresses[i];
-
-		if (address->since_us && memcmp(&address->ip, &ip, sizeof(ip)) == 0)
-			return address;
-		if (address->since_us < oldest->since_us)
-			oldest = address;
-	}
-	*oldest = (struct address){ .ip = ip, .since_us = clock_us() };
-	return oldest;
-}
-
-/* Too many wrong keys in this minute. */
-static bool is_locked_out(struct exchange_http *http)
-{
-	struct address *address = address_of(http);
-
-	if (clock_us() - address->since_us >= WRONG_US) {
-		address->since_us = clock_us();
-		address->wrong = 0;
-	}
-	return address->wrong >= http->x.front->welcome.limits.wrong_tokens;
-}
-
-bool exchange_may_show_key(struct exchange *x)
-{
-	if (!is_locked_out(x->http))
-		return true;
-	exchange_set(x, "Retry-After", "60");
-	exchange_fail(x, 429, "too many wrong keys came from this address; try again in a minute");
-	return false;
-}
 
 /* Whether the text is one of the words of a list with blanks between them, whatever the case. */
 static bool is_among(const char *list, const char *text)
@@ -624,21 +128,6 @@ static bool find_key(struct exchange *x)
 		return false;
 	}
 	return true;
-}
-
-bool exchange_has_room(struct exchange *x)
-{
-	const struct exchange_http *all = x->front->server->exchanges;
-	size_t count = 0;
-
-	if (x->key_kind == LINK_KEY_NONE)
-		return true;
-	for (const struct exchange_http *one = all; one && !x->tenant; one = one->next)
-		if (strcmp(one->x.key, x->key) == 0)
-			x->tenant = one->x.tenant;
-	for (const struct exchange_http *one = all; one; one = one->next)
-		count += strcmp(one->x.key, x->key) == 0 || (x->tenant && one->x.tenant == x->tenant);
-	return count <= x->front->welcome.limits.connections_a_tenant;
 }
 
 static void find_sandbox(struct exchange *x)
@@ -774,16 +263,6 @@ static void release_body(struct exchange_http *http)
 	http->x.body_len = 0;
 }
 
-char *exchange_take_body(struct exchange *x)
-{
-	char *body = x->body;
-
-	x->body = NULL;
-	x->front->server->bodies -= x->body_len;
-	x->body_len = 0;
-	return body;
-}
-
 static void refuse_body(struct exchange_http *http)
 {
 	release_body(http);
@@ -830,7 +309,7 @@ static void find_route(struct exchange_http *http)
 
 	if (!check_path(x) || !check_header(x) || !check_host(x))
 		return;
-	x->route = route_find(x->method, x->path, x->args, &allowed);
+	x->route = route_find(x->front->routes, x->method, x->path, x->args, &allowed);
 	if (!x->route) {
 		exchange_fail(x, allowed ? 405 : 404,
 			      allowed ? "this path has no such method" : "there is no such path");
@@ -879,7 +358,7 @@ static void on_completed(void *of, struct MHD_Connection *connection, void **con
 	if (!http)
 		return;
 	if (http->status == 401 && http->x.key_kind != LINK_KEY_NONE)
-		address_of(http)->wrong++;
+		lockout_count(http);
 	if (http->x.gone)
 		http->x.gone(&http->x);
 	asking_forget(server->front, &http->x);
@@ -895,7 +374,7 @@ static void on_completed(void *of, struct MHD_Connection *connection, void **con
 	for (size_t i = 0; i < FRONT_ARGS_MAX; i++)
 		free(http->x.args[i]);
 	release_body(http);
-	release(http);
+	exchange_release(http);
 	front_bury(server->front, http);
 }
 
@@ -976,7 +455,7 @@ static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, c
 		/* The library calls again for each chunk that it has read, even after a suspension, until bytes are left. A connection that is
 		   suspended twice breaks the library's lists. */
 		set_deadline(connection, UINT64_MAX); /* the client waits for us */
-		put_to_sleep(http);
+		exchange_sleep(http);
 		return MHD_YES;
 	}
 	if (*len) {
@@ -997,7 +476,7 @@ static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, c
 	call_handler(http);
 	if (http->response)
 		return queue(http);
-	put_to_sleep(http);
+	exchange_sleep(http);
 	return MHD_YES;
 }
 

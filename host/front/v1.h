@@ -9,6 +9,8 @@
 #define V1_TERMINAL_MAX 1000 /* rows, and columns */
 #define V1_KEY_MAX      128  /* bytes of an idempotency key */
 
+/* ---- v1_events.c ---- */
+
 /* Whether a text can be an idempotency key. -1 with *err. */
 int v1_check_key(const char *key, struct warder_error *err);
 

@@ -38,7 +38,8 @@ Test(routes, found_by_method_and_path, .timeout = 20)
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		char *args[FRONT_ARGS_MAX] = { NULL };
 		bool other;
-		const struct route *route = route_find(rows[i].method, rows[i].path, args, &other);
+		const struct route *route =
+		    route_find(routes_all, rows[i].method, rows[i].path, args, &other);
 
 		cr_expect_eq(route != NULL, rows[i].pattern != NULL, "row %zu", i);
 		if (!route) {
@@ -71,6 +72,6 @@ Test(routes, each_row_is_whole, .timeout = 20)
 {
 	size_t count = 0;
 
-	route_each(check_row, &count);
+	route_each(routes_all, check_row, &count);
 	cr_expect_gt(count, 20);
 }

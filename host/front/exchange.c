@@ -1,0 +1,426 @@
+/*
+ * A request and its answer. One that cannot be answered at once is suspended. The library does not look at the socket of a suspended
+ * connection, so the loop does: when the client hangs up, the exchange ends.
+ */
+#include "host/front/exchange.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+
+#define STREAM_BLOCK 8192
+#define SHORT_BYTES  8192   /* of an answer; longer ones are counted */
+#define VALUES_MAX   131072 /* of a body, some 20 MiB */
+
+/* ---- what a request says ---- */
+
+const char *exchange_header(const struct exchange *x, const char *name)
+{
+	return MHD_lookup_connection_value(x->http->connection, MHD_HEADER_KIND, name);
+}
+
+const char *exchange_query(const struct exchange *x, const char *name)
+{
+	return MHD_lookup_connection_value(x->http->connection, MHD_GET_ARGUMENT_KIND, name);
+}
+
+int exchange_object(struct exchange *x, struct json_value **ret)
+{
+	static const struct json_limits limits = { .max_values = VALUES_MAX };
+	struct warder_error err = { 0 };
+	const bool empty = x->body_len == 0;
+
+	if (json_parse(empty ? "{}" : x->body, empty ? 2 : x->body_len, "request", &limits, ret, &err) < 0) {
+		exchange_error(x, 400, &err);
+		return -1;
+	}
+	if (x->route->body ? body_check(x->route->body, *ret, &err) == 0 : (*ret)->type == JSON_OBJECT)
+		return 0;
+	json_free(*ret);
+	*ret = NULL;
+	if (err.code)
+		exchange_error(x, 400, &err);
+	else
+		exchange_fail(x, 400, "the body must be a JSON object");
+	return -1;
+}
+
+/* ---- answers ---- */
+
+static void wake(struct exchange_http *http)
+{
+	if (!http->suspended)
+		return;
+	http->suspended = false;
+	source_remove(http->x.front, &http->hangup);
+	MHD_resume_connection(http->connection);
+}
+
+static void put_headers(struct exchange_http *http, const char *media_type)
+{
+	struct MHD_Response *response = http->response;
+
+	if (media_type)
+		MHD_add_response_header(response, "Content-Type", media_type);
+	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(response, "Cache-Control", "no-store");
+	MHD_add_response_header(response, "Content-Security-Policy",
+				http->x.route && (http->x.route->flags & ROUTE_PAGE)
+				    ? page_policy()
+				    : "default-src 'none'; frame-ancestors 'none'");
+	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+	MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+	for (size_t i = 0; i < http->name_count; i++)
+		MHD_add_response_header(response, http->names[i][0], http->names[i][1]);
+}
+
+static void respond(struct exchange_http *http, unsigned int status, const char *media_type,
+		    struct MHD_Response *response)
+{
+	if (http->response || http->queued || !response) {
+		if (response)
+			MHD_destroy_response(response);
+		return;
+	}
+	http->response = response;
+	http->status = status;
+	put_headers(http, media_type);
+	wake(http);
+}
+
+void exchange_set(struct exchange *x, const char *name, const char *value)
+{
+	struct exchange_http *http = x->http;
+
+	if (http->name_count == sizeof(http->names) / sizeof(http->names[0]))
+		return;
+	snprintf(http->names[http->name_count][0], sizeof(http->names[0][0]), "%s", name);
+	snprintf(http->names[http->name_count][1], sizeof(http->names[0][1]), "%s", value);
+	http->name_count++;
+}
+
+void exchange_json(struct exchange *x, unsigned int status, char *json)
+{
+	if (json)
+		exchange_bytes(x, status, "application/json", json, strlen(json));
+	else
+		exchange_fail(x, 500, "no memory is left");
+}
+
+void exchange_empty(struct exchange *x, unsigned int status)
+{
+	static char nothing[1];
+
+	respond(x->http, status, NULL, MHD_create_response_from_buffer(0, nothing, MHD_RESPMEM_PERSISTENT));
+}
+
+void exchange_error(struct exchange *x, unsigned int status, const struct warder_error *err)
+{
+	struct json_writer w = { 0 };
+	static char none[] = "{\"code\":500,\"message\":\"no memory is left\"}";
+	char *text;
+
+	json_begin_object(&w);
+	json_key_uint(&w, "code", status);
+	json_key_string(&w, "message", err->text[0] ? err->text : "the request failed");
+	if (err->code)
+		json_key_string(&w, "kind", warder_error_kind_name(err->code));
+	if (err->field[0])
+		json_key_string(&w, "field", err->field);
+	json_end_object(&w);
+	text = json_take(&w);
+	if (text)
+		exchange_bytes(x, status, "application/json", text, strlen(text));
+	else
+		respond(x->http, 500, "application/json",
+			MHD_create_response_from_buffer(sizeof(none) - 1, none, MHD_RESPMEM_PERSISTENT));
+}
+
+void exchange_fail(struct exchange *x, unsigned int status, const char *message)
+{
+	struct warder_error err = { 0 };
+
+	snprintf(err.text, sizeof(err.text), "%s", message);
+	exchange_error(x, status, &err);
+}
+
+/* ---- streams ---- */
+
+static void hangup_ready(struct source *source, uint32_t events)
+{
+	struct exchange_http *http =
+	    (struct exchange_http *)(void *)((char *)source - offsetof(struct exchange_http, hangup));
+
+	http->over = true;
+	http->ended = true;
+	if (!http->streams)
+		exchange_empty(&http->x, 499);
+	wake(http);
+}
+
+void exchange_sleep(struct exchange_http *http)
+{
+	const union MHD_ConnectionInfo *info =
+	    MHD_get_connection_info(http->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	MHD_suspend_connection(http->connection);
+	http->suspended = true;
+	http->hangup = (struct source){ .fd = info ? (int)info->connect_fd : -1, .ready = hangup_ready };
+	source_add(http->x.front, &http->hangup, EPOLLRDHUP);
+}
+
+void exchange_release(struct exchange_http *http)
+{
+	http->x.front->server->waiting -= http->out_size;
+	free(http->out);
+	http->out = NULL;
+	http->out_at = http->out_len = http->out_size = 0;
+}
+
+/* Break off a stream: its client loses the connection, and may begin another one where it has stopped. */
+static void cut_off(struct exchange_http *http)
+{
+	const union MHD_ConnectionInfo *info =
+	    MHD_get_connection_info(http->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	exchange_release(http);
+	http->over = true;
+	http->ended = true;
+	if (info)
+		shutdown((int)info->connect_fd, SHUT_RDWR);
+	if (http->queued)
+		wake(http);
+}
+
+/* Of the streams with at least the average, the one whose client has read nothing for the longest time. */
+static struct exchange_http *find_slowest(const struct server *server, const struct exchange_http *spared)
+{
+	struct exchange_http *slowest = NULL;
+	size_t count = 0;
+
+	for (const struct exchange_http *one = server->exchanges; one; one = one->next)
+		count += one->out_size > 0;
+	for (struct exchange_http *one = server->exchanges; one; one = one->next)
+		if (one != spared && one->out_size && one->out_size >= server->waiting / count &&
+		    (!slowest || one->since_us < slowest->since_us))
+			slowest = one;
+	return slowest;
+}
+
+/* All streams share a part of the memory. Where they fill it, the slowest client has to give way. spared: an answer that has just begun; or
+ * NULL. */
+static void make_way(struct server *server, const struct exchange_http *spared)
+{
+	struct exchange_http *slowest;
+
+	while (server->waiting > server->front->welcome.limits.waiting_bytes &&
+	       (slowest = find_slowest(server, spared)))
+		cut_off(slowest);
+}
+
+void exchange_waits(struct exchange *x, size_t bytes, bool moves)
+{
+	struct exchange_http *http = x->http;
+	struct server *server = x->front->server;
+
+	if (http->over) /* cut off already */
+		bytes = 0;
+	if (moves || !http->out_size)
+		http->since_us = clock_us();
+	server->waiting = server->waiting - http->out_size + bytes;
+	http->out_size = bytes;
+	make_way(server, NULL);
+}
+
+static ssize_t read_stream(void *of, uint64_t at, char *to, size_t most)
+{
+	struct exchange_http *http = of;
+	const size_t left = http->out_len - http->out_at;
+	const size_t len = left < most ? left : most;
+
+	if (http->over)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	if (len) {
+		memcpy(to, http->out + http->out_at, len);
+		http->out_at += len;
+		http->since_us = clock_us();
+		if (http->out_at == http->out_len) {
+			exchange_release(http);
+			if (!http->ended && http->x.room)
+				http->x.room(&http->x);
+		}
+		return (ssize_t)len;
+	}
+	if (http->ended)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	exchange_sleep(http);
+	return 0;
+}
+
+void exchange_stream(struct exchange *x, unsigned int status, const char *media_type)
+{
+	x->http->streams = true;
+	respond(
+	    x->http, status, media_type,
+	    MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, x->http, NULL));
+}
+
+static bool make_room(struct exchange_http *http, size_t len)
+{
+	size_t size = http->out_size ? http->out_size : 4096;
+	char *grown;
+
+	if (http->out_at) {
+		memmove(http->out, http->out + http->out_at, http->out_len - http->out_at);
+		http->out_len -= http->out_at;
+		http->out_at = 0;
+	}
+	while (size < http->out_len + len)
+		size *= 2;
+	if (size <= http->out_size)
+		return true;
+	grown = realloc(http->out, size);
+	if (!grown)
+		return false;
+	http->x.front->server->waiting += size - http->out_size;
+	http->out = grown;
+	http->out_size = size;
+	return true;
+}
+
+bool exchange_write(struct exchange *x, const void *bytes, size_t len)
+{
+	struct exchange_http *http = x->http;
+
+	if (http->over || http->ended || !len)
+		return true;
+	if (!make_room(http, len)) {
+		http->over = true; /* half a stream would look like a whole one */
+	} else {
+		if (http->out_at == http->out_len)
+			http->since_us = clock_us();
+		memcpy(http->out + http->out_len, bytes, len);
+		http->out_len += len;
+		make_way(x->front->server, NULL);
+	}
+	if (http->queued)
+		wake(http);
+	return http->out_len - http->out_at < FRONT_OUT_MAX;
+}
+
+void exchange_end(struct exchange *x)
+{
+	x->http->ended = true;
+	if (x->http->queued)
+		wake(x->http);
+}
+
+void exchange_abort(struct exchange *x)
+{
+	x->http->over = true;
+	exchange_end(x);
+}
+
+void exchange_hold(struct exchange *x, bool hold)
+{
+	x->http->held = hold;
+	if (!hold)
+		wake(x->http);
+}
+
+/* A long answer counts as a stream does: its client may read it slowly. */
+static struct MHD_Response *counted_response(struct exchange_http *http, char *bytes, size_t len)
+{
+	struct MHD_Response *response;
+
+	exchange_release(http);
+	response = MHD_create_response_from_callback(len, STREAM_BLOCK, read_stream, http, NULL);
+	if (!response)
+		return NULL;
+	http->out = bytes;
+	http->out_len = http->out_size = len;
+	http->since_us = clock_us();
+	http->ended = true;
+	http->x.front->server->waiting += len;
+	make_way(http->x.front->server, http);
+	return response;
+}
+
+void exchange_bytes(struct exchange *x, unsigned int status, const char *media_type, char *bytes, size_t len)
+{
+	struct exchange_http *http = x->http;
+	struct MHD_Response *response = NULL;
+
+	if (len <= SHORT_BYTES)
+		response = MHD_create_response_from_buffer(len, bytes, MHD_RESPMEM_MUST_FREE);
+	else if (!http->response && !http->queued && !http->over)
+		response = counted_response(http, bytes, len);
+	if (!response)
+		free(bytes);
+	respond(http, status, media_type, response);
+}
+
+/* ---- another protocol ---- */
+
+static void on_upgrade(void *of, struct MHD_Connection *connection, void *request, const char *bytes,
+		       size_t len, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
+{
+	struct exchange_http *http = of;
+
+	http->upgraded = handle;
+	http->began(&http->x, (int)fd, bytes, len);
+}
+
+void exchange_upgrade(struct exchange *x, const char *protocol,
+		      void (*began)(struct exchange *x, int fd, const char *bytes, size_t len))
+{
+	struct MHD_Response *response = MHD_create_response_for_upgrade(on_upgrade, x->http);
+
+	x->http->began = began;
+	if (response)
+		MHD_add_response_header(response, "Upgrade", protocol);
+	respond(x->http, 101, NULL, response);
+}
+
+void exchange_close(struct exchange *x)
+{
+	struct MHD_UpgradeResponseHandle *handle = x->http->upgraded;
+
+	x->http->upgraded = NULL;
+	if (handle)
+		MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
+}
+
+bool exchange_is_encrypted(const struct exchange *x)
+{
+	return x->front->certificate != NULL;
+}
+
+bool exchange_has_room(struct exchange *x)
+{
+	const struct exchange_http *all = x->front->server->exchanges;
+	size_t count = 0;
+
+	if (x->key_kind == LINK_KEY_NONE)
+		return true;
+	for (const struct exchange_http *one = all; one && !x->tenant; one = one->next)
+		if (strcmp(one->x.key, x->key) == 0)
+			x->tenant = one->x.tenant;
+	for (const struct exchange_http *one = all; one; one = one->next)
+		count += strcmp(one->x.key, x->key) == 0 || (x->tenant && one->x.tenant == x->tenant);
+	return count <= x->front->welcome.limits.connections_a_tenant;
+}
+
+char *exchange_take_body(struct exchange *x)
+{
+	char *body = x->body;
+
+	x->body = NULL;
+	x->front->server->bodies -= x->body_len;
+	x->body_len = 0;
+	return body;
+}

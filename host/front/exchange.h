@@ -1,0 +1,84 @@
+/*
+ * exchange: the part of a request that belongs to libmicrohttpd, and the server's state. For exchange.c, lockout.c and server.c only.
+ */
+#ifndef WARDER_HOST_FRONT_EXCHANGE_H
+#define WARDER_HOST_FRONT_EXCHANGE_H
+
+#include <microhttpd.h>
+#include <netinet/in.h>
+
+#include "host/front/front.h"
+
+#define ADDRESSES 512
+
+struct exchange_http {
+	struct exchange_http *buried; /* front_bury() */
+	struct exchange x;
+	struct source hangup; /* while the connection is suspended */
+	struct MHD_Connection *connection;
+	struct MHD_Response *response; /* to be queued */
+	unsigned int status;
+	struct exchange_http *next, *previous; /* all that there are */
+	char names[4][2][160];                 /* headers of the answer */
+	void (*began)(struct exchange *x, int fd, const char *bytes, size_t len);
+	struct MHD_UpgradeResponseHandle *upgraded; /* until it is closed; or NULL */
+	size_t name_count;
+	bool called;    /* the handler was */
+	bool queued;    /* the response was */
+	bool suspended; /* the library is not at work on it */
+	bool over;      /* the client is gone */
+	bool streams, ended;
+	bool held;  /* no more of the body is taken */
+	bool whole; /* the body has ended */
+	char *out;  /* owned: bytes of the stream */
+	size_t out_at, out_len, out_size;
+	uint64_t since_us; /* that the client has taken nothing of the stream's bytes */
+	uint64_t body_us;  /* when its body began to come */
+};
+
+/* Wrong keys from an address in the current minute. */
+struct address {
+	struct in6_addr ip;
+	uint64_t since_us;
+	unsigned int wrong;
+};
+
+/* A connection. A client that sends its request too slowly loses it. */
+struct peer {
+	struct peer *next, *previous;
+	int fd;               /* the library's */
+	uint64_t deadline_us; /* for what it sends now; UINT64_MAX: a request is being served */
+	bool has_nul;         /* in the path or the query of the request that was read last, decoded */
+};
+
+/* The library's part of a certificate. One with an earlier certificate serves the connections that it has, until they have ended. */
+struct serving {
+	struct serving *next;
+	struct MHD_Daemon *daemon;
+	struct source source;
+};
+
+struct server {
+	struct front *front;
+	int listen_fd;
+	struct serving *serving; /* the first one accepts connections */
+	struct exchange_http *exchanges;
+	struct peer *peers;
+	size_t peer_count; /* of all certificates */
+	struct address addresses[ADDRESSES];
+	uint64_t swept_us;
+	size_t waiting; /* bytes of the streams of all exchanges */
+	size_t bodies;  /* bytes of the bodies of all exchanges */
+};
+
+/* Suspend the connection, until there is an answer or the client hangs up. */
+void exchange_sleep(struct exchange_http *http);
+/* Free the bytes that are kept for the client. */
+void exchange_release(struct exchange_http *http);
+
+/* ---- lockout.c ---- */
+
+/* A wrong key came from the address of the client. */
+void lockout_count(struct exchange_http *http);
+
+#endif

@@ -41,6 +41,24 @@ cache=${BUILD:-build}/cppcheck
 	}
 	# SC2317: what only a trap calls looks unreachable.
 	scripts() { shellcheck -x -e SC2317 $scripts; }
+	circles() { tests/lint/circles.py tests/lint/circles.txt $(grep '\.c$' <<<"$sources"); }
+	# Of two files that call each other, also with data; of a line of the table without its circle. Two files of which one calls are none.
+	circles_are_found() {
+		local dir said
+		dir=$(mktemp -d) || return
+		printf 'int a_get(void)\n{\n\treturn b_value;\n}\n' >"$dir/a.c"
+		printf 'const int8_t b_value = 1;\n\nint b_get(void)\n{\n\treturn a_get();\n}\n' >"$dir/b.c"
+		printf 'int c_get(void)\n{\n\treturn b_get(); /* d_get() */\n}\n' >"$dir/c.c"
+		printf 'int d_get(void)\n{\n\treturn c_get();\n}\n' >"$dir/d.c"
+		said=$(tests/lint/circles.py /dev/null "$dir"/?.c) && said="passed: $said"
+		tests/lint/circles.py <(echo "$dir/a.c $dir/b.c") "$dir"/?.c || said="the table does not excuse its circle"
+		! tests/lint/circles.py <(echo "$dir/c.c $dir/d.c") "$dir"/[cd].c >/dev/null || said="an old line passes"
+		printf '%s\n' "$said"
+		grep -q "^these files call each other in a circle: $dir/a.c $dir/b.c$" <<<"$said" && [ "$(grep -c circle <<<"$said")" = 1 ]
+		set -- $?
+		rm -r "$dir"
+		return "$1"
+	}
 	# The functions and paths that the architecture names are there, and call each other in this order.
 	walk() { tests/lint/walk.py; }
 	manuals() {
@@ -53,6 +71,8 @@ cache=${BUILD:-build}/cppcheck
 }
 
 check "folders include only what lies to their left" layers
+check "no files call each other in a circle" circles
+check "a circle is found" circles_are_found
 check "headers are documented" documented
 check "no word that does not belong" words
 check "plain English" plain_english

@@ -204,7 +204,8 @@ struct policy_variable {
 	       SOURCED(filesystem.workspace, policy_workspaces, filesystem.workspace_root))                  \
 	FLAG("filesystem.workspace", "--workspace", "DIR[:ro|:rw|:overlay]", CHANGE(change_workspace),       \
 	     "show the host directory DIR as /workspace: read-only (:ro), writable (:rw), or with changes "  \
-	     "that stay private (:overlay); without a suffix, as the preset says, else read-only")           \
+	     "that stay private (:overlay); without a suffix, as the preset says; if it says nothing, "      \
+	     "read-only")                                                                                    \
 	CONTROL(WORKSPACE_NONE, "filesystem.workspace.none", WORKSPACE, "no workspace",                      \
 		p->filesystem.workspace == POLICY_WORKSPACE_NONE)                                            \
 	CONTROL(WORKSPACE_READ_ONLY, "filesystem.workspace.readOnly", WORKSPACE, "a read-only workspace",    \

@@ -93,8 +93,8 @@ WARDER_API int warder_policy_parse(const char *json, size_t len, const char *ori
 WARDER_API int warder_policy_set(struct warder_policy *policy, const char *path, const char *value,
 				 struct warder_error *err);
 /* Get environment variables for the program from a function of the application, `provide`. Warder
- * calls it once, with `context`. The function returns rows "NAME=value", NULL-terminated. The rows belong
- * to the function, and must be valid until this call returns. If the function fails, it returns NULL with
+ * calls it once, with `context`. The function returns rows "NAME=value", NULL-terminated. The rows belong to
+ * the function, and must be valid until warder_policy_provide() returns. If the function fails, it returns NULL with
  * *err filled. If two rows have the same name, the later one counts. A row sets a variable in the same way as
  * "environment.set.NAME", under three conditions:
  *   the policy grants the name (environment.names, or any name with environment.mode "host"),
@@ -228,8 +228,8 @@ struct warder_spill {
 	 * no limit. */
 	uint64_t bytes_max;
 	/* 1: the result keeps an open descriptor for each collected file that is larger than inline_bytes of struct
-	 * warder_collect; warder_result_held() returns it. Use it only with
-	 * warder_call(), if `collect` of struct warder_call is set and `directory` of struct warder_collect is NULL. */
+	 * warder_collect; warder_result_held() returns it. Set this member only for warder_call(), if `collect` of
+	 * struct warder_call is set and `directory` of struct warder_collect is NULL. */
 	int hold_files;
 };
 
@@ -376,9 +376,9 @@ WARDER_API unsigned int warder_run_published(const struct warder_run *run, size_
 WARDER_API void warder_resize(struct warder_run *run);
 /* End the run if it still runs, and free it. A run that has not ended is killed, and this call waits until all of its
  * processes are gone. In two cases this call does not wait, and the run is freed later:
- *   While warder_wait() waits for the run, in another thread or in the caller of on_output, the run is cancelled. It
- *   is freed when warder_wait() returns its result.
- *   While on_output is called by a dispatch, the dispatch waits for the end of the run, and frees it. */
+ *   If warder_wait() waits for this run, in another thread or because on_output makes this call, the call cancels
+ *   the run, and warder_wait() frees it when it returns.
+ *   If on_output makes this call during a dispatch, the dispatch waits for the end of the run, and frees it. */
 WARDER_API void warder_run_free(struct warder_run *run);
 
 /* ---- event loops ---- */
@@ -498,9 +498,9 @@ WARDER_API int warder_session_restart(const char *name, const char *program, str
 /* warder_session_pause() freezes all processes of a session; warder_session_resume() lets them continue.
  * While a session is paused, wall times and the idle time stand still, its lifetime goes on, and nothing can
  * be started in it. Both calls fail with NOT_FOUND if the session does not run, and with UNAVAILABLE if the
- * host has no cgroup.freeze. Pause fails with CONFLICT if the session is paused already, or contains a run of
- * warder_launch(), whose wall time cannot stand still. Resume fails with CONFLICT if the session is not
- * paused. */
+ * host has no cgroup.freeze. Pause fails with CONFLICT if the session is paused already. It also fails if a run of
+ * warder_launch() uses the session (its template is from warder_session_prepare()): this wall time cannot stand
+ * still. Resume fails with CONFLICT if the session is not paused. */
 WARDER_API int warder_session_pause(const char *name, struct warder_error *err);
 WARDER_API int warder_session_resume(const char *name, struct warder_error *err);
 /* Add `us` microseconds to the lifetime of a session. The call fails with NOT_FOUND if the session does not
@@ -923,8 +923,8 @@ WARDER_API void warder_program_free(struct warder_program *program);
 
 /* The files of the working directory to collect after the run. */
 struct warder_collect {
-	/* Shell patterns, such as "*.csv". One star does not match "/", two stars in a row also match "/": a pattern
-	 * that ends in "/" and two stars matches all files below a directory. NULL: every new or changed file, except
+	/* Shell patterns, such as "*.csv". One star does not match "/", two stars in a row also match "/": the pattern
+	 * "out/", with two stars after it, matches all files below out. NULL: every new or changed file, except
 	 * hidden ones, __pycache__, *.pyc and *.tmp. */
 	const char *const *patterns;
 	size_t pattern_count;
@@ -932,7 +932,7 @@ struct warder_collect {
 	uint64_t file_bytes;  /* for each file; 0: 4 MiB */
 	uint64_t total_bytes; /* for all files together; 0: 64 MiB */
 	/* The result contains the bytes of files up to this size; larger files are saved to `directory`, or only
-	 * listed. 0: 64 KiB. UINT64_MAX: the result contains the bytes of no file. */
+	 * listed. 0: 64 KiB. UINT64_MAX: every file counts as larger. */
 	uint64_t inline_bytes;
 	const char *directory; /* directory for larger files, or NULL. Existing files are not overwritten. */
 };
@@ -1003,11 +1003,12 @@ WARDER_API const char *warder_result_verdict(const struct warder_result *result,
  * moment when the jail was parked, because the kernel sets their zero when the process is made.
  * Input: an empty standard input is a closed pipe instead of /dev/null.
  * Limits: a pool parks jails only for the backend "local", and for policies without network.allow and network.publish.
- * For others, it makes a new jail at each launch (WARDER_POOL_LAUNCH), or refuses (fill and _WAIT: UNSUPPORTED_POLICY).
- * Descriptors: a parked jail takes about 21 descriptors of this process, and 27 with an interpreter. The pool parks a
- * jail only if at most half of the descriptors that RLIMIT_NOFILE allows (the soft limit) are in use afterwards, and does
- * not change that limit: a limit of 1024 is enough for about 20 parked jails. A launch that finds fewer than 64
- * descriptors free first removes parked jails.
+ * With other policies, a launch gets a new jail (WARDER_POOL_LAUNCH) or is refused (WARDER_POOL_WAIT:
+ * UNSUPPORTED_POLICY), and a fill is refused.
+ * Descriptors: a parked jail takes about 21 descriptors of this process, and 27 with an interpreter. The pool parks no
+ * further jail when half of the descriptors that RLIMIT_NOFILE allows (the soft limit) are in use: with a limit of
+ * 1024, that is about 20 jails. It does not change this limit. If fewer than 64 descriptors are free, a launch
+ * removes parked jails before it goes on.
  * Threads: each pool has a thread per processor, at most 4; they park and remove jails. Several threads may call all
  * functions at the same time, except warder_pool_free(). A pool belongs to the process that made it.
  */
@@ -1112,9 +1113,9 @@ WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *
  *   removed       all jails that are gone, for whatever reason
  *   pressed       true while memory is short and the pool keeps half as many jails
  *   partsReused   jails that got the network namespace of an ended one
- *   partsRefused  an object. Warder keeps a used network namespace only if the files of /proc/net in it are those of a
- *                 new namespace. Each member has the name of a file that differed, and the number of namespaces
- *                 that were removed for this reason */
+ *   partsRefused  an object. Warder keeps a used network namespace only if each file of /proc/net in it has the same
+ *                 content as in a new namespace. Each member is the name of a file that differed; its value is
+ *                 the number of namespaces that were removed for this reason */
 WARDER_API char *warder_pool_stats(struct warder_pool *pool);
 /* Drain and free a pool. Free all of its runs before. With NULL, it has no effect. */
 WARDER_API void warder_pool_free(struct warder_pool *pool);

@@ -384,7 +384,8 @@ static const struct flag flags[] = {
 	{ POLICY_FLAG, "--set", "FIELD=VALUE", NULL, "set any field of the policy, such as limits.disk=1GiB",
 	  CHANGE(change_field), REPEATABLE, .sets_any = true },
 	{ POLICY_FLAG, "--require", "FIELD", NULL,
-	  "refuse to run if FIELD cannot be enforced; this is the default. \"--require all\": every field",
+	  "refuse to run if FIELD cannot be enforced. This is the default, unless the policy document says "
+	  "preferred. \"--require all\": every field",
 	  CHANGE(change_enforcement), REPEATABLE },
 	{ POLICY_FLAG & ~AUDITED, "--prefer", "FIELD", NULL, PREFER_HELP, CHANGE(change_enforcement),
 	  REPEATABLE },
@@ -441,8 +442,8 @@ static const struct flag flags[] = {
 	  LIST(code.collect), REPEATABLE },
 	{ FLAG_CODE, "--artifacts", "DIR|store:[PREFIX/]", NULL,
 	  "save the collected files in DIR, or with \"store:\" in the artifact store (see \"warder "
-	  "artifact\"). With --json, only files that are too large for the result are saved. The store also "
-	  "gets output that is too long",
+	  "artifact\"). With --json, only files that are too large for the result are saved. With "
+	  "\"store:\", output that is too long for the result is saved, too",
 	  TEXT(code.artifacts) },
 	{ FLAG_RUN | FLAG_TOOL | FLAG_JUDGE, "--artifacts", "store:[PREFIX/]", NULL,
 	  "put output that is too long for the result into the artifact store (see \"warder artifact\"), as "
@@ -533,8 +534,8 @@ static const struct flag flags[] = {
 	  "start the jails of this user's commands \"run\", \"code\", \"judge\" and \"tool\"", SWITCH(local),
 	  .typed = true },
 	{ FLAG_SERVE, "--listen", "ADDR:PORT", NULL,
-	  "serve HTTP clients at this address, or, with \"unix:PATH\" instead of an address, at this Unix "
-	  "socket, or, with \"inherited\", at the socket that a service manager passes",
+	  "serve HTTP clients at this address; also unix:PATH, a Unix socket, or inherited, a socket that a "
+	  "service manager passes",
 	  TEXT(host.listen), .typed = true },
 	{ FLAG_SERVE | FLAG_TENANT, "--state", "DIR", NULL,
 	  "the directory of tenants and sandboxes (default: /var/lib/warder/host for root, "
@@ -554,7 +555,7 @@ static const struct flag flags[] = {
 	  "with --listen: write the log as JSON, with a line for each call of a client",
 	  SWITCH(host.log_json), .typed = true },
 	{ FLAG_SERVE, "--stop-all", NULL, NULL,
-	  "end all sandboxes that an ended \"serve --listen\" has left, in groups of 100, and serve nothing",
+	  "serve nothing; end all sandboxes that are left of an ended \"serve --listen\", 100 at a time",
 	  SWITCH(host.stop_all), .typed = true },
 	{ FLAG_SERVE, "--insecure-http", NULL, NULL,
 	  "with --listen: serve other hosts without encryption; everybody on the network in between can read "
@@ -616,8 +617,8 @@ static const struct flag flags[] = {
 	{ FLAG_LOGS, "--lines", "NUMBER", NULL, "print only the last NUMBER lines",
 	  NUMBER(execution.lines, 1000000000) },
 	{ FLAG_LOGS, "--yield", "TIME", NULL,
-	  "wait for more output; stop when no output has come for 75 ms, when the execution has ended, or "
-	  "after TIME",
+	  "wait for more output; stop 75 ms after the latest output, when the execution has ended, or after "
+	  "TIME",
 	  TIME(execution.yield_us) },
 	{ FLAG_ATTACH, "--detach-keys", "KEYS", NULL,
 	  "the keys that detach a terminal, separated by commas (default: ctrl-p,ctrl-q)",
@@ -652,7 +653,8 @@ static const struct flag flags[] = {
 	  "The policy must grant NAME (--set functions=NAME)",
 	  LIST(functions), REPEATABLE },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--env-from", "FILE", NULL,
-	  "if your environment lacks a variable of --env NAME, take its value from FILE (lines NAME=VALUE)",
+	  "take the values of variables that you pass with --env NAME, and that your environment lacks, from "
+	  "FILE (lines NAME=VALUE)",
 	  TEXT(env_from) },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--receipt", "FILE", NULL,
 	  "write the receipt, which lists all restrictions, to FILE as JSON; - is standard error",

@@ -82,10 +82,9 @@ static const struct command commands[] = {
 	  "With --cases, FILE is the code alone.\n"
 	  "The code is built once. Each case has a jail of its own, with the limits that the flags set. The "
 	  "document\n"
-	  "may set lower limits: \"timeout\", \"cpuTime\" and \"memory\". Its member \"limits\" sets them "
-	  "for all "
-	  "cases;\n"
-	  "the same members in a case set them for this case. The verdict of a case is accepted, "
+	  "may set lower limits: for all cases with \"limits\": {\"timeout\": \"1s\", \"cpuTime\": \"1s\", "
+	  "\"memory\": \"64MiB\"}, and\n"
+	  "for one case with these three members in the case itself. The verdict of a case is accepted, "
 	  "wrongAnswer, timeLimit, memoryLimit, "
 	  "outputLimit,\n"
 	  "runtimeError, systemError, compileError or skipped.\n"
@@ -286,10 +285,9 @@ static const struct command commands[] = {
 	  "the value of a field but would grant a narrower one, \"refused\" that it grants no value of this "
 	  "field. In\n"
 	  "both cases, Warder refuses a run; it lowers nothing by itself.\n"
-	  "Exit status: 0, or 125 if Warder refused or failed; of ceiling --for, 125 also if the ceiling "
-	  "does "
-	  "not grant\n"
-	  "the whole policy.\n",
+	  "Exit status: 0, or 125 if Warder refused or failed. \"policy ceiling --for\" also exits with 125 "
+	  "if the ceiling does\n"
+	  "not grant the whole policy.\n",
 	  "warder policy show strict", policy_command },
 	{ "doctor", FLAG_DOCTOR, "doctor [FLAG...]", "probe which restrictions this host can enforce",
 	  "Exit status: 0 if this host can enforce the preset strict, else 1, whatever policy you name.\n"

@@ -376,9 +376,9 @@ WARDER_API unsigned int warder_run_published(const struct warder_run *run, size_
 WARDER_API void warder_resize(struct warder_run *run);
 /* End the run if it still runs, and free it. A run that has not ended is killed, and this call waits until all of its
  * processes are gone. In two cases this call does not wait, and the run is freed later:
- *   If warder_wait() waits for this run, in another thread or because on_output makes this call, the call cancels
- *   the run, and warder_wait() frees it when it returns.
- *   If on_output makes this call during a dispatch, the dispatch waits for the end of the run, and frees it. */
+ *   While another thread is in warder_wait(), or from on_output during a wait: this call cancels the run, and
+ *   warder_wait() frees it when it returns.
+ *   From on_output during a dispatch: the dispatch waits for the end of the run, and frees it. */
 WARDER_API void warder_run_free(struct warder_run *run);
 
 /* ---- event loops ---- */
@@ -416,8 +416,9 @@ WARDER_API int warder_run_dispatch(struct warder_run *run, struct warder_result 
 
 /* ---- sessions ---- */
 /*
- * A session is a jail that stays, and in which programs run one after the other or at the same time. Each program that
- * is started in it is an execution, whether by a template of warder_session_prepare() or by warder_execution_start().
+ * A session is a jail that stays, and in which programs run one after the other or at the same time. Each of
+ * these programs is an execution: those that a template of warder_session_prepare() starts, and those that
+ * warder_execution_start() starts.
  * An execution finds the files of the earlier ones, and the processes that they left running with
  * WARDER_SESSION_BACKGROUND. The limits of the session hold for all of its processes together. A session has a name,
  * unique for each user, and a process that holds it: the keeper (`warder session keeper`). The session continues when
@@ -499,8 +500,8 @@ WARDER_API int warder_session_restart(const char *name, const char *program, str
  * While a session is paused, wall times and the idle time stand still, its lifetime goes on, and nothing can
  * be started in it. Both calls fail with NOT_FOUND if the session does not run, and with UNAVAILABLE if the
  * host has no cgroup.freeze. Pause fails with CONFLICT if the session is paused already. It also fails if a run of
- * warder_launch() uses the session (its template is from warder_session_prepare()): this wall time cannot stand
- * still. Resume fails with CONFLICT if the session is not paused. */
+ * warder_launch() uses the session (its template is from warder_session_prepare()), because the wall time of such a run
+ * cannot stand still. Resume fails with CONFLICT if the session is not paused. */
 WARDER_API int warder_session_pause(const char *name, struct warder_error *err);
 WARDER_API int warder_session_resume(const char *name, struct warder_error *err);
 /* Add `us` microseconds to the lifetime of a session. The call fails with NOT_FOUND if the session does not
@@ -923,8 +924,8 @@ WARDER_API void warder_program_free(struct warder_program *program);
 
 /* The files of the working directory to collect after the run. */
 struct warder_collect {
-	/* Shell patterns, such as "*.csv". One star does not match "/", two stars in a row also match "/": the pattern
-	 * "out/", with two stars after it, matches all files below out. NULL: every new or changed file, except
+	/* Shell patterns, such as "*.csv". One star does not match "/", two stars in a row also match "/": the text
+	 * "out/" and two stars after it are a pattern for all files below out. NULL: every new or changed file, except
 	 * hidden ones, __pycache__, *.pyc and *.tmp. */
 	const char *const *patterns;
 	size_t pattern_count;
@@ -1003,8 +1004,8 @@ WARDER_API const char *warder_result_verdict(const struct warder_result *result,
  * moment when the jail was parked, because the kernel sets their zero when the process is made.
  * Input: an empty standard input is a closed pipe instead of /dev/null.
  * Limits: a pool parks jails only for the backend "local", and for policies without network.allow and network.publish.
- * With other policies, a launch gets a new jail (WARDER_POOL_LAUNCH) or is refused (WARDER_POOL_WAIT:
- * UNSUPPORTED_POLICY), and a fill is refused.
+ * For other policies, no jail is ever ready. `empty` of struct warder_pool_options says what a launch then does; with
+ * WARDER_POOL_WAIT it fails at once (UNSUPPORTED_POLICY). warder_pool_fill() fails, too.
  * Descriptors: a parked jail takes about 21 descriptors of this process, and 27 with an interpreter. The pool parks no
  * further jail when half of the descriptors that RLIMIT_NOFILE allows (the soft limit) are in use: with a limit of
  * 1024, that is about 20 jails. It does not change this limit. If fewer than 64 descriptors are free, a launch
@@ -1025,7 +1026,7 @@ struct warder_pool_options {
 	size_t size;              /* sizeof(struct warder_pool_options) */
 	unsigned int jails_a_key; /* at most so many parked jails for each struct warder_pool_key; 0: 4 */
 	unsigned int
-	    keys; /* at most so many keys; one more replaces the key that was unused for longest; 0: 16 */
+	    keys; /* at most so many keys; a further key takes the place of the least recently used one; 0: 16 */
 	unsigned int jails; /* at most so many parked jails in all; 0: 64 */
 	uint64_t
 	    memory_bytes; /* limit of the memory of all parked jails, counted as 448 KiB for each; 0: 64 MiB */

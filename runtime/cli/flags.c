@@ -617,8 +617,8 @@ static const struct flag flags[] = {
 	{ FLAG_LOGS, "--lines", "NUMBER", NULL, "print only the last NUMBER lines",
 	  NUMBER(execution.lines, 1000000000) },
 	{ FLAG_LOGS, "--yield", "TIME", NULL,
-	  "wait for more output; stop 75 ms after the latest output, when the execution has ended, or after "
-	  "TIME",
+	  "wait for more output, for at most TIME; return before if the execution has ended, or if output "
+	  "has come and then none for 75 ms",
 	  TIME(execution.yield_us) },
 	{ FLAG_ATTACH, "--detach-keys", "KEYS", NULL,
 	  "the keys that detach a terminal, separated by commas (default: ctrl-p,ctrl-q)",
@@ -643,8 +643,8 @@ static const struct flag flags[] = {
 	{ FLAG_CONTEXT_RUN | FLAG_CODE_CONTEXT, "--no-input", NULL, NULL,
 	  "give the piece of code an empty standard input", SWITCH(no_input), SHORT('n') },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--no-input", NULL, NULL,
-	  "give the program an empty standard input; Warder does not read its own", SWITCH(no_input),
-	  SHORT('n') },
+	  "give the program an empty standard input; the standard input of this command is not read",
+	  SWITCH(no_input), SHORT('n') },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--progress", NULL, NULL,
 	  "let the program report its progress on descriptor 5 ($WARDER_PROGRESS)", SWITCH(progress) },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--function-command", "NAME=PROGRAM", NULL,

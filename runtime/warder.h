@@ -23,9 +23,10 @@
  * may reap this init. This does no harm.
  * Helpers: a jailed program can call functions of the host (struct warder_function). The member
  * `program` of such a function may name a program of the host. For each call of that function, the library forks the
- * application. The forked process, called the helper, starts the program, which answers the call. The helper is a child of the application, but raises no SIGCHLD when it ends. A wait for any child does
- * not reap the helper, unless the wait has the option __WALL or __WCLONE. As long as it lives, it shares the memory of
- * the application copy-on-write: the kernel copies each page that the application writes in this time.
+ * application. The forked process, called the helper, starts the program, which answers the call. The helper is a child
+ * of the application, but raises no SIGCHLD when it ends. A wait for any child does not reap the helper, unless the
+ * wait has the option __WALL or __WCLONE. As long as it lives, it shares the memory of the application copy-on-write:
+ * the kernel copies each page that the application writes in this time.
  * Fork: templates and runs belong to the process that made them. In a forked child, launch and wait
  * fail, and _free does nothing: the child keeps the memory and the descriptors until it ends.
  * Time: the wall time is enforced even if warder_wait() or warder_run_dispatch() is called late, or if on_output does
@@ -116,10 +117,10 @@ WARDER_API int warder_policy_require(struct warder_policy *policy, const char *p
 WARDER_API char *warder_policy_json(const struct warder_policy *policy);
 /* Compare a policy with a ceiling, field by field. A ceiling is itself a policy: the most that another policy may
  * ask for. Warder never lowers a policy: it refuses one that asks for too much, and this function shows which fields
- * are too wide. It borrows `policy` and `ceiling` and does not change them. If `policy` is NULL, it only shows the ceiling. If `ceiling` is NULL, there is none, and
- * Warder does not look for one in /etc/warder. Then every field is granted, with two exceptions: the network
- * mode "learn" and rows of "network" with `inject` need a ceiling that allows them. *ret is a JSON object in UTF-8
- * with a final NUL. The caller frees it with free(). Its members are
+ * are too wide. It borrows `policy` and `ceiling` and does not change them. If `policy` is NULL, it only shows the
+ * ceiling. If `ceiling` is NULL, there is none, and Warder does not look for one in /etc/warder. Then every field is
+ * granted, with two exceptions: the network mode "learn" and rows of "network" with `inject` need a ceiling that allows
+ * them. *ret is a JSON object in UTF-8 with a final NUL. The caller frees it with free(). Its members are
  *   granted  true if the whole policy is granted, else false; null without a policy
  *   most     the ceiling as a policy document; null without a ceiling
  *   fields   an array with an object for each field, in the order in which a refusal lists the fields
@@ -354,7 +355,8 @@ WARDER_API void warder_cancel(struct warder_run *run);
 /* Send a signal to the program's process group. If the program has not ended after grace_us microseconds, or
  * if this function is called a second time, Warder ends the run as warder_cancel() does, with the cause
  * "cancelled". Any thread or signal handler may call this function. The descriptor of
- * warder_run_fd() becomes readable, and the call takes effect in warder_wait() or warder_run_dispatch(). With NULL it has no effect. */
+ * warder_run_fd() becomes readable, and the call takes effect in warder_wait() or warder_run_dispatch(). With NULL it
+ * has no effect. */
 WARDER_API void warder_stop(struct warder_run *run, int signal, uint64_t grace_us);
 /* Announce that on_input has bytes again, or wants to end the input. Warder then calls it again. Any thread
  * or signal handler may call this function. The descriptor of warder_run_fd() becomes readable. With NULL it has
@@ -362,8 +364,9 @@ WARDER_API void warder_stop(struct warder_run *run, int signal, uint64_t grace_u
 WARDER_API void warder_run_input_ready(struct warder_run *run);
 /* Answer a call that on_call got; `call` is its number. result: JSON text, NULL stands for null. error: NULL, or a
  * message for the program; then `result` is not used. Both are copied. If `result` is not JSON or has more than 1 MiB,
- * the program gets an error. Any thread may call this function, also on_call. The descriptor of
- * warder_run_fd() becomes readable, and the answer takes effect in warder_wait() or warder_run_dispatch(). NOT_FOUND: the call no longer waits for an answer. */
+ * the program gets an error. Any thread may call this function, and on_call may, too. The descriptor of
+ * warder_run_fd() becomes readable, and the answer takes effect in warder_wait() or warder_run_dispatch(). NOT_FOUND:
+ * the call no longer waits for an answer. */
 WARDER_API int warder_run_answer(struct warder_run *run, uint64_t call, const char *result, const char *error,
 				 struct warder_error *err);
 /* The port of the host for row `row` of network.publish (0 is the first row). Warder listens on it from the launch
@@ -375,10 +378,10 @@ WARDER_API unsigned int warder_run_published(const struct warder_run *run, size_
  * no effect. */
 WARDER_API void warder_resize(struct warder_run *run);
 /* End the run if it still runs, and free it. A run that has not ended is killed, and this call waits until all of its
- * processes are gone. In two cases this call does not wait, and the run is freed later:
- *   While another thread is in warder_wait(), or from on_output during a wait: this call cancels the run, and
- *   warder_wait() frees it when it returns.
- *   From on_output during a dispatch: the dispatch waits for the end of the run, and frees it. */
+ * processes are gone. In two cases, warder_run_free() does not wait, and the run is freed later:
+ *   It is called while warder_wait() waits for the run, by another thread or by on_output: it cancels the run, and
+ *   warder_wait() frees it.
+ *   It is called by on_output during a dispatch: the dispatch waits for the end of the run, and frees it. */
 WARDER_API void warder_run_free(struct warder_run *run);
 
 /* ---- event loops ---- */
@@ -401,7 +404,7 @@ WARDER_API void warder_run_free(struct warder_run *run);
 /* Return the run's descriptor, for poll(2) and its relatives, level-triggered. It belongs to the run, and
  * stays the same until warder_run_free() closes it: remove it from the event loop before that. Do not read
  * from it. The call returns -1 with
- *   UNAVAILABLE  the process has no free descriptor; in an event loop, each run needs two more descriptors
+ *   UNAVAILABLE  the process has no free descriptor; an event loop needs two descriptors for each run
  *   CONFLICT     another call waits for the run, or the result was taken */
 WARDER_API int warder_run_fd(struct warder_run *run, struct warder_error *err);
 /* Handle all that is ready, at most 64 KiB of each stream, and do not wait. The call may be made at any time,
@@ -513,9 +516,10 @@ WARDER_API void warder_session_free(struct warder_session *session);
 /* ---- executions that outlive their callers ---- */
 /*
  * A run of warder_launch() ends with the process that launched it. An execution of warder_execution_start() goes on
- * when the process that started it has ended, because the keeper of its session launches and supervises it. It has an id, by which every process of the same user finds it. The keeper keeps at most
- * the newest 4 MiB of its output, and the result after its end. All executions of a session together keep at most 64
- * MiB of output; the oldest is dropped first. At most 128 executions run at a time in a session.
+ * when the process that started it has ended, because the keeper of its session launches and supervises it. It has an
+ * id, by which every process of the same user finds it. The keeper keeps at most the newest 4 MiB of its output, and
+ * the result after its end. All executions of a session together keep at most 64 MiB of output; the oldest is dropped
+ * first. At most 128 executions run at a time in a session.
  *
  *   struct warder_session *session;      warder_session_start("build", &options, &session, &err)
  *   struct warder_execution *execution;  warder_execution_start(session, &command, &execution, &err)
@@ -529,8 +533,9 @@ WARDER_API void warder_session_free(struct warder_session *session);
  * Time: a keeper answers at once. If it has not answered for 8 s, the call fails (UNAVAILABLE). Waiting for
  * the program itself has no such limit. warder_execution_start() returns when the program has begun, and
  * warder_execution_write() when the program's pipe has taken the bytes.
- * End of the keeper: when the keeper ends, for whatever reason, all executions of the session end, too. Dispatch and wait then return a result with the cause
- * "supervisor". Every other call that asks the keeper fails (UNAVAILABLE, or NOT_FOUND if the session is gone).
+ * End of the keeper: when the keeper ends, for whatever reason, all executions of the session end, too. Dispatch and
+ * wait then return a result with the cause "supervisor". Every other call that asks the keeper fails (UNAVAILABLE, or
+ * NOT_FOUND if the session is gone).
  */
 struct warder_execution;
 
@@ -924,16 +929,17 @@ WARDER_API void warder_program_free(struct warder_program *program);
 
 /* The files of the working directory to collect after the run. */
 struct warder_collect {
-	/* Shell patterns, such as "*.csv". One star does not match "/", two stars in a row also match "/": the text
-	 * "out/" and two stars after it are a pattern for all files below out. NULL: every new or changed file, except
+	/* Shell patterns, such as "*.csv". One star does not match "/"; two stars in a row match
+	 * "/", too. "out/" followed by two stars (a C comment cannot contain this pattern) matches all files below
+	 * out. NULL: every new or changed file, except
 	 * hidden ones, __pycache__, *.pyc and *.tmp. */
 	const char *const *patterns;
 	size_t pattern_count;
 	size_t files_max;     /* 0: 100 */
 	uint64_t file_bytes;  /* for each file; 0: 4 MiB */
 	uint64_t total_bytes; /* for all files together; 0: 64 MiB */
-	/* The result contains the bytes of files up to this size; larger files are saved to `directory`, or only
-	 * listed. 0: 64 KiB. UINT64_MAX: every file counts as larger. */
+	/* A file of at most this many bytes is in the result with its bytes; a larger file is saved to `directory`, or
+	 * only listed. 0: 64 KiB. UINT64_MAX is special: all files are treated as larger ones. */
 	uint64_t inline_bytes;
 	const char *directory; /* directory for larger files, or NULL. Existing files are not overwritten. */
 };
@@ -1033,7 +1039,7 @@ struct warder_pool_options {
 	uint64_t idle_us; /* a key that is unused for so long loses its jails; 0: 60 s */
 	enum warder_pool_empty empty;
 	uint64_t wait_us; /* with WARDER_POOL_WAIT; 0: 10 s */
-	/* Use network namespaces again, which saves time. 0: each jail gets a new one. 1: a parked jail may get the
+	/* Whether network namespaces are used again, which saves time. 0: each jail gets a new one. 1: a parked jail may get the
 	 * namespace of an ended jail of the same key, if this namespace looks like a new one: Warder compares files
 	 * of /proc/net byte for byte. The program can see from the inode number of /proc/self/ns/net that the
 	 * namespace is not new, and the receipt says so. The value 1
@@ -1070,16 +1076,16 @@ struct warder_pool_key {
  * be started. */
 WARDER_API int warder_pool_new(const struct warder_pool_options *options, struct warder_pool **ret,
 			       struct warder_error *err);
-/* Park `count` jails for a key, at most jails_a_key, and wait until they are ready. From then on, the pool
- * keeps as many ready. The call fails with the reason if the jails cannot be parked, and with UNAVAILABLE if
- * they are not ready after 30 s. */
+/* Park `count` jails for a key, at most jails_a_key, and wait until they are ready. From then on, the pool keeps this
+ * number of jails ready. The call fails with the reason if the jails cannot be parked, and with UNAVAILABLE if they are
+ * not ready after 30 s. */
 WARDER_API int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *key,
 				unsigned int count, struct warder_error *err);
 /* Hand a parked jail out. Continue with warder_wait() and warder_run_free(), as after warder_launch(). The
  * pool removes the jail after warder_run_free(). If no jail is ready, or none passes the check at the
  * hand-out, the option `empty` decides what happens. From the first launch of a key on, the pool parks jails
- * for it. A parked jail takes no terminal_fd, and at most 96 KiB of arguments and environment. A command with
- * more fails (INVALID_REQUEST): use warder_launch() for it. */
+ * for it. A command with terminal_fd,
+ * or with more than 96 KiB of arguments and environment, is refused (INVALID_REQUEST): use warder_launch() for it. */
 WARDER_API int warder_pool_launch(struct warder_pool *pool, const struct warder_pool_key *key,
 				  const struct warder_command *command, struct warder_run **ret,
 				  struct warder_error *err);
@@ -1090,7 +1096,7 @@ WARDER_API int warder_pool_launch(struct warder_pool *pool, const struct warder_
  *   With WARDER_POOL_LAUNCH, an empty pool starts the program now. If it does not start, the call fails
  *   (EXECUTION_FAILED, NOT_FOUND).
  * If a file has changed, the pool removes each jail whose program has mapped it, or has written its path to
- * descriptor 3. When its code has ended, the program ends, too, and the pool removes its jail: the next piece
+ * descriptor 3. When the code has ended, the program ends, too, and the pool removes its jail: the next piece
  * of code gets another one. */
 WARDER_API int warder_pool_code(struct warder_pool *pool, const struct warder_pool_key *key, const char *code,
 				size_t len, const struct warder_command *command, struct warder_run **ret,

@@ -394,8 +394,8 @@ static const struct flag flags[] = {
 	  CHANGE(change_enforcement), REPEATABLE },
 	{ POLICY_FLAG | FLAG_POLICY, "--ceiling", "FILE", NULL,
 	  "a policy that no run may exceed (default: " CEILING_PATH ")", TEXT(ceiling_path) },
-	{ FLAG_POLICY, "--for", "POLICY", NULL, "ceiling: compare this preset or file with the ceiling",
-	  TEXT(for_policy) },
+	{ FLAG_POLICY, "--for", "POLICY", NULL,
+	  "for \"policy ceiling\": compare this preset or file with the ceiling", TEXT(for_policy) },
 	{ USES_POLICY, "--cgroup-parent", "DIR", NULL,
 	  "parent cgroup of the jails (default: $WARDER_CGROUP_PARENT)", TEXT(cgroup_parent) },
 	{ FLAG_RUN | FLAG_CODE, "--delegate", NULL, NULL,
@@ -534,8 +534,8 @@ static const struct flag flags[] = {
 	  "start the jails of this user's commands \"run\", \"code\", \"judge\" and \"tool\"", SWITCH(local),
 	  .typed = true },
 	{ FLAG_SERVE, "--listen", "ADDR:PORT", NULL,
-	  "serve HTTP clients at this address; also unix:PATH, a Unix socket, or inherited, a socket that a "
-	  "service manager passes",
+	  "serve HTTP clients at this address. Other values: unix:PATH, for a Unix socket; the word "
+	  "inherited, for a socket that a service manager passes",
 	  TEXT(host.listen), .typed = true },
 	{ FLAG_SERVE | FLAG_TENANT, "--state", "DIR", NULL,
 	  "the directory of tenants and sandboxes (default: /var/lib/warder/host for root, "
@@ -555,7 +555,7 @@ static const struct flag flags[] = {
 	  "with --listen: write the log as JSON, with a line for each call of a client",
 	  SWITCH(host.log_json), .typed = true },
 	{ FLAG_SERVE, "--stop-all", NULL, NULL,
-	  "serve nothing; end all sandboxes that are left of an ended \"serve --listen\", 100 at a time",
+	  "serve nothing; end all sandboxes that an ended \"serve --listen\" has left (in batches of 100)",
 	  SWITCH(host.stop_all), .typed = true },
 	{ FLAG_SERVE, "--insecure-http", NULL, NULL,
 	  "with --listen: serve other hosts without encryption; everybody on the network in between can read "
@@ -617,7 +617,7 @@ static const struct flag flags[] = {
 	{ FLAG_LOGS, "--lines", "NUMBER", NULL, "print only the last NUMBER lines",
 	  NUMBER(execution.lines, 1000000000) },
 	{ FLAG_LOGS, "--yield", "TIME", NULL,
-	  "wait for more output, for at most TIME; return before if the execution has ended, or if output "
+	  "wait for more output, for at most TIME; wait no longer if the execution has ended, or if output "
 	  "has come and then none for 75 ms",
 	  TIME(execution.yield_us) },
 	{ FLAG_ATTACH, "--detach-keys", "KEYS", NULL,
@@ -653,8 +653,8 @@ static const struct flag flags[] = {
 	  "The policy must grant NAME (--set functions=NAME)",
 	  LIST(functions), REPEATABLE },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--env-from", "FILE", NULL,
-	  "take the values of variables that you pass with --env NAME, and that your environment lacks, from "
-	  "FILE (lines NAME=VALUE)",
+	  "if you pass a variable with --env NAME and your environment lacks it, take its value from FILE "
+	  "(lines NAME=VALUE)",
 	  TEXT(env_from) },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--receipt", "FILE", NULL,
 	  "write the receipt, which lists all restrictions, to FILE as JSON; - is standard error",

@@ -245,7 +245,7 @@ const struct command artifact_commands[] = {
 	  "Without FILE, or with -, the content is standard input. Prints NAME@VERSION.\n",
 	  "echo hello | warder artifact save greeting.txt", save },
 	{ "artifact", "take", "--store --max-size", "-- NAME DESCRIPTOR [NAME DESCRIPTOR]...", 0, 0,
-	  "save the content of open files: each NAME is followed by the number of a file descriptor",
+	  "save the content of open files, given as pairs: a NAME, and the number of a file descriptor",
 	  "Prints a JSON array with an element for each NAME and DESCRIPTOR: the new version, or {\"error\": "
 	  "...}. \"warder "
 	  "run\n"

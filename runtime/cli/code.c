@@ -294,8 +294,11 @@ static int call(struct session *session, struct warder_program *program)
 	    warder_call(program, &call, &run, &err) != 0)
 		status = -1;
 	function_commands_done(&functions);
-	if (status < 0)
-		return report_refuse(&session->report, &err, error_exit_status(err.code));
+	if (status < 0) /* 127 would say that the code's program is missing, and not its session */
+		return report_refuse(&session->report, &err,
+				     session->place && strcmp(err.field, "name") == 0
+					 ? EXIT_REFUSED
+					 : error_exit_status(err.code));
 	report_ports(args, run);
 	status = report_wait(&session->report, run);
 	warder_run_free(run);

@@ -50,7 +50,7 @@ $ warder run --ceiling ceiling.json --set functions=b --function-command b=true 
 
 = a program that answers is killed with all it has started, also if its holder is killed
 + printf '#!/bin/sh\nsleep 1000 & echo $! > "$WHERE/child"\necho $PPID > "$WHERE/holder.new"; mv "$WHERE/holder.new" "$WHERE/holder"; wait\n' > f; chmod +x f
-$ export WHERE=$PWD; warder run --set functions=f --function-command f=./f -- sh -c 'echo "{\"id\":1,\"name\":\"f\",\"arguments\":[]}" >&5; read a <&5; echo "$a"' & until [ -e holder ] || ! kill -0 $!; do sleep 0.05; done; kill -9 $(cat holder); wait $!; for i in $(seq 200); do kill -0 $(cat child) 2> /dev/null || break; sleep 0.05; done; kill -9 $(cat child) 2> /dev/null || echo gone
+$ export WHERE=$PWD; warder run --prefer limits --set functions=f --function-command f=./f -- sh -c 'echo "{\"id\":1,\"name\":\"f\",\"arguments\":[]}" >&5; read a <&5; echo "$a"' & until [ -e holder ] || ! kill -0 $!; do sleep 0.05; done; kill -9 $(cat holder); wait $!; for i in $(seq 200); do kill -0 $(cat child) 2> /dev/null || break; sleep 0.05; done; kill -9 $(cat child) 2> /dev/null || echo gone
 | {"id":1,"error":{"kind":"failed","message":"the program that answers ended with signal 9"}}
 | gone
 

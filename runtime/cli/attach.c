@@ -17,6 +17,7 @@
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/executions.h"
+#include "runtime/cli/functions.h"
 #include "runtime/cli/term.h"
 #include "runtime/cli/terminal.h"
 #include "runtime/session/session.h"
@@ -31,7 +32,8 @@ struct attach {
 	struct warder_execution *execution;
 	/* Of our own program: whether to leave it, which a signal alone does not do. NULL: it is not our own. */
 	bool (*gives_up)(void);
-	int output_fd; /* of open_output(); owned */
+	struct function_answers *answers; /* to our own program's calls; or NULL */
+	int output_fd;                    /* of open_output(); owned */
 	struct warder_attached attached;
 	uint64_t shown[2]; /* with raw: where the output begins that is shown */
 	bool raw;          /* our terminal is the program's */
@@ -159,10 +161,26 @@ static int open_output(void)
 	return open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
+/* What happens next; the calls of our own program are answered meanwhile. As poll(2). */
+static int await(const struct attach *attach, struct pollfd fds[2])
+{
+	struct function_answers *answers = attach->answers;
+	struct pollfd all[] = { fds[0],
+				fds[1],
+				{ .fd = answers ? function_answers_fd(answers) : -1, .events = POLLIN } };
+	const int count = poll(all, ARRAY_LENGTH(all), LOOK_MS);
+
+	fds[0].revents = count > 0 ? all[0].revents : 0;
+	fds[1].revents = count > 0 ? all[1].revents : 0;
+	if (count > 0 && all[2].revents)
+		function_answers_serve(answers);
+	return count;
+}
+
 /* Without the rest, if we leave before it can be written. */
 static int write_output(const struct attach *attach, enum warder_stream stream, const char *bytes, size_t len)
 {
-	struct pollfd fds = { .fd = attach->output_fd, .events = POLLOUT };
+	struct pollfd fds[] = { { .fd = attach->output_fd, .events = POLLOUT }, { .fd = -1 } };
 
 	if (stream == WARDER_STDERR || attach->output_fd < 0)
 		return executions_write(stream, bytes, len);
@@ -170,7 +188,7 @@ static int write_output(const struct attach *attach, enum warder_stream stream, 
 		const ssize_t n = write(attach->output_fd, bytes, len);
 
 		if (n < 0 && errno == EAGAIN)
-			poll(&fds, 1, LOOK_MS);
+			await(attach, fds);
 		else if (n < 0 && errno != EINTR)
 			return -1;
 		else if (n > 0) {
@@ -239,7 +257,7 @@ static int drive(struct attach *attach, int *status, struct warder_error *err)
 
 		if (fds[0].fd < 0)
 			return -1;
-		if (poll(fds, ARRAY_LENGTH(fds), LOOK_MS) < 0 && errno != EINTR)
+		if (await(attach, fds) < 0 && errno != EINTR)
 			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "poll");
 		attach->resized |= terminal_size_changed();
 		if (attach->raw && (attach->resized || attach->redraw))
@@ -285,9 +303,10 @@ static void begin_terminal(struct attach *attach)
 	terminal_begin(NULL);
 }
 
-int attach_own(const struct session_run *run, bool (*gives_up)(void), struct warder_error *err)
+int attach_own(const struct session_run *run, struct function_answers *answers, bool (*gives_up)(void),
+	       struct warder_error *err)
 {
-	struct attach attach = { .gives_up = gives_up, .output_fd = open_output() };
+	struct attach attach = { .gives_up = gives_up, .answers = answers, .output_fd = open_output() };
 	const struct warder_attach how = { .size = sizeof(how),
 					   .on_output = pass_output,
 					   .on_gap = pass_gap,

@@ -50,10 +50,10 @@ static void session_done(struct session *session)
 	report_done(&session->report);
 }
 
-/* Only this process answers calls of host functions, learns, and puts files into a directory or a store. */
+/* Only this process learns, and puts files into a directory or a store. */
 static bool needs_this_process(const struct args *args)
 {
-	return args->functions.count || args->code.artifacts ||
+	return args->code.artifacts ||
 	       (args->policy && args->policy->policy.network.mode == POLICY_NETWORK_LEARN);
 }
 

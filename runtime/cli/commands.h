@@ -60,9 +60,11 @@ int context_code(char **argv);
 int ps_command(struct args *args, char **argv);
 int logs_command(struct args *args, char **argv);
 struct session_run;
-/* Our terminal is that of the program, which session_run_start() has started with one, until it has ended or gives_up says so. -1 with *err: the
- * program may go on. */
-int attach_own(const struct session_run *run, bool (*gives_up)(void), struct warder_error *err);
+struct function_answers;
+/* Our terminal is that of the program, which session_run_start() has started with one, until it has ended or gives_up says so; meanwhile its
+ * calls are answered. -1 with *err: the program may go on. */
+int attach_own(const struct session_run *run, struct function_answers *answers, bool (*gives_up)(void),
+	       struct warder_error *err);
 int attach_command(struct args *args, char **argv);
 int write_command(struct args *args, char **argv);
 int kill_command(struct args *args, char **argv);

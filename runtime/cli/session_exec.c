@@ -3,7 +3,8 @@
  * session, the same flags make the session's.
  *
  * The keeper of the session launches and supervises the program, which writes to this process's own streams, and goes on if this process is
- * killed. A few things only this process can do for a program: then it joins the session and supervises the program itself.
+ * killed. Calls of host functions are answered here. A policy of what was used only this process can make: then it joins the session and
+ * supervises the program itself.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,7 @@
 #include "base/fd.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
+#include "runtime/cli/functions.h"
 #include "runtime/cli/report.h"
 #include "runtime/cli/term.h"
 #include "runtime/library/library.h"
@@ -86,12 +88,10 @@ int session_load_policy(const struct warder_session *session, enum flag_command 
 								 : -1;
 }
 
-/* What this process gives a program besides its streams, and a keeper cannot: answers to its calls of host functions, a policy of what was
- * used. The last is known when there is a policy. */
+/* What a keeper cannot give: a policy of what was used. Known when there is a policy. */
 static bool needs_this_process(const struct args *args)
 {
-	return args->functions.count ||
-	       (args->policy && args->policy->policy.network.mode == POLICY_NETWORK_LEARN);
+	return args->policy && args->policy->policy.network.mode == POLICY_NETWORK_LEARN;
 }
 
 static int find_or_start(struct report *report, struct args *args, const char *name, char **flags,
@@ -220,9 +220,16 @@ static void pass_typing(struct typing *typing)
 	}
 }
 
-static int wait_for_end(struct session_run *run, struct typing *typing, struct warder_result **ret,
+/* What this process does for the program while it waits. */
+struct attendance {
+	struct typing typing;
+	struct function_answers answers;
+};
+
+static int wait_for_end(struct session_run *run, struct attendance *attendance, struct warder_result **ret,
 			struct warder_error *err)
 {
+	struct typing *typing = &attendance->typing;
 	int ended;
 
 	while ((ended = session_run_take(run, ret, err)) == 0) {
@@ -230,6 +237,7 @@ static int wait_for_end(struct session_run *run, struct typing *typing, struct w
 			{ .fd = session_run_fd(run), .events = POLLIN },
 			{ .fd = typing->pipe_fd < 0 || typing->len ? -1 : typing->from_fd, .events = POLLIN },
 			{ .fd = typing->len ? typing->pipe_fd : -1, .events = POLLOUT },
+			{ .fd = function_answers_fd(&attendance->answers), .events = POLLIN },
 		};
 
 		if (gives_up()) {
@@ -239,8 +247,12 @@ static int wait_for_end(struct session_run *run, struct typing *typing, struct w
 			term_complain("%s", (*ret)->outcome.detail);
 			return 0;
 		}
-		if (poll(fds, ARRAY_LENGTH(fds), LOOK_MS) > 0 && (fds[1].revents || fds[2].revents))
+		if (poll(fds, ARRAY_LENGTH(fds), LOOK_MS) <= 0)
+			continue;
+		if (fds[1].revents || fds[2].revents)
 			pass_typing(typing);
+		if (fds[3].revents)
+			function_answers_serve(&attendance->answers);
 	}
 	return ended < 0 ? -1 : 0;
 }
@@ -253,11 +265,11 @@ static bool is_of_session(const struct warder_error *err)
 }
 
 /* Our terminal, as long as the program has its own. Without it, the program is to end. Returns the errno of our output, or 0. */
-static int lend_terminal(struct session_run *run, uint64_t grace_us)
+static int lend_terminal(struct session_run *run, struct function_answers *answers, uint64_t grace_us)
 {
 	struct warder_error err = { 0 };
 
-	if (attach_own(run, gives_up, &err) == 0)
+	if (attach_own(run, answers, gives_up, &err) == 0)
 		return 0;
 	/* NOT_FOUND: it has ended already, and the result is on its way to the caller. */
 	if (err.sys_errno != EPIPE && err.code != WARDER_ERROR_NOT_FOUND)
@@ -267,9 +279,9 @@ static int lend_terminal(struct session_run *run, uint64_t grace_us)
 }
 
 /* Begin the command, and wait for its end. */
-static int begin_and_wait(struct report *report, struct warder_session *session, struct typing *typing,
-			  struct remote_command *command, struct warder_result **ret,
-			  struct warder_error *err)
+static int begin_and_wait(struct report *report, struct warder_session *session,
+			  struct attendance *attendance, struct remote_command *command,
+			  struct warder_result **ret, struct warder_error *err)
 {
 	const struct args *args = report->args;
 	struct remote_audit audit = { .fd = report->audit.fd, .path = args->audit };
@@ -286,14 +298,19 @@ static int begin_and_wait(struct report *report, struct warder_session *session,
 	command->audit = head ? &audit : NULL;
 	status = session_run_start(session, command, report_owned, gives_up, &run, err);
 	free(head);
+	function_answers_started(&attendance->answers);
 	if (status == 0 && command->terminal)
-		failed = lend_terminal(run, args->grace_us);
+		failed = lend_terminal(run, &attendance->answers, args->grace_us);
 	if (status == 0)
-		status = wait_for_end(run, typing, ret, err);
+		status = wait_for_end(run, attendance, ret, err);
 	if (status == 0 && failed)
 		(*ret)->outcome.receiver_errno = failed;
 	report_owned(NULL);
 	session_run_free(run);
+	if (status == 0 && function_answers_end(&attendance->answers, *ret, err) < 0) {
+		warder_result_free(*ret);
+		status = -1;
+	}
 	return status;
 }
 
@@ -302,7 +319,7 @@ int session_run_command(struct report *report, struct warder_session *session,
 			struct warder_error *err)
 {
 	struct remote_command asked = *command;
-	struct typing typing = { .pipe_fd = -1 };
+	struct attendance attendance = { .typing.pipe_fd = -1 };
 	struct remote_streams streams = { .input_fd = -1 };
 	owned_fd int typed_fd = -1;
 	int status;
@@ -310,14 +327,18 @@ int session_run_command(struct report *report, struct warder_session *session,
 	if (command->streams)
 		streams = *command->streams;
 	if (streams.input_fd >= 0 && isatty(streams.input_fd)) {
-		if (open_typing(&typing, streams.input_fd, &typed_fd, err) < 0)
+		if (open_typing(&attendance.typing, streams.input_fd, &typed_fd, err) < 0)
 			return -1;
 		streams.input_fd = typed_fd;
 	}
 	if (command->streams)
 		asked.streams = &streams;
-	status = begin_and_wait(report, session, &typing, &asked, ret, err);
-	fd_done(&typing.pipe_fd);
+	status =
+	    function_answers_open(report->args, command->policy, &attendance.answers, &asked.calls_fd, err);
+	if (status == 0)
+		status = begin_and_wait(report, session, &attendance, &asked, ret, err);
+	function_answers_done(&attendance.answers);
+	fd_done(&attendance.typing.pipe_fd);
 	return status;
 }
 

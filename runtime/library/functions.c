@@ -222,6 +222,11 @@ int functions_open(const struct library_functions *asked, const struct policy *p
 	if (asked->count > POLICY_MAX_FUNCTIONS)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "functions",
 				 "%zu functions; give at most %d", asked->count, POLICY_MAX_FUNCTIONS);
+	if (asked->progress)
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "progress",
+		    "progress (--progress) does not go with functions (--function-command): both need "
+		    "descriptor 5; let the program report by a function");
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return error_no_memory(err, NULL);

@@ -35,6 +35,7 @@ struct library_functions {
 	void (*on_call)(void *context, uint64_t call, const char *name, const char *arguments);
 	void *context;
 	uint64_t time_us; /* for an answer; 0: FUNCTIONS_TIME_US */
+	bool progress;    /* the program reports its progress, too: refused */
 };
 
 /* What became of the calls of a run. */
@@ -50,7 +51,7 @@ struct functions_count {
 
 struct functions;
 
-/* -1 with *err (INVALID_REQUEST, field "functions"): a name that `policy` does not grant, or a program that cannot be executed. *ret_fd is the
+/* -1 with *err (INVALID_REQUEST, field "functions" or "progress"): a name that `policy` does not grant, or a program that cannot be executed. *ret_fd is the
  * program's end, which stays open until functions_launched(). */
 int functions_open(const struct library_functions *asked, const struct policy *policy, struct functions **ret,
 		   int *ret_fd, struct warder_error *err);

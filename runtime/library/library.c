@@ -365,14 +365,12 @@ static int add_functions(struct warder_run *run, const struct library_launch *la
 					  ? launch->parked->given->policy
 					  : &jail_template_plan(run->tmpl->jail)->policy;
 
-	if (!launch->functions.count)
+	struct library_functions asked = launch->functions;
+
+	if (!asked.count)
 		return 0;
-	if (command->progress)
-		return error_set(
-		    err, WARDER_ERROR_INVALID_REQUEST, "progress",
-		    "progress (--progress) does not go with functions (--function-command): both need "
-		    "descriptor 5; let the program report by a function");
-	if (functions_open(&launch->functions, policy, &run->functions, &command->calls_fd, err) != 0)
+	asked.progress = command->progress;
+	if (functions_open(&asked, policy, &run->functions, &command->calls_fd, err) != 0)
 		return -1;
 	command->watch_fd = functions_fd(run->functions);
 	command->on_watch = functions_serve;
@@ -592,7 +590,7 @@ static struct jail_command jail_command_of(const struct warder_command *known)
 }
 
 static int launch_command(struct warder_template *tmpl, const struct warder_command *known,
-			  const struct library_parked *parked, struct warder_run **ret,
+			  const struct library_parked *parked, int calls_fd, struct warder_run **ret,
 			  struct warder_error *err)
 {
 	const struct library_streams streams = {
@@ -625,6 +623,7 @@ static int launch_command(struct warder_template *tmpl, const struct warder_comm
 		.context = known->context,
 	};
 	launch.command = jail_command_of(known);
+	launch.command.calls_fd = calls_fd;
 	if (library_take_spill(known->spill, &launch.command, &hold, err) != 0)
 		return -1;
 	if (changes_taking_new(known, jail_template_plan(tmpl->jail), &taking, err) != 0)
@@ -640,7 +639,7 @@ static int launch_command(struct warder_template *tmpl, const struct warder_comm
 }
 
 int library_launch_command(struct warder_template *tmpl, const struct warder_command *command,
-			   const struct library_parked *parked, struct warder_run **ret,
+			   const struct library_parked *parked, int calls_fd, struct warder_run **ret,
 			   struct warder_error *err)
 {
 	struct warder_command known;
@@ -655,7 +654,7 @@ int library_launch_command(struct warder_template *tmpl, const struct warder_com
 			return -1;
 		known.argv = own;
 	}
-	if (known.progress || known.function_count) {
+	if (known.progress || known.function_count || calls_fd > 0) {
 		environment = with_variable(known.environment, known.progress ? "WARDER_PROGRESS=/dev/fd/5"
 									      : FUNCTIONS_VARIABLE "=5");
 		if (!environment) {
@@ -664,7 +663,7 @@ int library_launch_command(struct warder_template *tmpl, const struct warder_com
 		}
 		known.environment = environment;
 	}
-	launched = launch_command(tmpl, &known, parked, ret, err);
+	launched = launch_command(tmpl, &known, parked, calls_fd, ret, err);
 	free(environment);
 	free(own);
 	return launched;
@@ -675,7 +674,7 @@ int warder_launch(struct warder_template *tmpl, const struct warder_command *com
 {
 	if (!tmpl || !command || !ret)
 		return error_no_argument(err, !tmpl ? "tmpl" : !command ? "command" : "ret");
-	return library_launch_command(tmpl, command, NULL, ret, err);
+	return library_launch_command(tmpl, command, NULL, 0, ret, err);
 }
 
 static void drop_outcome(struct warder_run *run)
@@ -725,28 +724,6 @@ static void add_layer(const struct backend *backend, struct policy_receipt *rece
 	snprintf(row->source, sizeof(row->source), "not read back: no kernel shows it");
 }
 
-/* The calls that are open end with the run. */
-static int end_functions(struct warder_run *run, struct warder_result *result, struct warder_error *err)
-{
-	const char *control = policy_control_name(POLICY_CONTROL_FUNCTIONS);
-	struct functions_count *count;
-
-	if (!run->functions)
-		return 0;
-	count = calloc(1, sizeof(*count));
-	if (!count)
-		return error_no_memory(err, NULL);
-	functions_end(run->functions, count);
-	result->functions = count;
-	for (size_t i = 0; i < result->receipt.count; i++)
-		if (strcmp(result->receipt.rows[i].control, control) == 0)
-			snprintf(result->receipt.rows[i].value, sizeof(result->receipt.rows[i].value),
-				 "calls: %llu answered, %llu failed, %llu timed out, %llu refused",
-				 (unsigned long long)count->answered, (unsigned long long)count->failed,
-				 (unsigned long long)count->timed_out, (unsigned long long)count->refused);
-	return 0;
-}
-
 static int make_result(struct warder_run *run, struct warder_result *result, struct warder_error *err)
 {
 	const struct jail_plan *plan = jail_template_plan(run->tmpl->jail);
@@ -759,7 +736,7 @@ static int make_result(struct warder_run *run, struct warder_result *result, str
 	if (result->outcome.session_ended && run->tmpl->session)
 		result->session_end = run->tmpl->session->tell_end(run->tmpl->owner, &result->outcome);
 	jail_run_copy_receipt(run->jail, &result->receipt);
-	if (end_functions(run, result, err) != 0)
+	if (run->functions && result_end_functions(result, run->functions, err) != 0)
 		return -1;
 	result->backend = run->tmpl->backend->name;
 	strcpy(result->passed_over, run->tmpl->passed_over);

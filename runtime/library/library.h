@@ -91,9 +91,9 @@ void library_copy_output(const struct warder_run *run,
 			 void (*on_copy)(void *context, enum jail_stream stream, const char *bytes,
 					 size_t len),
 			 void *context);
-/* warder_launch(), into a parked jail where one is given. */
+/* warder_launch(), into a parked jail where one is given. calls_fd > 0: as of struct jail_command; another process answers the calls. */
 int library_launch_command(struct warder_template *tmpl, const struct warder_command *command,
-			   const struct library_parked *parked, struct warder_run **ret,
+			   const struct library_parked *parked, int calls_fd, struct warder_run **ret,
 			   struct warder_error *err);
 /* For a pool: the jail's template, and one more reference to it. */
 struct jail_template *library_jail_template(const struct warder_template *tmpl);

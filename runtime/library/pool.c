@@ -956,7 +956,7 @@ static int launch_given(struct warder_pool *pool, struct jail_run *jail, struct 
 		launch.parked = &parked;
 		launched = library_launch(tmpl, &launch, ret, err);
 	} else {
-		launched = library_launch_command(tmpl, asked->command, &parked, ret, err);
+		launched = library_launch_command(tmpl, asked->command, &parked, 0, ret, err);
 	}
 	jail_given_free(environment);
 	return launched;

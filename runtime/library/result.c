@@ -499,6 +499,36 @@ static void write_result_changes(struct json_writer *w, const struct warder_resu
 		json_key_string(w, "changesDirectory", result->changes_kept);
 }
 
+static void set_functions_row(struct policy_receipt *receipt, const char *value)
+{
+	const char *control = policy_control_name(POLICY_CONTROL_FUNCTIONS);
+
+	for (size_t i = 0; i < receipt->count; i++)
+		if (strcmp(receipt->rows[i].control, control) == 0)
+			snprintf(receipt->rows[i].value, sizeof(receipt->rows[i].value), "%s", value);
+}
+
+int result_end_functions(struct warder_result *result, struct functions *functions, struct warder_error *err)
+{
+	struct functions_count *count = calloc(1, sizeof(*count));
+	char value[160];
+
+	if (!count)
+		return error_no_memory(err, NULL);
+	functions_end(functions, count);
+	result->functions = count;
+	snprintf(value, sizeof(value), "calls: %llu answered, %llu failed, %llu timed out, %llu refused",
+		 (unsigned long long)count->answered, (unsigned long long)count->failed,
+		 (unsigned long long)count->timed_out, (unsigned long long)count->refused);
+	set_functions_row(&result->receipt, value);
+	return 0;
+}
+
+void result_miss_functions(struct warder_result *result)
+{
+	set_functions_row(&result->receipt, "the calls were counted by the process that answered them");
+}
+
 char *warder_result_json(const struct warder_result *result)
 {
 	const struct jail_outcome *outcome;

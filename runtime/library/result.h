@@ -117,6 +117,11 @@ void result_take_value(const struct result_value_rules *rules, struct result_cod
 /* The code's own stage is the run that ended; the code becomes the result's. */
 void result_add_run(struct warder_result *result, struct result_code *code);
 
+/* End the calls that are open, and put what became of all calls into the result and its receipt. -1 with *err: no memory. */
+int result_end_functions(struct warder_result *result, struct functions *functions, struct warder_error *err);
+/* The same of a run whose calls another process answered and counted: the receipt says that. */
+void result_miss_functions(struct warder_result *result);
+
 /* The members of an audit file's line about this end, into the object that is open. */
 void result_write_audit(const struct warder_result *result, struct json_writer *w);
 

@@ -14,6 +14,8 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -324,6 +326,14 @@ void execution_take_line(void *context, const char *line)
 	execution->lines_len += len;
 }
 
+static int launch_command(struct execution *execution, const struct warder_command *command,
+			  struct warder_error *err)
+{
+	return library_launch_command(execution->tmpl, command, NULL,
+				      execution->calls_fd > 0 ? execution->calls_fd : 0, &execution->run,
+				      err);
+}
+
 /* With the streams of its caller, as "warder run" launches a program with its own. */
 static int launch_streams(struct execution *execution, struct warder_error *err)
 {
@@ -342,7 +352,7 @@ static int launch_streams(struct execution *execution, struct warder_error *err)
 		.on_progress = execution_take_line,
 	};
 
-	return warder_launch(execution->tmpl, &command, &execution->run, err);
+	return launch_command(execution, &command, err);
 }
 
 static int prepare_and_launch(struct execution *execution, struct warder_error *err)
@@ -406,7 +416,7 @@ static int prepare_and_launch(struct execution *execution, struct warder_error *
 		return launch_streams(execution, err);
 	if (execution->agent)
 		return keeper_agent_launch(execution, err);
-	if (warder_launch(execution->tmpl, &command, &execution->run, err) < 0)
+	if (launch_command(execution, &command, err) < 0)
 		return -1;
 	if (terminal)
 		make_raw(execution->source_fd);
@@ -512,6 +522,8 @@ static void finish(struct execution *execution, struct warder_result *result,
 	execution->whole = result;
 	if (result)
 		result->logged = execution->flags & RECORD_LOG;
+	if (result && execution->flags & RECORD_FUNCTIONS)
+		result_miss_functions(result);
 	if (!execution->owned)
 		execution_document(execution);
 	if (execution->context)
@@ -570,6 +582,7 @@ static void close_files(struct execution *execution)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(execution->streams); i++)
 		fd_done(&execution->streams[i]);
+	fd_done(&execution->calls_fd);
 	fd_done(&execution->log_fds[0]);
 	execution->log_fds[1] = -1;
 }
@@ -747,6 +760,7 @@ static void take_over(struct execution *execution)
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = execution };
 
 	pthread_join(execution->thread, NULL);
+	fd_done(&execution->calls_fd); /* or the client would not see the program close it */
 	if (execution->agent)
 		keeper_agent_launched(execution);
 	if (!execution->run) {
@@ -1044,6 +1058,35 @@ static int take_log(struct execution *execution, const int **fds, struct warder_
 	return execution->log_fds[0] < 0 ? no_descriptor(err) : 0;
 }
 
+/* Both ends are without a name: no service of the host listens there. */
+static bool is_end_of_pair(int fd)
+{
+	struct sockaddr_un peer;
+	socklen_t peer_len = sizeof(peer), domain_len = sizeof(int), type_len = sizeof(int);
+	int domain, type;
+
+	return fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_len) == 0 &&
+	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_len) == 0 && domain == AF_UNIX &&
+	       type == SOCK_STREAM && getpeername(fd, (struct sockaddr *)&peer, &peer_len) == 0 &&
+	       peer_len == sizeof(peer.sun_family);
+}
+
+/* The next one. The keeper only hands it on, and lets no descriptor come by it, where the kernel can refuse that. */
+static int take_functions(struct execution *execution, const int **fds, struct warder_error *err)
+{
+	if (!(execution->flags & RECORD_FUNCTIONS))
+		return 0;
+	if (!(execution->flags & (RECORD_STREAMS | RECORD_OWNER)) || execution->flags & RECORD_PROGRESS ||
+	    !is_end_of_pair(**fds))
+		return malformed(err);
+	if (!execution->words.policy->functions.count)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "functions",
+				 "the policy grants no function");
+	fd_refuse_passing(**fds);
+	execution->calls_fd = fcntl(*(*fds)++, F_DUPFD_CLOEXEC, 3);
+	return execution->calls_fd < 0 ? no_descriptor(err) : 0;
+}
+
 static int fill(struct execution *execution, const char *id, const struct record_start *start, char *bytes,
 		const int *fds, struct warder_error *err)
 {
@@ -1062,7 +1105,8 @@ static int fill(struct execution *execution, const char *id, const struct record
 	if (take_rules(execution, err) < 0 ||
 	    session_check_narrower(execution->all->policy, execution->words.policy, err) < 0 ||
 	    take_audit(execution, &fds, err) < 0 || take_log(execution, &fds, err) < 0 ||
-	    (execution->flags & RECORD_CODE && keeper_code_new(execution, &fds, err) < 0))
+	    (execution->flags & RECORD_CODE && keeper_code_new(execution, &fds, err) < 0) ||
+	    take_functions(execution, &fds, err) < 0)
 		return -1;
 	if (*id && executions_find(execution->all, id, &ignored))
 		return error_set(err, WARDER_ERROR_CONFLICT, "id", "there is an execution %s already", id);
@@ -1084,7 +1128,7 @@ static struct execution *execution_new(struct executions *all, uint32_t flags,
 	execution->all = all;
 	execution->flags = flags;
 	execution->start = *start;
-	execution->input_fd = execution->source_fd = execution->audit_fd = -1;
+	execution->input_fd = execution->source_fd = execution->audit_fd = execution->calls_fd = -1;
 	execution->log_fds[0] = execution->log_fds[1] = -1;
 	for (size_t i = 0; i < ARRAY_LENGTH(execution->streams); i++)
 		execution->streams[i] = -1;

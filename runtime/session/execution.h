@@ -66,6 +66,7 @@ struct execution {
 	int source_fd;        /* the program's end, until it has ended; or -1 */
 	int streams[3];       /* with RECORD_STREAMS: its caller's, until it has ended; each, or all, -1 */
 	int log_fds[2];       /* with RECORD_LOG: the file, for each stream, until it has ended; or -1 */
+	int calls_fd;         /* with RECORD_FUNCTIONS: the program's end, until it is launched; or -1 */
 	int audit_fd;         /* of an audit file whose line is not written yet; or -1 */
 	bool owned; /* a client started it with RECORD_STREAMS or RECORD_OWNER, and waits for its end */
 	atomic_bool stopped;      /* by a STOP */

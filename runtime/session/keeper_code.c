@@ -90,6 +90,7 @@ int keeper_code_launch(struct execution *execution, struct warder_error *err)
 			     .stop_context = execution,
 			     .result_bytes = record->head.code.result_bytes,
 			     .input_fd = code->value_fd > 0 ? code->value_fd : 0,
+			     .calls_fd = execution->calls_fd > 0 ? execution->calls_fd : 0,
 			     .progress = (execution->flags & RECORD_PROGRESS) != 0,
 			     .files = record->words.files,
 			     .file_count = record->head.code.file_count,

@@ -22,7 +22,7 @@
 #define RECORD_VERSION      3u
 #define RECORD_VERSION_OLD  2u
 #define RECORD_MAGIC        0x58455257u
-#define RECORD_FDS_MAX      7
+#define RECORD_FDS_MAX      8
 #define RECORD_SEALS        (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW)
 #define EXECUTION_ID_LENGTH 16
 /* Of a piece: half of the digest of the client's key, and half of its request's. */
@@ -95,7 +95,10 @@ enum record_flag {
 	/* of START, with RECORD_STREAMS: a piece of code. The descriptors before those of the streams are a memory file (code_record.h), and the
 	 * value for the code, if there is one. */
 	RECORD_CODE = 262144,
-	RECORD_FLAGS = 524287,
+	/* of START, with RECORD_STREAMS or RECORD_OWNER: the descriptor before those of the streams or the terminal is one end of a pair of sockets.
+	 * The program finds it as its descriptor 5, and the client answers the calls that it makes there. */
+	RECORD_FUNCTIONS = 524288,
+	RECORD_FLAGS = 1048575,
 };
 
 struct record_head {

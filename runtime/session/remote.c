@@ -498,7 +498,8 @@ static int start_in(struct remote *remote, const struct remote_command *command,
 	    (command->terminal ? RECORD_TERMINAL : 0u) | (command->context ? RECORD_CONTEXT : 0u) |
 	    (command->no_receipt ? RECORD_NO_RECEIPT : 0u) | (command->log_fd > 0 ? RECORD_LOG : 0u) |
 	    (command->owner ? RECORD_OWNER : 0u) | (command->progress ? RECORD_PROGRESS : 0u) |
-	    (command->for_files ? RECORD_FOR_FILES : 0u) | (command->code ? RECORD_CODE : 0u);
+	    (command->for_files ? RECORD_FOR_FILES : 0u) | (command->code ? RECORD_CODE : 0u) |
+	    (command->calls_fd > 0 ? RECORD_FUNCTIONS : 0u);
 	struct record_start start = { .output_max = command->output_max,
 				      .keep_us = command->keep_us,
 				      .rows = command->rows,
@@ -519,6 +520,8 @@ static int start_in(struct remote *remote, const struct remote_command *command,
 		fds[count++] = command->log_fd;
 	if (command->code && add_code(command->code, fds, &count, &code_fd, err) < 0)
 		return -1;
+	if (command->calls_fd > 0)
+		fds[count++] = command->calls_fd;
 	if (command->terminal_fd >= 0)
 		fds[count++] = command->terminal_fd;
 	if (command->streams)

@@ -290,8 +290,9 @@ struct remote_command {
 	bool no_receipt;                      /* with streams or an owner: the result needs none */
 	const struct remote_audit *audit;     /* the keeper appends a line at the end; or NULL */
 	const struct library_order *code;     /* with streams: of a piece of code; or NULL */
-	int log_fd;                           /* > 0: a regular file that gets all output; not with streams */
-	bool progress;                        /* the program reports its progress, */
+	int calls_fd;  /* > 0, with streams or an owner: the program's descriptor 5, as of functions_open() */
+	int log_fd;    /* > 0: a regular file that gets all output; not with streams */
+	bool progress; /* the program reports its progress, */
 	void (*on_line)(void *context, const char *line); /* each line, with the context NULL; or NULL */
 };
 

@@ -98,6 +98,55 @@ $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s sta
 ! warder: --function-command cannot be used with a context, because a context outlives the command that answers the calls; use "warder code --session SESSION" without --context
 ! warder: --function-command cannot be used with a context, because a context outlives the command that answers the calls; use "warder code --session SESSION" without --context
 
+= in a session the keeper supervises the program, and this command answers and counts its calls
+needs python3
++ printf '#!/bin/sh\nread a; echo "{\\"got\\": $a, \\"by\\": \\"$OUTSIDE\\"}"\n' > f; chmod +x f
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt OUTSIDE=me; sh s start --set functions=f; sh s exec --json --audit audit --function-command f=./f -- sh -c 'for n in f g f; do echo "{\"id\":1,\"name\":\"$n\",\"arguments\":4}" >&5; read a <&5; echo "$a"; done; echo $WARDER_FUNCTIONS $OUTSIDE' > result; python3 -c 'import json; r = json.load(open("result")); print(r["stdout"]["text"], end=""); print(json.dumps(r["functions"]), [c["value"] for c in r["receipt"]["controls"] if c["control"] == "functions"]); print(json.dumps(json.load(open("audit"))["functions"]))'; sh s exec --function-command f=./f -- sh -c 'echo "{\"id\":2,\"name\":\"f\"}" >&5; exit 3'; echo $?; sh s exec --progress --function-command f=./f -- true; sh s exec --function-command f -- true; sh s stop
+| {"id":1,"result":{"got":4,"by":"me"}}
+| {"id":1,"error":{"kind":"notGranted","message":"the program may not call a function of this name"}}
+| {"id":1,"result":{"got":4,"by":"me"}}
+| 5
+| {"calls": {"f": 2}, "answered": 2, "failed": 0, "timedOut": 0, "refused": 1} ['calls: 2 answered, 0 failed, 0 timed out, 1 refused']
+| {"calls": {"f": 2}, "answered": 2, "failed": 0, "timedOut": 0, "refused": 1}
+| 3
+! warder: progress (--progress) does not go with functions (--function-command): both need descriptor 5; let the program report by a function
+! warder: --function-command f: write NAME=PROGRAM, such as lookup=./lookup
+
+= the program goes on if that command is killed, also in the middle of a call, and then reads the end of its descriptor
+needs python3
++ printf '#!/bin/sh\necho 7\n' > quick; printf '#!/bin/sh\necho $$ > pid.new; mv pid.new pid; exec sleep 1000\n' > slow; chmod +x quick slow
++ printf 'echo "{\\"id\\":1,\\"name\\":\\"f\\"}" >&5; read a <&5; echo "$a"\nread a <&5 || echo end of file; until [ -e /tmp/go ]; do sleep 0.05; done; exit 6\n' > between.sh; printf 'echo "{\\"id\\":1,\\"name\\":\\"f\\"}" >&5; read a <&5 || echo end of file; until [ -e /tmp/go ]; do sleep 0.05; done; exit 6\n' > within.sh
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start --set functions=f; for how in exec code; do for when in between within; do echo $how $when; rm -f out pid; [ $when = between ] && f=quick || f=slow; if [ $how = exec ]; then sh s exec --receipt receipt --function-command f=./$f -- sh -c "$(cat $when.sh)" > out & else warder code --session $name --receipt receipt --function-command f=./$f $when.sh > out & fi; client=$!; disown; if [ $when = between ]; then until grep -q result out || ! kill -0 $client; do sleep 0.05; done; else until [ -e pid ] || ! kill -0 $client; do sleep 0.05; done; fi 2> /dev/null; kill -9 $client; for i in $(seq 200); do id=$(warder ps | awk '/ running / { print $1 }'); [ "$id" ] && warder logs $id | grep -q end && break; sleep 0.05; done; sh s exec -- touch /tmp/go; warder wait $id; echo $?; cat out; warder wait --json $id | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r.get("functions"), [c["value"] for c in r["receipt"]["controls"] if c["control"] == "functions"])'; [ $when = between ] || { read pid < pid; for i in $(seq 200); do kill -0 $pid 2> /dev/null || { echo gone; break; }; sleep 0.05; done; }; sh s exec -- rm /tmp/go; done; done; sh s stop
+| exec between
+| 6
+| {"id":1,"result":7}
+| end of file
+| None ['the calls were counted by the process that answered them']
+| exec within
+| 6
+| end of file
+| None ['the calls were counted by the process that answered them']
+| gone
+| code between
+| 6
+| {"id":1,"result":7}
+| end of file
+| None ['the calls were counted by the process that answered them']
+| code within
+| 6
+| end of file
+| None ['the calls were counted by the process that answered them']
+| gone
+
+= calls are answered while the program has the terminal
+needs terminal
++ printf '#!/bin/sh\necho 7\n' > f; chmod +x f; . "$TOP/tests/transcript/session.sh"
++ printf 'tty; for i in 1 2; do echo "{\\"id\\":$i,\\"name\\":\\"f\\"}" >&5; read a <&5; echo "$a"; done\n' > calls.sh
+$ sh s start --set functions=f --set devices.terminals=1; script -qec 'sh s exec -t --function-command f=./f -- sh -c "$(cat calls.sh)"' /dev/null < /dev/null | tr -d '\r' | sed 's/\^@//'; sh s stop
+| /dev/pts/0
+| {"id":1,"result":7}
+| {"id":2,"result":7}
+
 = an embedding program answers from its event loop, from the function that is told of the call or from another thread
 needs limits library
 + cat > embed.c <<'END'

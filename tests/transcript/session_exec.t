@@ -133,7 +133,7 @@ $ sh s start; sh s exec -- no-such-program; echo $?; sh s exec -- /etc/passwd; e
 = closed and wrong descriptors, and a client that asks and takes no answer, leave nothing in the keeper and disturb nobody
 needs python3
 + . "$TOP/tests/transcript/session.sh"; echo $name > name
-$ sh s start; XDG_RUNTIME_DIR=$PWD/rt python3 "$TOP/tests/transcript/session_hostile.py" $(cat name); sh s exec -- true <&-; echo $?; sh s exec -- sh -c 'exit 3' >&-; echo $?; sh s exec -- true <&- >&- 2>&-; echo $?; sh s exec -- echo goes on; sh s stop
+$ sh s start --set functions=f; XDG_RUNTIME_DIR=$PWD/rt python3 "$TOP/tests/transcript/session_hostile.py" $(cat name); sh s exec -- true <&-; echo $?; sh s exec -- sh -c 'exit 3' >&-; echo $?; sh s exec -- true <&- >&- 2>&-; echo $?; sh s exec -- echo goes on; sh s stop
 | as it should be: ended 0
 | no descriptor for a stream: refused
 | one too few: refused
@@ -150,6 +150,16 @@ $ sh s start; XDG_RUNTIME_DIR=$PWD/rt python3 "$TOP/tests/transcript/session_hos
 | more files than there are: refused
 | a directory as the code's value: refused
 | no value: refused
+| functions as they should be: ended 0
+| functions of code: ended 0
+| no descriptor for functions: refused
+| a file for functions: refused
+| a socket of packets for functions: refused
+| a socket that leads nowhere for functions: refused
+| a socket that listens for functions: refused
+| a service of the host for functions: refused
+| functions and progress: refused
+| functions without its caller's streams: refused
 | a pipe that nobody reads: ended -1
 | left in the keeper: 0
 | a flood of requests: True others: served

@@ -1,11 +1,11 @@
 """session_hostile.py NAME: clients of a keeper that give wrong descriptors, and one that asks and asks and takes no answer. A line for each."""
-import array, fcntl, os, socket, struct, sys, time
+import array, fcntl, os, socket, struct, sys, tempfile, time
 
 NAME = sys.argv[1]
 BASE = "/run" if os.geteuid() == 0 else os.environ["XDG_RUNTIME_DIR"]
 MAGIC, VERSION = 0x58455257, 3
 HELLO, START, LIST, RESULT = 1, 2, 9, 10
-OWNER, STREAMS, INPUT, OUTPUTS, WHOLE, LOG, CODE, AUDIT = 128, 256, 512, 1024, 4096, 8192, 262144, 1 << 31
+OWNER, STREAMS, INPUT, OUTPUTS, WHOLE, LOG, PROGRESS, CODE, FUNCTIONS, AUDIT = 128, 256, 512, 1024, 4096, 8192, 16384, 262144, 524288, 1 << 31
 os.chdir(f"{BASE}/warder/sessions")  # the paths of sockets are short
 
 
@@ -85,6 +85,15 @@ null = os.open("/dev/null", os.O_RDWR)
 here = os.open(".", os.O_RDONLY)
 broken, end = os.pipe()
 os.close(broken)
+pair = socket.socketpair()
+packets = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+alone = socket.socket(socket.AF_UNIX)
+with tempfile.TemporaryDirectory() as directory:
+    service = socket.socket(socket.AF_UNIX)
+    service.bind(directory + "/service")
+    service.listen()
+    named = socket.socket(socket.AF_UNIX)
+    named.connect(directory + "/service")
 rows = (
     ("as it should be", STREAMS | INPUT | OUTPUTS, [null, null, null]),
     ("no descriptor for a stream", STREAMS | INPUT | OUTPUTS, []),
@@ -102,6 +111,16 @@ rows = (
     ("more files than there are", STREAMS | CODE, [code(files=3)]),
     ("a directory as the code's value", STREAMS | CODE, [code(value=1), here]),
     ("no value", STREAMS | CODE, [code(value=1)]),
+    ("functions as they should be", STREAMS | FUNCTIONS, [pair[0].fileno()], b"true"),
+    ("functions of code", STREAMS | CODE | FUNCTIONS, [code(), pair[0].fileno()]),
+    ("no descriptor for functions", STREAMS | FUNCTIONS, []),
+    ("a file for functions", STREAMS | FUNCTIONS, [null]),
+    ("a socket of packets for functions", STREAMS | FUNCTIONS, [packets[0].fileno()]),
+    ("a socket that leads nowhere for functions", STREAMS | FUNCTIONS, [alone.fileno()]),
+    ("a socket that listens for functions", STREAMS | FUNCTIONS, [service.fileno()]),
+    ("a service of the host for functions", STREAMS | FUNCTIONS, [named.fileno()]),
+    ("functions and progress", STREAMS | FUNCTIONS | PROGRESS, [pair[0].fileno()]),
+    ("functions without its caller's streams", FUNCTIONS, [pair[0].fileno()]),
     ("a pipe that nobody reads", STREAMS | OUTPUTS, [end, null], b"yes"),
 )
 before = held()  # and perhaps a connection that has just been closed

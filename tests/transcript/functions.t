@@ -147,6 +147,14 @@ $ sh s start --set functions=f --set devices.terminals=1; script -qec 'sh s exec
 | {"id":1,"result":7}
 | {"id":2,"result":7}
 
+= a keeper of another version: the caller supervises the program, as well as answering its calls
+needs python3
++ printf '#!/bin/sh\necho 7\n' > f; chmod +x f; cp "$(command -v warder)" other
++ echo 'echo "{\"id\":1,\"name\":\"f\"}" >&5; read a <&5; echo "$a"' > call.sh
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; ./other session start $name --prefer limits --set functions=f; sh s exec --json --function-command f=./f -- sh -c "$(cat call.sh)" | python3 $TOP/tests/lib/results.py stdout.text functions.answered; warder code --session $name --function-command f=./f call.sh; sh s stop
+| "{\"id\":1,\"result\":7}\n" 1
+| {"id":1,"result":7}
+
 = an embedding program answers from its event loop, from the function that is told of the call or from another thread
 needs limits library
 + cat > embed.c <<'END'

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "base/text.h"
 #include "host/front/front.h"
 #include "host/front/v1.h"
+#include "host/input.h"
 
 /* What a handler about an execution keeps while it waits for the keeper. */
 struct work {
@@ -311,8 +311,14 @@ static void start_answered(void *owner, enum record_type request, const struct r
 
 static const struct channel_events of_start = { .answered = start_answered, .lost = work_lost };
 
+struct program_input {
+	const char *bytes; /* of the document, or `decoded`; or NULL */
+	size_t len;
+	char *decoded; /* heap, or NULL */
+};
+
 /* What the table of members cannot say. False: the exchange was answered. */
-static bool check_start(struct exchange *x, const struct json_value *document)
+static bool check_start(struct exchange *x, const struct json_value *document, struct program_input *ret)
 {
 	const uint64_t rows = number_in(document, "rows"), columns = number_in(document, "columns");
 	const char *key = json_member_text(document, "idempotencyKey", NULL);
@@ -322,33 +328,14 @@ static bool check_start(struct exchange *x, const struct json_value *document)
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, rows ? "columns" : "rows",
 			  "\"rows\" and \"columns\" of a terminal go together and are 1 to %d",
 			  V1_TERMINAL_MAX);
-	if (json_member_text(document, "stdin", NULL) && json_member_text(document, "stdinBase64", NULL))
-		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "stdinBase64",
-			  "\"stdin\" and \"stdinBase64\" are both given; leave one of them out");
 	if (rows &&
 	    (json_member_text(document, "stdin", NULL) || json_member_text(document, "stdinBase64", NULL)))
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "stdin",
 			  "a program on a terminal has no \"stdin\"; write to its input");
 	if (key)
 		v1_check_key(key, &err);
-	if (!err.code)
+	if (!err.code && input_take(document, &ret->bytes, &ret->len, &ret->decoded, &err) == 0)
 		return true;
-	exchange_error(x, 400, &err);
-	return false;
-}
-
-/* The input of a request; *ret_decoded is heap. False: the client was answered. */
-static bool decode_input(struct exchange *x, const struct json_value *document, char **ret_decoded,
-			 size_t *ret_len)
-{
-	const char *encoded = json_member_text(document, "stdinBase64", NULL);
-	struct warder_error err = { 0 };
-
-	*ret_decoded = encoded ? text_unbase64(encoded, strlen(encoded), ret_len) : NULL;
-	if (!encoded || *ret_decoded)
-		return true;
-	error_set(&err, WARDER_ERROR_INVALID_REQUEST, "stdinBase64",
-		  "\"stdinBase64\" must be a text in base64, padded and without line breaks");
 	exchange_error(x, 400, &err);
 	return false;
 }
@@ -357,30 +344,27 @@ void v1_start_execution(struct exchange *x)
 {
 	struct json_value *document;
 	struct work *work;
-	char *decoded = NULL;
-	size_t decoded_len = 0;
+	struct program_input input;
 	const char *key;
 
 	if (exchange_object(x, &document) < 0)
 		return;
-	if (!check_start(x, document) || !decode_input(x, document, &decoded, &decoded_len)) {
+	if (!check_start(x, document, &input)) {
 		json_free(document);
 		return;
 	}
 	work = begin_work(x, document, &of_start, begin_execution);
 	if (!work) {
-		free(decoded);
+		free(input.decoded);
 		return;
 	}
 	key = json_member_text(document, "idempotencyKey", NULL);
 	if (key)
 		derive_id(work, key);
 	work->keeps_input = is_true(document, "input") || number_in(document, "rows");
-	work->input = json_member_text(document, "stdin", NULL);
-	work->input_len = work->input ? strlen(work->input) : decoded_len;
-	work->decoded = decoded;
-	if (decoded)
-		work->input = decoded;
+	work->input = input.bytes;
+	work->input_len = input.len;
+	work->decoded = input.decoded;
 }
 
 /* ---- look ---- */

@@ -170,9 +170,6 @@ void call_continue_runs(struct launcher *launcher);
 /* Admit a program without a sandbox, and queue it. With an idempotency key, it may be answered at once. -1 with *err. */
 int call_launch(struct context *context, struct call *call, void (*work)(struct job *job),
 		struct warder_error *err);
-/* The program's input, as a text or as any bytes: `stdin` of the document, or *ret_bytes, which is the caller's. */
-int call_take_input(const struct json_value *document, const char **ret, size_t *ret_len, char **ret_bytes,
-		    struct warder_error *err);
 /* Wait for a run until its end, or until the call is cancelled; the result is the call's text then. The run is freed. -1 with *err. */
 int call_wait(struct call *call, struct warder_run *run, struct warder_error *err);
 /* Sign the text of a launch that has ended; `name` is that of the call. -1 with *err. */

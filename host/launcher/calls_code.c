@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "host/input.h"
 #include "host/launcher/call.h"
 #include "runtime/library/library.h"
 
@@ -165,8 +166,8 @@ static int take(struct call *call, struct piece *piece, struct warder_error *err
 	}
 	return take_files(piece, json_member(document, "files"), err) < 0 ||
 		       take_json(piece, json_member(document, "input"), err) < 0 ||
-		       call_take_input(document, &piece->call.input, &piece->call.input_len, &piece->input,
-				       err) < 0
+		       input_take(document, &piece->call.input, &piece->call.input_len, &piece->input, err) <
+			   0
 		   ? -1
 		   : 0;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/text.h"
+#include "host/input.h"
 #include "host/launcher/call.h"
 #include "policy/policy.h"
 #include "runtime/library/library.h"
@@ -35,26 +35,6 @@ static int take_argv(const struct json_value *document, char ***ret, struct ward
 	}
 	*ret = argv;
 	return 0;
-}
-
-int call_take_input(const struct json_value *document, const char **ret, size_t *ret_len, char **ret_bytes,
-		    struct warder_error *err)
-{
-	const struct json_value *encoded = json_member(document, "stdinBase64");
-
-	*ret = json_member_text(document, "stdin", NULL);
-	*ret_len = *ret ? strlen(*ret) : 0;
-	if (!encoded)
-		return 0;
-	if (*ret)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "stdinBase64",
-				 "\"stdin\" and \"stdinBase64\" are both given; leave one of them out");
-	if (encoded->type == JSON_STRING)
-		*ret_bytes = text_unbase64(encoded->string, strlen(encoded->string), ret_len);
-	*ret = *ret_bytes;
-	return *ret ? 0
-		    : error_set(err, WARDER_ERROR_INVALID_REQUEST, "stdinBase64",
-				"\"stdinBase64\" must be a text in base64, padded and without line breaks");
 }
 
 int call_sign(struct call *call, const char *name, struct warder_error *err)
@@ -94,7 +74,7 @@ static int run_program(struct call *call, struct warder_error *err)
 	char **argv = NULL, *bytes = NULL;
 	int done;
 
-	if (call_take_input(call->document, &command.input, &command.input_len, &bytes, err) < 0)
+	if (input_take(call->document, &command.input, &command.input_len, &bytes, err) < 0)
 		return -1;
 	if (take_argv(call->document, &argv, err) < 0) {
 		free(bytes);

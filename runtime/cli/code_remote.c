@@ -142,8 +142,7 @@ static int ask(struct report *report, const struct preparation *preparation,
 	body = write_body(report, call, &err);
 	if (!body)
 		return report_refuse(report, &err, EXIT_REFUSED);
-	done = remote_request_send(preparation, &report->args->policy->policy, "/v1/code", "code", body,
-				   &result, &err);
+	done = remote_request_send(preparation, &report->args->policy->policy, "code", body, &result, &err);
 	explicit_bzero(body, strlen(body));
 	free(body);
 	return done < 0 ? report_refuse(report, &err, error_exit_status(err.code))

@@ -224,24 +224,27 @@ struct warder_result *remote_request_lost(const char *label, const struct warder
 	return reported_lost(label, term_clean(detail));
 }
 
-int remote_request_send(const struct preparation *preparation, const struct policy *policy, const char *path,
-			const char *signs, const char *body, struct warder_result **ret,
-			struct warder_error *err)
+int remote_request_send(const struct preparation *preparation, const struct policy *policy, const char *call,
+			const char *body, struct warder_result **ret, struct warder_error *err)
 {
+	char path[32];
 	const uint64_t wall_us = policy->limits.wall_time_us;
 	const struct backend_remote_request request = {
 		.path = path,
-		.signs = signs,
+		.signs = call,
 		.body = body,
 		.timeout_ms = wall_us == POLICY_UNLIMITED ? 0 : wall_us / 1000 + PATIENCE_S * 1000,
 		.should_stop = ending_came,
 	};
 	struct remote_answer answer;
 	char *text = NULL;
-	int done = backend_remote_ask(&preparation->remote, &request, &answer, &text, err);
+	int done;
 
+	snprintf(path, sizeof(path), "/v1/%s", call);
+	done = backend_remote_ask(&preparation->remote, &request, &answer, &text, err);
 	if (done == 0)
-		done = reported_read(text, answer.bytes, preparation->remote_label, ret, err);
+		done = reported_read(text, answer.bytes, preparation->remote_label, strcmp(call, "code") == 0,
+				     ret, err);
 	free(text);
 	if (done >= 0 || (answer.status != 200 && (answer.status || !answer.sent)))
 		return done;

@@ -37,11 +37,10 @@ int remote_request_input(struct json_writer *w, int fd, struct warder_error *err
 /* The whole request; heap. NULL with *err: it is too long. */
 char *remote_request_take(struct json_writer *w, struct warder_error *err);
 
-/* Send it, and read the signed answer. 0: *ret has the result, which says so if the answer was lost. 1: the host had nothing to run.
- * -1 with *err: the host refuses, or never got the request. */
-int remote_request_send(const struct preparation *preparation, const struct policy *policy, const char *path,
-			const char *signs, const char *body, struct warder_result **ret,
-			struct warder_error *err);
+/* Send it, and read the signed answer. call: "run" or "code", the end of the path and the name in the signature. 0: *ret has the result, which
+ * says so if the answer was lost. 1, only for code: the host had nothing to run. -1 with *err: the host refuses, or never got the request. */
+int remote_request_send(const struct preparation *preparation, const struct policy *policy, const char *call,
+			const char *body, struct warder_result **ret, struct warder_error *err);
 /* A result for an answer that was lost because of *why: it says that nothing is known about the program. NULL without memory. */
 struct warder_result *remote_request_lost(const char *label, const struct warder_error *why);
 /* Pass on the output, unless the result is printed as JSON, and report the end. passed_over: what `auto` did not take, and why, or "". Takes

@@ -54,6 +54,7 @@ static int run_there(struct report *report, const struct preparation *preparatio
 	struct warder_result *result = NULL;
 	struct warder_error err = { 0 };
 	char *body;
+	int sent;
 
 	if (report_ended_early(report))
 		return 128 + ending_signal();
@@ -61,11 +62,11 @@ static int run_there(struct report *report, const struct preparation *preparatio
 	if (!body)
 		return report_refuse(report, &err, EXIT_REFUSED);
 
-	remote_request_send(preparation, &args->policy->policy, "/v1/run", "run", body, &result, &err);
+	sent = remote_request_send(preparation, &args->policy->policy, "run", body, &result, &err);
 	explicit_bzero(body, strlen(body));
 	free(body);
-	return result ? remote_request_finish(report, preparation->passed_over, result)
-		      : report_refuse(report, &err, error_exit_status(err.code));
+	return sent == 0 ? remote_request_finish(report, preparation->passed_over, result)
+			 : report_refuse(report, &err, error_exit_status(err.code));
 }
 
 /* ---- the choice ---- */

@@ -192,14 +192,9 @@ static int fill(const struct json_value *document, const char *label, struct rep
 	return json_member(document, "language") ? reported_code(document, label, &to->code, err) : 0;
 }
 
-int reported_read(const char *json, size_t len, const char *label, struct warder_result **ret,
-		  struct warder_error *err)
-{
-	return reported_read_beside(json, len, label, NULL, ret, err);
-}
-
-int reported_read_beside(const char *json, size_t len, const char *label, struct reported_streams *streams,
-			 struct warder_result **ret, struct warder_error *err)
+/* may_lack_run: 1 for a document about code for which nothing had to run. */
+static int read_result(const char *json, size_t len, const char *label, bool may_lack_run,
+		       struct reported_streams *streams, struct warder_result **ret, struct warder_error *err)
 {
 	const struct json_limits limits = { .max_bytes = SIZE_MAX, .max_values = 100000 };
 	struct warder_result *result = calloc(1, sizeof(*result));
@@ -211,7 +206,7 @@ int reported_read_beside(const char *json, size_t len, const char *label, struct
 		return error_no_memory(err, NULL);
 	if (json_parse(json, len, "result", &limits, &document, &why) < 0 || document->type != JSON_OBJECT)
 		status = bad(label, "status", err);
-	else if (!json_member(document, "cause") && json_member(document, "language"))
+	else if (may_lack_run && !json_member(document, "cause") && json_member(document, "language"))
 		status = 1;
 	else
 		status = fill(document, label, streams, result, err);
@@ -221,6 +216,18 @@ int reported_read_beside(const char *json, size_t len, const char *label, struct
 	else
 		warder_result_free(result);
 	return status;
+}
+
+int reported_read(const char *json, size_t len, const char *label, bool may_lack_run,
+		  struct warder_result **ret, struct warder_error *err)
+{
+	return read_result(json, len, label, may_lack_run, NULL, ret, err);
+}
+
+int reported_read_beside(const char *json, size_t len, const char *label, struct reported_streams *streams,
+			 struct warder_result **ret, struct warder_error *err)
+{
+	return read_result(json, len, label, false, streams, ret, err);
 }
 
 struct warder_result *reported_lost(const char *label, const char *detail)

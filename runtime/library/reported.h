@@ -6,22 +6,23 @@
 #ifndef WARDER_RUNTIME_LIBRARY_REPORTED_H
 #define WARDER_RUNTIME_LIBRARY_REPORTED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
 #include "runtime/library/result.h"
 
 /* Read the JSON of a result. `label` ("remote:big") becomes its backend, and lives as long as the result; every control of the receipt is
- * reported by it. 1: the document is about code for which nothing had to run, and there is no result. -1 with *err (UNAVAILABLE), which
- * names the first member that is missing or wrong. */
-int reported_read(const char *json, size_t len, const char *label, struct warder_result **ret,
-		  struct warder_error *err);
+ * reported by it. may_lack_run: the answer to a piece of code, which may be one without a run. 1: it is, and there is no result. -1 with *err
+ * (UNAVAILABLE), which names the first member that is missing or wrong. */
+int reported_read(const char *json, size_t len, const char *label, bool may_lack_run,
+		  struct warder_result **ret, struct warder_error *err);
 /* The output of a program whose result has only the counts of it. */
 struct reported_streams {
 	char *bytes[2]; /* owned */
 	size_t len[2];
 };
-/* The same with these streams, which it takes. */
+/* The same with these streams, which it takes, and always with a run. */
 int reported_read_beside(const char *json, size_t len, const char *label, struct reported_streams *streams,
 			 struct warder_result **ret, struct warder_error *err);
 /* A result with the cause `host` and nothing else but `detail`. NULL on want of memory. */

@@ -493,7 +493,7 @@ def lying_about_sessions():
     cases = [("an id that is a path", "sandbox", b'{"id": "../../v1/x"}', '"id"'), ("an id of 1 KB", "sandbox", b'{"id": "%s"}' % (b"a" * 1000), '"id"'),
              ("no id", "sandbox", b"[]", '"id"'), ("too much", "sandbox", b" " * (17 << 20), "MiB"),
              ("an execution that is a path", "execution", b'{"id": "../x"}', '"id"'), ("a result that is none", "result", b"[]", "status"),
-             ("counts that are none", "result", b"{}", "cause"), ("output without end", "output", b"data: x\n" * (3 << 20), "16 MiB"),
+             ("counts that are none", "result", b"{}", "cause"), ("code for which nothing ran", "result", b'{"language": "python"}', '"cause"'), ("output without end", "output", b"data: x\n" * (3 << 20), "16 MiB"),
              ("a redirect", "execution", None, "redirect")]
     for name, where, text, word in cases:
         server = serve("good")
@@ -720,6 +720,8 @@ class Evil(http.server.BaseHTTPRequestHandler):
         result.update(getattr(self.server, "code", {}))
         if how == "array":
             result = [1]
+        if how == "without a run":
+            result = {"language": "python"}
         if how == "unsigned result":
             return self.answer(200, json.dumps(result).encode())
         return self.signed(self.path.rsplit("/", 1)[1], b"another" if how == "result of another" else raw, json.dumps(result).encode())
@@ -779,7 +781,7 @@ def hostile():
     tell(status == 125 and "Timeout" in err and took < 30 * SLOW, "a host that does not answer is given up", (status, err, took))
     for how, word in (("dies", "remote:big"), ("half", "remote:big"), ("elsewhere", "redirect"), ("huge", "16 MiB"), ("cause", '"cause"'), ("code", '"exitCode"'),
                       ("stream", '"stdout"'), ("total", '"stdout"'), ("receipt", '"receipt"'), ("status", "status of a control"), ("rows", "number of controls"),
-                      ("signal", '"signal"'), ("base64", '"stdout"'), ("array", "not signed"), ("unsigned result", "not signed"), ("result of another", "signature")):
+                      ("signal", '"signal"'), ("base64", '"stdout"'), ("without a run", '"cause"'), ("array", "not signed"), ("unsigned result", "not signed"), ("result of another", "signature")):
         (status, out, err), asked, took = evil(how)
         tell(status == 137 and word in err and "not known" in err and [one[:2] for one in asked] == [("GET", "/v1/capabilities"), ("POST", "/v1/run")],
              "an answer that is none ends with the cause host: " + how, (status, err, asked))

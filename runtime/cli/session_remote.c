@@ -2,8 +2,7 @@
  * session_remote: a session on another machine is a sandbox of the host there, and a small file here (elsewhere.h).
  *
  * The host ends the sandbox when its lease is over. The lease is renewed while a command uses the session, and after it; it never reaches beyond
- * the session's lifetime. Before each command, the host signs a new nonce with the key that is trusted. Its answers about the sandbox are not
- * signed.
+ * the session's lifetime.
  */
 #include "runtime/cli/session_remote.h"
 
@@ -22,133 +21,11 @@
 #include "base/text.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
+#include "runtime/cli/remote_place.h"
 #include "runtime/cli/remote_request.h"
+#include "runtime/cli/session_remote_files.h"
 #include "runtime/cli/term.h"
 #include "runtime/library/reported.h"
-#include "runtime/session/elsewhere.h"
-
-_Static_assert(ELSEWHERE_BACKEND == BACKEND_REMOTE_LABEL, "the same text");
-
-#define QUESTION_MS    15000
-#define PATH_BYTES_MAX 1024
-#define PATH_SIZE      4096 /* of a request */
-
-/* A session, and the host that has it. */
-struct place {
-	struct elsewhere session;
-	struct backend_remote host;
-};
-
-struct asking {
-	const char *method;  /* or NULL */
-	const char *body;    /* or NULL */
-	size_t body_len;     /* of a PUT */
-	uint64_t timeout_ms; /* 0: QUESTION_MS */
-	bool large;
-	bool unstoppable; /* a signal does not end it */
-	bool sent;        /* after it: the host may have got the request */
-};
-
-/* ---- requests ---- */
-
-/* About the sandbox: `rest` is what follows its id in the path. *ret_text (or NULL) is heap. -1 with *err. */
-static int ask(const struct place *place, const char *rest, struct asking *how, char **ret_text,
-	       size_t *ret_len, struct warder_error *err)
-{
-	char path[PATH_SIZE];
-	const struct backend_remote_request request = {
-		.path = path,
-		.method = how->method,
-		.body = how->body,
-		.body_len = how->body_len,
-		.timeout_ms = how->timeout_ms ? how->timeout_ms : QUESTION_MS,
-		.large = how->large,
-		.should_stop = how->unstoppable ? NULL : ending_came,
-	};
-	struct remote_answer answer;
-	char *text = NULL;
-	int status;
-
-	snprintf(path, sizeof(path), "/v1/sandboxes/%s%s", place->session.sandbox, rest);
-	status = backend_remote_ask(&place->host, &request, &answer, &text, err);
-	how->sent = answer.sent || answer.status == 200;
-	if (status == 0 && ret_len)
-		*ret_len = answer.bytes;
-	if (status == 0 && ret_text)
-		*ret_text = text;
-	else
-		free(text);
-	return status;
-}
-
-static bool is_gone(const struct warder_error *err)
-{
-	return err->code == WARDER_ERROR_NOT_FOUND && strcmp(err->field, "id") == 0;
-}
-
-static int say_gone(const struct elsewhere *session, struct warder_error *err)
-{
-	return error_set(
-	    err, WARDER_ERROR_NOT_FOUND, "name",
-	    "session %.64s does not run any more: %s does not know it; \"warder session stop %.64s\" "
-	    "removes it here, and then it can be started again",
-	    session->name, session->backend, session->name);
-}
-
-/* The time up to which the host is to keep the sandbox, from now; 0: its lifetime is over. */
-static uint64_t lease_of(const struct elsewhere *session)
-{
-	const uint64_t now_ms = clock_wall_ms();
-	const uint64_t left = session->ends_ms > now_ms ? session->ends_ms - now_ms : 0;
-
-	return left < session->lease_ms ? left : session->lease_ms;
-}
-
-/* A renewal that fails is no error of the command: the next request will say what is wrong. */
-static void renew(const struct place *place)
-{
-	struct warder_error ignored;
-	char body[64];
-	struct asking how = { .body = body, .unstoppable = true };
-	const uint64_t lease_ms = lease_of(&place->session);
-
-	if (!lease_ms)
-		return;
-	snprintf(body, sizeof(body), "{\"timeoutMs\": %llu}", (unsigned long long)lease_ms);
-	ask(place, "/timeout", &how, NULL, NULL, &ignored);
-}
-
-/* The entry of the host in the operator's document as it is now; and the host has to have the key. */
-static int find_host(struct place *place, struct warder_error *err)
-{
-	struct backend_settings *settings = calloc(1, sizeof(*settings));
-	const char *document = place->session.backends[0] ? place->session.backends : NULL;
-	struct policy_capabilities *capabilities = calloc(1, sizeof(*capabilities));
-	const struct backend_remote *found = NULL;
-	uint64_t load;
-	int status = -1;
-
-	if (!settings || !capabilities)
-		error_no_memory(err, NULL);
-	else if (preparation_settings(document, settings, err) == 0)
-		found = backend_remote_find(settings, place->session.backend, err);
-	if (found) {
-		place->host = *found;
-		status = backend_remote_capabilities(found, capabilities, &load, err);
-	}
-	free(capabilities);
-	free(settings);
-	return status;
-}
-
-static int open_place(const char *name, struct place *ret, struct warder_error *err)
-{
-	const int found = elsewhere_read(name, &ret->session, err);
-
-	if (found > 0)
-		return error_set(err, WARDER_ERROR_NOT_FOUND, "name", "session %.64s does not run", name);
-	return found < 0 ? -1 : find_host(ret, err);
-}
 
 /* ---- start ---- */
 
@@ -209,7 +86,7 @@ static char *write_start(const struct args *args, const struct elsewhere *sessio
 	struct json_writer w = { 0 };
 
 	json_begin_object(&w);
-	json_key_uint(&w, "timeoutMs", lease_of(session));
+	json_key_uint(&w, "timeoutMs", remote_place_lease_ms(session));
 	if (remote_request_policy(&w, &args->policy->policy, err) < 0) {
 		json_writer_done(&w);
 		return NULL;
@@ -236,10 +113,10 @@ static int take_id(const char *text, size_t len, const char *label, char *ret, s
 	return *ret ? 0 : -1;
 }
 
-static int create(const struct args *args, struct place *place, struct warder_error *err)
+static int create(const struct args *args, struct remote_place *place, struct warder_error *err)
 {
 	struct backend_remote_request request = { .path = "/v1/sandboxes",
-						  .timeout_ms = 4 * QUESTION_MS,
+						  .timeout_ms = 4 * REMOTE_QUESTION_MS,
 						  .should_stop = ending_came };
 	struct remote_answer answer;
 	char *body = write_start(args, &place->session, err), *text = NULL;
@@ -258,16 +135,16 @@ static int create(const struct args *args, struct place *place, struct warder_er
 	return status;
 }
 
-static void destroy(const struct place *place)
+static void destroy(const struct remote_place *place)
 {
-	struct asking how = { .method = "DELETE", .unstoppable = true };
+	struct remote_asking how = { .method = "DELETE", .unstoppable = true };
 	struct warder_error ignored;
 
-	ask(place, "", &how, NULL, NULL, &ignored);
+	remote_place_ask(place, "", &how, NULL, NULL, &ignored);
 }
 
 /* The name is ours meanwhile. */
-static int start_new(const struct args *args, struct place *place, struct warder_error *err)
+static int start_new(const struct args *args, struct remote_place *place, struct warder_error *err)
 {
 	const struct preparation_options options = {
 		.ceiling = args->ceiling ? &args->ceiling->policy : NULL,
@@ -289,9 +166,9 @@ static int start_new(const struct args *args, struct place *place, struct warder
 }
 
 /* One that is there must be the one that is asked for, and the host must still have it. */
-static int find_same(struct place *place, const struct elsewhere *asked, struct warder_error *err)
+static int find_same(struct remote_place *place, const struct elsewhere *asked, struct warder_error *err)
 {
-	struct asking how = { 0 };
+	struct remote_asking how = { 0 };
 
 	if (strcmp(place->session.backend, asked->backend) != 0 ||
 	    strcmp(place->session.policy, asked->policy) != 0)
@@ -300,11 +177,11 @@ static int find_same(struct place *place, const struct elsewhere *asked, struct 
 		    "session %.64s runs already on %s with another policy, or is to run on %s; stop "
 		    "it first, or choose another name",
 		    asked->name, place->session.backend, asked->backend);
-	if (find_host(place, err) < 0)
+	if (remote_place_find_host(place, err) < 0)
 		return -1;
-	if (ask(place, "", &how, NULL, NULL, err) < 0)
-		return is_gone(err) ? say_gone(&place->session, err) : -1;
-	renew(place);
+	if (remote_place_ask(place, "", &how, NULL, NULL, err) < 0)
+		return remote_place_is_gone(err) ? remote_place_say_gone(&place->session, err) : -1;
+	remote_place_renew(place);
 	return 0;
 }
 
@@ -338,7 +215,7 @@ static char *describe(const struct elsewhere *session, const char *text, size_t 
 
 int session_remote_start(const struct args *args, const char *name, char **ret_json, struct warder_error *err)
 {
-	struct place place = { 0 };
+	struct remote_place place = { 0 };
 	struct elsewhere asked;
 	int lock_fd = -1;
 	int found, status;
@@ -361,17 +238,17 @@ int session_remote_start(const struct args *args, const char *name, char **ret_j
 
 /* ---- status, stop, list ---- */
 
-static int status_word(struct args *args, const char *name, char **flags, struct warder_error *err)
+static int show_status(struct args *args, const char *name, struct warder_error *err)
 {
-	struct place place = { 0 };
-	struct asking how = { 0 };
+	struct remote_place place = { 0 };
+	struct remote_asking how = { 0 };
 	char *text = NULL, *json;
 	size_t len = 0;
 
-	if (open_place(name, &place, err) < 0)
+	if (remote_place_open(name, &place, err) < 0)
 		return -1;
-	if (ask(&place, "", &how, &text, &len, err) < 0)
-		return is_gone(err) ? say_gone(&place.session, err) : -1;
+	if (remote_place_ask(&place, "", &how, &text, &len, err) < 0)
+		return remote_place_is_gone(err) ? remote_place_say_gone(&place.session, err) : -1;
 	json = describe(&place.session, text, len);
 	free(text);
 	if (args->json)
@@ -384,21 +261,16 @@ static int status_word(struct args *args, const char *name, char **flags, struct
 /* A sandbox that is gone is as good as ended. */
 static int stop_named(const char *name, struct warder_error *err)
 {
-	struct asking how = { .method = "DELETE", .timeout_ms = 2 * QUESTION_MS };
-	struct place place = { 0 };
+	struct remote_asking how = { .method = "DELETE", .timeout_ms = 2 * REMOTE_QUESTION_MS };
+	struct remote_place place = { 0 };
 
 	if (elsewhere_read(name, &place.session, err) < 0)
 		return err->code == WARDER_ERROR_INTERNAL ? elsewhere_remove(name, err) : -1;
-	if (find_host(&place, err) < 0)
+	if (remote_place_find_host(&place, err) < 0)
 		return error_context(err, "session %.64s was not stopped", name);
-	if (ask(&place, "", &how, NULL, NULL, err) < 0 && !is_gone(err))
+	if (remote_place_ask(&place, "", &how, NULL, NULL, err) < 0 && !remote_place_is_gone(err))
 		return error_context(err, "session %.64s was not stopped", name);
 	return elsewhere_remove(name, err);
-}
-
-static int stop_word(struct args *args, const char *name, char **flags, struct warder_error *err)
-{
-	return stop_named(name, err);
 }
 
 struct stop_all {
@@ -520,10 +392,10 @@ static char *write_execution(const struct args *args, struct warder_error *err)
 	return remote_request_take(&w, err);
 }
 
-static int start_execution(const struct place *place, const struct args *args,
+static int start_execution(const struct remote_place *place, const struct args *args,
 			   char ret[ELSEWHERE_SANDBOX_MAX + 1], bool *ret_sent, struct warder_error *err)
 {
-	struct asking how = { .timeout_ms = 4 * QUESTION_MS };
+	struct remote_asking how = { .timeout_ms = 4 * REMOTE_QUESTION_MS };
 	char *text = NULL, *body = write_execution(args, err);
 	size_t len = 0;
 	int status;
@@ -533,34 +405,34 @@ static int start_execution(const struct place *place, const struct args *args,
 	if (!body)
 		return -1;
 	how.body = body;
-	status = ask(place, "/executions", &how, &text, &len, err);
+	status = remote_place_ask(place, "/executions", &how, &text, &len, err);
 	*ret_sent = how.sent;
 	explicit_bzero(body, strlen(body));
 	free(body);
 	if (status == 0)
 		status = take_id(text, len, place->session.backend, ret, ELSEWHERE_SANDBOX_MAX + 1, err);
 	free(text);
-	if (status < 0 && is_gone(err))
-		return say_gone(&place->session, err);
+	if (status < 0 && remote_place_is_gone(err))
+		return remote_place_say_gone(&place->session, err);
 	return status;
 }
 
-static void send_signal(const struct place *place, const char *execution, int number)
+static void send_signal(const struct remote_place *place, const char *execution, int number)
 {
 	struct warder_error ignored;
 	char rest[160], body[40];
-	struct asking how = { .body = body, .unstoppable = true };
+	struct remote_asking how = { .body = body, .unstoppable = true };
 
 	snprintf(rest, sizeof(rest), "/executions/%s/signal", execution);
 	snprintf(body, sizeof(body), "{\"signal\": %d}", number);
-	ask(place, rest, &how, NULL, NULL, &ignored);
+	remote_place_ask(place, rest, &how, NULL, NULL, &ignored);
 }
 
 /* Wait for the result; the lease is renewed as long as that takes. A signal goes to the program, and after the grace SIGKILL. */
-static int wait_for_result(const struct place *place, const char *execution, uint64_t grace_us, char **ret,
-			   size_t *ret_len, struct warder_error *err)
+static int wait_for_result(const struct remote_place *place, const char *execution, uint64_t grace_us,
+			   char **ret, size_t *ret_len, struct warder_error *err)
 {
-	struct asking how = { 0 };
+	struct remote_asking how = { 0 };
 	char rest[160];
 	int signals = 0;
 
@@ -568,8 +440,8 @@ static int wait_for_result(const struct place *place, const char *execution, uin
 	for (;;) {
 		how.timeout_ms = signals == 1 ? grace_us / 1000 + 1 : place->session.lease_ms / 3 + 1;
 		how.unstoppable = signals > 0;
-		renew(place);
-		if (ask(place, rest, &how, ret, ret_len, err) == 0)
+		remote_place_renew(place);
+		if (remote_place_ask(place, rest, &how, ret, ret_len, err) == 0)
 			return 0;
 		if (signals ? err->sys_errno == ETIMEDOUT && signals == 1 : ending_signal() != 0)
 			send_signal(place, execution, signals++ ? SIGKILL : ending_signal());
@@ -628,10 +500,12 @@ static void read_events(const char *text, size_t len, struct reported_streams *t
 	}
 }
 
-static int collect(const struct place *place, const char *execution, uint64_t grace_us,
+static int collect(const struct remote_place *place, const char *execution, uint64_t grace_us,
 		   struct warder_result **ret, struct warder_error *err)
 {
-	struct asking how = { .large = true, .timeout_ms = 4 * QUESTION_MS, .unstoppable = true };
+	struct remote_asking how = { .large = true,
+				     .timeout_ms = 4 * REMOTE_QUESTION_MS,
+				     .unstoppable = true };
 	struct reported_streams streams = { 0 };
 	char *result = NULL, *output = NULL;
 	char rest[160];
@@ -640,7 +514,7 @@ static int collect(const struct place *place, const char *execution, uint64_t gr
 
 	snprintf(rest, sizeof(rest), "/executions/%s/output?stdout=0&stderr=0", execution);
 	if (status == 0)
-		status = ask(place, rest, &how, &output, &output_len, err);
+		status = remote_place_ask(place, rest, &how, &output, &output_len, err);
 	if (status == 0) {
 		read_events(output, output_len, &streams);
 		status = reported_read_beside(result, result_len, place->session.backend, &streams, ret, err);
@@ -653,7 +527,7 @@ static int collect(const struct place *place, const char *execution, uint64_t gr
 }
 
 /* Returns the exit status, or -1 with *err: nothing ran. */
-static int execute(struct report *report, const struct place *place, struct warder_error *err)
+static int execute(struct report *report, const struct remote_place *place, struct warder_error *err)
 {
 	struct warder_result *result = NULL;
 	char execution[ELSEWHERE_SANDBOX_MAX + 1];
@@ -661,7 +535,7 @@ static int execute(struct report *report, const struct place *place, struct ward
 
 	if (report_ended_early(report))
 		return 128 + ending_signal();
-	renew(place);
+	remote_place_renew(place);
 	if (start_execution(place, report->args, execution, &sent, err) < 0) {
 		if (!sent || err->code != WARDER_ERROR_UNAVAILABLE)
 			return -1;
@@ -669,13 +543,13 @@ static int execute(struct report *report, const struct place *place, struct ward
 	} else if (collect(place, execution, report->args->grace_us, &result, err) < 0) {
 		result = remote_request_lost(place->session.backend, err);
 	}
-	renew(place);
+	remote_place_renew(place);
 	return result ? remote_request_finish(report, "", result) : -1;
 }
 
 static int exec_word(struct args *outer, const char *name, char **flags)
 {
-	struct place place = { 0 };
+	struct remote_place place = { 0 };
 	struct args args;
 	struct report report;
 	struct warder_error err = { 0 };
@@ -691,175 +565,13 @@ static int exec_word(struct args *outer, const char *name, char **flags)
 	else if (args_load(FLAG_SESSION_EXEC, flags, &args, &err) == 0 && args_provide(&args, &err) == 0 &&
 		 check_exec_flags(&args, &err) == 0 &&
 		 report_audit(&report, "session exec", name, &err) == 0 &&
-		 open_place(name, &place, &err) == 0)
+		 remote_place_open(name, &place, &err) == 0)
 		status = execute(&report, &place, &err);
 	if (status < 0)
 		status = report_refuse(&report, &err,
 				       strcmp(err.field, "name") == 0 ? EXIT_REFUSED
 								      : error_exit_status(err.code));
 	report_done(&report);
-	args_done(&args);
-	return status;
-}
-
-/* ---- files ---- */
-
-/* "?path=" and the path, in percent encoding. -1 with *err. */
-static int encode_path(const char *route, const char *path, char ret[PATH_SIZE], struct warder_error *err)
-{
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
-	size_t len = (size_t)snprintf(ret, PATH_SIZE, "%s?path=", route);
-
-	if (strlen(path) > PATH_BYTES_MAX)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "path",
-				 "a path on another machine has at most %d bytes", PATH_BYTES_MAX);
-	for (; *path; path++)
-		len += (size_t)snprintf(ret + len, PATH_SIZE - len, strchr(plain, *path) ? "%c" : "%%%02X",
-					(unsigned char)*path);
-	return 0;
-}
-
-static uint64_t most_bytes(const struct args *args)
-{
-	const uint64_t asked = args->session.bytes_max;
-
-	return asked && asked < REMOTE_RESULT_MAX ? asked : REMOTE_RESULT_MAX;
-}
-
-static int check_size(const char *path, size_t len, const struct args *args, struct warder_error *err)
-{
-	char most[32];
-
-	if (len <= most_bytes(args))
-		return 0;
-	return error_set(err, WARDER_ERROR_REJECTED, "--max-bytes",
-			 "%.200s has more than %s, the most that is passed on here", path,
-			 policy_format_size(most_bytes(args), most, sizeof(most)));
-}
-
-static int read_file(const struct place *place, const struct args *args, struct warder_error *err)
-{
-	struct asking how = { .large = true, .timeout_ms = 4 * QUESTION_MS };
-	char rest[PATH_SIZE];
-	char *bytes = NULL;
-	size_t len = 0;
-	int status = encode_path("/files", args->rest[0], rest, err);
-
-	if (status == 0)
-		status = ask(place, rest, &how, &bytes, &len, err);
-	if (status == 0)
-		status = check_size(args->rest[0], len, args, err);
-	if (status == 0 && file_write_all(STDOUT_FILENO, bytes, len) < 0)
-		status = error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "stdout", errno,
-					 "standard output cannot be written");
-	free(bytes);
-	return status;
-}
-
-static int write_file(const struct place *place, const struct args *args, struct warder_error *err)
-{
-	struct asking how = { .method = "PUT", .timeout_ms = 4 * QUESTION_MS };
-	const size_t room = (size_t)most_bytes(args) + 1;
-	char *bytes = malloc(room);
-	char rest[PATH_SIZE];
-	ssize_t len;
-	int status = bytes ? encode_path("/files", args->rest[0], rest, err) : error_no_memory(err, NULL);
-
-	len = status == 0 ? file_read_up_to(STDIN_FILENO, bytes, room) : 0;
-	if (len < 0)
-		status = error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, "stdin", errno,
-					 "standard input cannot be read");
-	if (status == 0)
-		status = check_size("standard input", (size_t)len, args, err);
-	if (status == 0) {
-		bytes[len] = '\0';
-		how.body = bytes;
-		how.body_len = (size_t)len;
-		status = ask(place, rest, &how, NULL, NULL, err);
-	}
-	free(bytes);
-	return status;
-}
-
-/* An entry as `session list` of this machine has it. */
-static void write_entry(struct json_writer *w, const struct json_value *entry)
-{
-	const struct json_value *mode = json_member(entry, "mode"), *size = json_member(entry, "sizeBytes");
-	char text[16];
-
-	snprintf(text, sizeof(text), "%04o", mode && mode->is_uint ? (unsigned)(mode->uint & 07777) : 0);
-	json_begin_object(w);
-	json_key_string(w, "name", json_member_text(entry, "name", ""));
-	json_key_string(w, "type", json_member_text(entry, "type", ""));
-	json_key_uint(w, "sizeBytes", size && size->is_uint ? size->uint : 0);
-	json_key_string(w, "mode", text);
-	json_key_string(w, "modified", json_member_text(entry, "modified", NULL));
-	if (json_member_text(entry, "target", NULL))
-		json_key_string(w, "target", json_member_text(entry, "target", NULL));
-	json_end_object(w);
-}
-
-static int list_files(const struct place *place, const struct args *args, struct warder_error *err)
-{
-	const struct json_limits limits = { .max_bytes = REMOTE_RESULT_MAX };
-	struct asking how = { .large = true, .timeout_ms = 4 * QUESTION_MS };
-	struct json_value *entries = NULL;
-	struct json_writer w = { 0 };
-	char rest[PATH_SIZE];
-	char *text = NULL;
-	size_t len = 0;
-	int status = encode_path("/directories", args->rest[0] ? args->rest[0] : ".", rest, err);
-
-	if (status == 0)
-		status = ask(place, rest, &how, &text, &len, err);
-	if (status == 0)
-		status = json_parse(text, len, place->session.backend, &limits, &entries, err);
-	free(text);
-	if (status < 0)
-		return -1;
-	json_begin_array(&w);
-	for (const struct json_value *entry = entries->child; entry; entry = entry->next)
-		if (entry->type == JSON_OBJECT)
-			write_entry(&w, entry);
-	json_end_array(&w);
-	json_free(entries);
-	text = json_take(&w);
-	if (args->json || !text)
-		return term_put(text, err);
-	status = session_print_files(text, err);
-	free(text);
-	return status;
-}
-
-static int files_word(struct args *outer, const char *name, char **flags, size_t least,
-		      int (*work)(const struct place *place, const struct args *args,
-				  struct warder_error *err))
-{
-	struct place place = { 0 };
-	struct args args;
-	struct warder_error err = { 0 };
-	int status = args_parse(FLAG_SESSION_FILES, flags, &args, &err);
-	size_t count = 0;
-
-	args.json |= outer->json;
-	while (status == 0 && args.rest[count])
-		count++;
-	if (status == 0 && (count < least || count > 1))
-		status = error_set(&err, WARDER_ERROR_INVALID_REQUEST, "path",
-				   "one path: warder session %.10s %.64s "
-				   "PATH",
-				   outer->rest[0], name);
-	if (status == 0)
-		status = open_place(name, &place, &err);
-	if (status == 0) {
-		renew(&place);
-		status = work(&place, &args, &err);
-		if (status < 0 && is_gone(&err))
-			say_gone(&place.session, &err);
-		renew(&place);
-	}
-	if (status < 0)
-		status = command_refuse(&args, &err, EXIT_REFUSED);
 	args_done(&args);
 	return status;
 }
@@ -894,21 +606,9 @@ bool session_remote_is(const char *word, char *const *words)
 	return false;
 }
 
-static int refuse_word(struct args *outer, const char *name)
-{
-	struct warder_error err = { 0 };
-
-	error_set(
-	    &err, WARDER_ERROR_INVALID_REQUEST, "session",
-	    "%s works with sessions on this machine only; a session on another machine has start, exec, "
-	    "status, stop, read, write and list",
-	    outer->rest[0]);
-	return command_refuse(outer, &err, EXIT_REFUSED);
-}
-
 /* Behind the name of a status and a stop, only --json may follow. */
 static int plain_word(struct args *outer, const char *name, char **flags,
-		      int (*run)(struct args *args, const char *name, char **flags, struct warder_error *err))
+		      int (*run)(struct args *args, const char *name, struct warder_error *err))
 {
 	struct warder_error err = { 0 };
 	int status = 0;
@@ -921,28 +621,64 @@ static int plain_word(struct args *outer, const char *name, char **flags,
 					   "%.60s is not known here", *flags);
 	}
 	if (status == 0)
-		status = run(outer, name, flags, &err);
+		status = run(outer, name, &err);
 	if (status == 0)
 		return 0;
 	command_refuse(outer, &err, EXIT_REFUSED);
-	return run == status_word && err.code == WARDER_ERROR_NOT_FOUND ? 1 : EXIT_REFUSED;
+	return run == show_status && err.code == WARDER_ERROR_NOT_FOUND ? 1 : EXIT_REFUSED;
+}
+
+static int status_word(struct args *outer, const char *name, char **flags)
+{
+	return plain_word(outer, name, flags, show_status);
+}
+
+static int stop_asked(struct args *args, const char *name, struct warder_error *err)
+{
+	return stop_named(name, err);
+}
+
+static int stop_word(struct args *outer, const char *name, char **flags)
+{
+	return plain_word(outer, name, flags, stop_asked);
+}
+
+/* What such a session can do. */
+static const struct remote_word {
+	const char *name;
+	int (*run)(struct args *outer, const char *name, char **flags);
+} words[] = {
+	{ "start", NULL }, /* session_remote_start() */
+	{ "exec", exec_word },
+	{ "status", status_word },
+	{ "stop", stop_word },
+	{ "read", session_remote_read_word },
+	{ "write", session_remote_write_word },
+	{ "list", session_remote_list_word },
+};
+
+static int refuse_word(struct args *outer)
+{
+	struct warder_error err = { 0 };
+	char list[128] = "";
+	size_t len = 0;
+
+	for (size_t i = 0; i < ARRAY_LENGTH(words); i++)
+		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
+					i == 0                         ? ""
+					: i == ARRAY_LENGTH(words) - 1 ? " and "
+								       : ", ",
+					words[i].name);
+	error_set(&err, WARDER_ERROR_INVALID_REQUEST, "session",
+		  "%s works with sessions on this machine only; a session on another machine has %s",
+		  outer->rest[0], list);
+	return command_refuse(outer, &err, EXIT_REFUSED);
 }
 
 int session_remote_word(struct args *outer, const char *name, char **flags)
 {
-	const char *word = outer->rest[0];
-
-	if (strcmp(word, "exec") == 0)
-		return exec_word(outer, name, flags);
-	if (strcmp(word, "status") == 0)
-		return plain_word(outer, name, flags, status_word);
-	if (strcmp(word, "stop") == 0)
-		return plain_word(outer, name, flags, stop_word);
-	if (strcmp(word, "read") == 0)
-		return files_word(outer, name, flags, 1, read_file);
-	if (strcmp(word, "write") == 0)
-		return files_word(outer, name, flags, 1, write_file);
-	if (strcmp(word, "list") == 0)
-		return files_word(outer, name, flags, 0, list_files);
-	return refuse_word(outer, name);
+	for (size_t i = 0; i < ARRAY_LENGTH(words); i++)
+		if (words[i].run && strcmp(outer->rest[0], words[i].name) == 0)
+			return words[i].run(outer, name, flags);
+	return refuse_word(outer);
 }

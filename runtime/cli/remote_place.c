@@ -1,0 +1,113 @@
+/*
+ * remote_place: the host is found anew for each command, in the operator's document as it is then.
+ *
+ * Before each command, the host signs a new nonce with the key that is trusted. Its answers about the sandbox are not signed.
+ */
+#include "runtime/cli/remote_place.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "runtime/cli/ending.h"
+#include "runtime/library/preparation.h"
+
+_Static_assert(ELSEWHERE_BACKEND == BACKEND_REMOTE_LABEL, "the same text");
+
+int remote_place_ask(const struct remote_place *place, const char *rest, struct remote_asking *how,
+		     char **ret_text, size_t *ret_len, struct warder_error *err)
+{
+	char path[REMOTE_PATH_SIZE];
+	const struct backend_remote_request request = {
+		.path = path,
+		.method = how->method,
+		.body = how->body,
+		.body_len = how->body_len,
+		.timeout_ms = how->timeout_ms ? how->timeout_ms : REMOTE_QUESTION_MS,
+		.large = how->large,
+		.should_stop = how->unstoppable ? NULL : ending_came,
+	};
+	struct remote_answer answer;
+	char *text = NULL;
+	int status;
+
+	snprintf(path, sizeof(path), "/v1/sandboxes/%s%s", place->session.sandbox, rest);
+	status = backend_remote_ask(&place->host, &request, &answer, &text, err);
+	how->sent = answer.sent || answer.status == 200;
+	how->answered = answer.status != 0;
+	if (status == 0 && ret_len)
+		*ret_len = answer.bytes;
+	if (status == 0 && ret_text)
+		*ret_text = text;
+	else
+		free(text);
+	return status;
+}
+
+bool remote_place_is_gone(const struct warder_error *err)
+{
+	return err->code == WARDER_ERROR_NOT_FOUND && strcmp(err->field, "id") == 0;
+}
+
+int remote_place_say_gone(const struct elsewhere *session, struct warder_error *err)
+{
+	return error_set(
+	    err, WARDER_ERROR_NOT_FOUND, "name",
+	    "session %.64s does not run any more: %s does not know it; \"warder session stop %.64s\" "
+	    "removes it here, and then it can be started again",
+	    session->name, session->backend, session->name);
+}
+
+uint64_t remote_place_lease_ms(const struct elsewhere *session)
+{
+	const uint64_t now_ms = clock_wall_ms();
+	const uint64_t left = session->ends_ms > now_ms ? session->ends_ms - now_ms : 0;
+
+	return left < session->lease_ms ? left : session->lease_ms;
+}
+
+bool remote_place_renew(const struct remote_place *place)
+{
+	struct warder_error ignored;
+	char body[64];
+	struct remote_asking how = { .body = body, .unstoppable = true };
+	const uint64_t lease_ms = remote_place_lease_ms(&place->session);
+
+	if (!lease_ms)
+		return false;
+	snprintf(body, sizeof(body), "{\"timeoutMs\": %llu}", (unsigned long long)lease_ms);
+	remote_place_ask(place, "/timeout", &how, NULL, NULL, &ignored);
+	return how.answered;
+}
+
+int remote_place_find_host(struct remote_place *place, struct warder_error *err)
+{
+	struct backend_settings *settings = calloc(1, sizeof(*settings));
+	const char *document = place->session.backends[0] ? place->session.backends : NULL;
+	struct policy_capabilities *capabilities = calloc(1, sizeof(*capabilities));
+	const struct backend_remote *found = NULL;
+	uint64_t load;
+	int status = -1;
+
+	if (!settings || !capabilities)
+		error_no_memory(err, NULL);
+	else if (preparation_settings(document, settings, err) == 0)
+		found = backend_remote_find(settings, place->session.backend, err);
+	if (found) {
+		place->host = *found;
+		status = backend_remote_capabilities(found, capabilities, &load, err);
+	}
+	free(capabilities);
+	free(settings);
+	return status;
+}
+
+int remote_place_open(const char *name, struct remote_place *ret, struct warder_error *err)
+{
+	const int found = elsewhere_read(name, &ret->session, err);
+
+	if (found > 0)
+		return error_set(err, WARDER_ERROR_NOT_FOUND, "name", "session %.64s does not run", name);
+	return found < 0 ? -1 : remote_place_find_host(ret, err);
+}

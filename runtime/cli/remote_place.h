@@ -1,0 +1,49 @@
+/*
+ * remote_place: a session on another machine, and the requests about its sandbox. Private to cli/.
+ *
+ * Life: remote_place_open(), or remote_place_find_host() for a session that was read already -> remote_place_renew(), remote_place_ask(). It owns
+ * nothing.
+ */
+#ifndef WARDER_RUNTIME_CLI_REMOTE_PLACE_H
+#define WARDER_RUNTIME_CLI_REMOTE_PLACE_H
+
+#include "backends/remote.h"
+#include "runtime/session/elsewhere.h"
+
+#define REMOTE_QUESTION_MS 15000
+#define REMOTE_PATH_SIZE   4096 /* of a request */
+
+/* A session, and the host that has it. */
+struct remote_place {
+	struct elsewhere session;
+	struct backend_remote host;
+};
+
+struct remote_asking {
+	const char *method;  /* or NULL */
+	const char *body;    /* or NULL */
+	size_t body_len;     /* of a PUT */
+	uint64_t timeout_ms; /* 0: REMOTE_QUESTION_MS */
+	bool large;
+	bool unstoppable; /* a signal does not end it */
+	bool sent;        /* after it: the host may have got the request */
+	bool answered;    /* after it: the host answered, perhaps with a refusal */
+};
+
+/* About the sandbox: `rest` is what follows its id in the path. *ret_text (or NULL) is heap. -1 with *err. */
+int remote_place_ask(const struct remote_place *place, const char *rest, struct remote_asking *how,
+		     char **ret_text, size_t *ret_len, struct warder_error *err);
+/* Whether the error of a request says that the host does not know the sandbox. */
+bool remote_place_is_gone(const struct warder_error *err);
+/* Set *err for that. Returns -1. */
+int remote_place_say_gone(const struct elsewhere *session, struct warder_error *err);
+/* The time up to which the host is to keep the sandbox, from now; 0: its lifetime is over. */
+uint64_t remote_place_lease_ms(const struct elsewhere *session);
+/* Begin the lease anew. Whether the host answered. A renewal that fails is no error of the command: the next request will say what is wrong. */
+bool remote_place_renew(const struct remote_place *place);
+/* The entry of the host in the operator's document as it is now; and the host has to have the key. -1 with *err. */
+int remote_place_find_host(struct remote_place *place, struct warder_error *err);
+/* The session of that name, and its host. -1 with *err. */
+int remote_place_open(const char *name, struct remote_place *ret, struct warder_error *err);
+
+#endif

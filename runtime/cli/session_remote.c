@@ -263,9 +263,10 @@ static int stop_named(const char *name, struct warder_error *err)
 {
 	struct remote_asking how = { .method = "DELETE", .timeout_ms = 2 * REMOTE_QUESTION_MS };
 	struct remote_place place = { 0 };
+	const int found = elsewhere_read(name, &place.session, err);
 
-	if (elsewhere_read(name, &place.session, err) < 0)
-		return err->code == WARDER_ERROR_INTERNAL ? elsewhere_remove(name, err) : -1;
+	if (found != 0)
+		return found > 0 || elsewhere_is_damaged(err) ? elsewhere_remove(name, err) : -1;
 	if (remote_place_find_host(&place, err) < 0)
 		return error_context(err, "session %.64s was not stopped", name);
 	if (remote_place_ask(&place, "", &how, NULL, NULL, err) < 0 && !remote_place_is_gone(err))
@@ -278,12 +279,12 @@ struct stop_all {
 	bool failed;
 };
 
-static int stop_one(void *context, const struct elsewhere *session)
+static int stop_one(void *context, const char *name)
 {
 	struct stop_all *all = context;
 	struct warder_error err = { 0 };
 
-	if (stop_named(session->name, &err) == 0)
+	if (stop_named(name, &err) == 0)
 		return 0;
 	if (!all->failed)
 		*all->first = err;
@@ -298,10 +299,19 @@ int session_remote_stop_all(struct warder_error *err)
 	return elsewhere_each(stop_one, &all, err) < 0 || all.failed ? -1 : 0;
 }
 
-static int add_session(void *context, const struct elsewhere *session)
+/* A session whose file cannot be read does not keep the others. */
+static int add_session(void *context, const char *name)
 {
-	char *text = describe(session, NULL, 0);
+	struct elsewhere session;
+	struct warder_error err = { 0 };
+	const int found = elsewhere_read(name, &session, &err);
+	char *text;
 
+	if (found < 0)
+		term_complain("%s", err.text);
+	if (found != 0)
+		return 0;
+	text = describe(&session, NULL, 0);
 	if (text)
 		json_number(context, text);
 	else
@@ -598,7 +608,7 @@ bool session_remote_is(const char *word, char *const *words)
 		struct warder_error err = { 0 };
 		const int found = elsewhere_read(copies ? name_of(*words, name) : *words, &session, &err);
 
-		if (found == 0 || (found < 0 && err.code == WARDER_ERROR_INTERNAL))
+		if (found == 0 || (found < 0 && err.code != WARDER_ERROR_INVALID_REQUEST))
 			return true;
 		if (!copies)
 			break;

@@ -102,6 +102,18 @@ static bool take_number(const struct json_value *document, const char *key, uint
 	return *to != 0;
 }
 
+static int say_damaged(const char *name, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_INTERNAL, "name",
+			 "the file of session %.64s is not valid; \"warder session stop %.64s\" removes it",
+			 name, name);
+}
+
+bool elsewhere_is_damaged(const struct warder_error *err)
+{
+	return err->code == WARDER_ERROR_INTERNAL && strcmp(err->field, "name") == 0;
+}
+
 static int parse(const char *name, const char *text, size_t len, struct elsewhere *ret,
 		 struct warder_error *err)
 {
@@ -109,7 +121,7 @@ static int parse(const char *name, const char *text, size_t len, struct elsewher
 	bool good;
 
 	if (json_parse(text, len, name, NULL, &document, err) < 0)
-		return error_context(err, "session %.64s", name);
+		return err->code == WARDER_ERROR_INTERNAL ? -1 : say_damaged(name, err); /* -1: no memory */
 	*ret = (struct elsewhere){ 0 };
 	snprintf(ret->name, sizeof(ret->name), "%s", name);
 	good = take_text(document, "backend", ret->backend, sizeof(ret->backend)) &&
@@ -121,10 +133,7 @@ static int parse(const char *name, const char *text, size_t len, struct elsewher
 	       take_number(document, "endsMs", &ret->ends_ms) && ret->backend[0] &&
 	       elsewhere_is_id(ret->sandbox);
 	json_free(document);
-	return good ? 0
-		    : error_set(err, WARDER_ERROR_INTERNAL, "name",
-				"the file of session %.64s is not valid; \"warder session stop\" removes it",
-				name);
+	return good ? 0 : say_damaged(name, err);
 }
 
 int elsewhere_read(const char *name, struct elsewhere *ret, struct warder_error *err)
@@ -141,12 +150,15 @@ int elsewhere_read(const char *name, struct elsewhere *ret, struct warder_error 
 	if (session_directory_open(false, &dir_fd, err) < 0)
 		return 1; /* the caller will look for a session of this machine, and say why there can be none */
 	fd = openat(dir_fd, file_of(name, file), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return 1;
+	if (fd < 0 && errno == ELOOP)
+		return say_damaged(name, err);
 	if (fd < 0)
-		return errno == ENOENT ? 1
-				       : error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "name", errno,
-							 "cannot open the file of session %.64s", name);
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "name", errno,
+				       "cannot open the file of session %.64s", name);
 	if (file_read_open(fd, file, FILE_MAX, &text, &len, err) < 0)
-		return -1;
+		return err->code == WARDER_ERROR_INTERNAL ? -1 : say_damaged(name, err); /* -1: no memory */
 	status = parse(name, text, len, ret, err);
 	free(text);
 	return status;
@@ -178,8 +190,7 @@ static bool is_file(const char *file, char ret[SESSION_NAME_MAX + 1])
 	return session_check_name(ret, &ignored) == 0;
 }
 
-int elsewhere_each(int (*each)(void *context, const struct elsewhere *session), void *context,
-		   struct warder_error *err)
+int elsewhere_each(int (*each)(void *context, const char *name), void *context, struct warder_error *err)
 {
 	owned_fd int dir_fd = -1;
 	const struct dirent *entry;
@@ -195,12 +206,9 @@ int elsewhere_each(int (*each)(void *context, const struct elsewhere *session), 
 	fd_take(&dir_fd);
 	while (ret == 0 && (entry = readdir(dir))) {
 		char name[SESSION_NAME_MAX + 1];
-		struct elsewhere session;
 
-		if (!is_file(entry->d_name, name))
-			continue;
-		ret = elsewhere_read(name, &session, err);
-		ret = ret == 0 ? each(context, &session) : ret > 0 ? 0 : -1;
+		if (is_file(entry->d_name, name))
+			ret = each(context, name);
 	}
 	closedir(dir);
 	return ret;
@@ -208,14 +216,17 @@ int elsewhere_each(int (*each)(void *context, const struct elsewhere *session), 
 
 int elsewhere_check_here(const char *name, struct warder_error *err)
 {
-	struct warder_error ignored;
+	struct warder_error why = { 0 };
 	struct elsewhere session;
+	const int found = elsewhere_read(name, &session, &why);
 
-	if (elsewhere_read(name, &session, &ignored) != 0)
+	if (found > 0)
 		return 0;
-	return error_set(
-	    err, WARDER_ERROR_CONFLICT, "name",
-	    "session %.64s is on %s, and this works with sessions on this machine only; a session "
-	    "on another machine has start, exec, status, stop, read, write and list",
-	    name, session.backend);
+	if (found < 0) {
+		*err = why;
+		return -1;
+	}
+	return error_set(err, WARDER_ERROR_CONFLICT, "name",
+			 "session %.64s is on %s, and this works with sessions on this machine only", name,
+			 session.backend);
 }

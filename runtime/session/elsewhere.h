@@ -35,14 +35,15 @@ int elsewhere_claim(const char *name, int *ret_fd, struct warder_error *err);
 void elsewhere_release(const char *name, int *fd);
 /* Write the file, in place of an older one. -1 with *err. */
 int elsewhere_write(const struct elsewhere *session, struct warder_error *err);
-/* 0; 1: no session of another machine has the name; -1 with *err. */
+/* 0; 1: no session of another machine has the name; -1 with *err, also if it cannot be known (INVALID_REQUEST: the name is not valid). */
 int elsewhere_read(const char *name, struct elsewhere *ret, struct warder_error *err);
+/* Whether the error is that the file is not valid. */
+bool elsewhere_is_damaged(const struct warder_error *err);
 /* -1 with *err. */
 int elsewhere_remove(const char *name, struct warder_error *err);
-/* Call back with each of them, until it returns another number than 0. That; -1 with *err. */
-int elsewhere_each(int (*each)(void *context, const struct elsewhere *session), void *context,
-		   struct warder_error *err);
-/* 0: the name is not of another machine; -1 with *err (CONFLICT), which says what can be done with such a session. */
+/* Call back with the name of each of them, until it returns another number than 0. That; -1 with *err. */
+int elsewhere_each(int (*each)(void *context, const char *name), void *context, struct warder_error *err);
+/* 0: the name is not of another machine; -1 with *err: it is (CONFLICT), or this cannot be known. */
 int elsewhere_check_here(const char *name, struct warder_error *err);
 
 #endif

@@ -372,6 +372,10 @@ def session(*words, **more):
     return warder("session", *words, **more)
 
 
+def file_here(name):
+    return os.path.join("/run/warder/sessions" if ROOT else os.path.join(os.environ["XDG_RUNTIME_DIR"], "warder/sessions"), name)
+
+
 def sandboxes(host):
     return [row["id"] for row in json.loads(asked(host, "/v1/sandboxes"))]
 
@@ -381,7 +385,7 @@ def sessions(path, host):
     status, out, err = session(*start, "--json", "--timeout", "20s")
     data = json.loads(out)
     tell(status == 0 and data["backend"] == "remote:big" and sandboxes(host) == [data["sandbox"]], "a session starts on the host", (status, out, err))
-    file = (os.path.join("/run/warder/sessions") if ROOT else os.path.join(os.environ["XDG_RUNTIME_DIR"], "warder/sessions")) + "/far.remote"
+    file = file_here("far.remote")
     text = open(file).read()
     token = open(TOKEN).read().strip()
     tell(os.stat(file).st_mode & 0o777 == 0o600 and len(text) < 1000 and token not in text, "here is a small file, without the token", text)
@@ -472,6 +476,31 @@ def sessions(path, host):
     tell(process.returncode == 5 and out == b"got\n", "a signal goes to the program, whose end is the result", (process.returncode, out))
     session("stop", "--all")
     tell(sandboxes(host) == [] and json.loads(session("list", "--json")[1]) == [], "stop --all ends both kinds")
+
+
+def damaged(path, host):
+    """Files of sessions that are not valid."""
+    session("start", "good", "--backends", path, "--backend", "remote:big", *PREFER)
+    texts = {"nojson": "no JSON", "large": " " * 20000, "members": "{}", "nothing": ""}
+    for name, text in texts.items():
+        with open(file_here(name + ".remote"), "w") as file:
+            file.write(text)
+    os.symlink(file_here("good.remote"), file_here("link.remote"))
+    names = sorted(texts) + ["link"]
+    status, out, err = session("list", "--json")
+    tell(status == 0 and [row["name"] for row in json.loads(out or "[]") if row.get("backend") == "remote:big"] == ["good"] and all("session %s is not valid" % name in err for name in names),
+         "files that are not valid are reported beside the list of the others", (status, out, err))
+    for name in names:
+        status, out, err = session("start", name, *PREFER)
+        tell(status == 125 and "is not valid" in err, "a session of this machine cannot have the name of such a file: " + name, (status, err))
+        session("stop", name) if status == 0 else None
+        status, out, err = session("status", name)
+        tell(status == 125 and "is not valid" in err, "its status says so: " + name, (status, err))
+    status, out, err = session("stop", "nojson")
+    tell(status == 0 and not os.path.lexists(file_here("nojson.remote")), "a stop removes it", (status, err))
+    status, out, err = session("stop", "--all")
+    tell(status == 0 and sandboxes(host) == [] and not any(os.path.lexists(file_here(name + ".remote")) for name in names + ["good"]), "so does a stop of all, which ends the others",
+         (status, err, sandboxes(host)))
 
 
 def unreachable(host, path):
@@ -906,6 +935,7 @@ try:
     pieces(path)
     lying_about_code()
     sessions(path, host)
+    damaged(path, host)
     lying_about_sessions()
     unreachable(host, path)
     choices(path, host)

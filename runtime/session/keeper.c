@@ -41,6 +41,7 @@
 #include "runtime/library/preparation.h"
 #include "runtime/library/result.h"
 #include "runtime/session/clients.h"
+#include "runtime/session/elsewhere.h"
 #include "runtime/session/keeper_rules.h"
 #include "runtime/session/session.h"
 #include "runtime/session/tree.h"
@@ -1087,7 +1088,8 @@ static int begin(struct keeper *keeper, bool *ret_busy, struct warder_error *err
 		return -1;
 	locked = session_lock(keeper->dir_fd, keeper->spec.name, &keeper->lock_fd, err);
 	*ret_busy = locked > 0;
-	if (locked != 0)
+	/* With the lock, because a session on another machine takes its name under it. */
+	if (locked != 0 || elsewhere_check_here(keeper->spec.name, err) < 0)
 		return -1;
 	/* The file may be that of a keeper that died. */
 	if (ftruncate(keeper->lock_fd, 0) < 0)

@@ -284,12 +284,17 @@ static int stop_one(void *context, const char *name)
 static int stop_word(const struct args *args, const char *name, struct warder_error *err)
 {
 	struct stop_all all = { .first = err };
+	struct warder_error later = { 0 };
+	bool failed;
 
 	if (strcmp(name, "--all") != 0)
 		return stop_named(name, err);
-	if (session_each(stop_one, &all, err) < 0 || all.failed)
-		return -1;
-	return session_remote_stop_all(err);
+	failed = session_each(stop_one, &all, err) < 0 || all.failed;
+	if (session_remote_stop_all(&later) == 0)
+		return failed ? -1 : 0;
+	if (!failed)
+		*err = later;
+	return -1;
 }
 
 static int pause_word(const struct args *args, const char *name, struct warder_error *err)

@@ -503,6 +503,16 @@ def damaged(path, host):
          (status, err, sandboxes(host)))
 
 
+def unlisted(path):
+    """The sessions of this machine cannot be listed, and so not stopped."""
+    session("start", "far", "--backends", path, "--backend", "remote:big", *PREFER)
+    os.mkdir(file_here("near.lock"))
+    status, out, err = session("stop", "--all")
+    os.rmdir(file_here("near.lock"))
+    tell(status == 125 and not os.path.exists(file_here("far.remote")), "a session of this machine that cannot be stopped does not keep stop --all from those on other machines", (status, err))
+    session("stop", "--all")
+
+
 def unreachable(host, path):
     session("start", "lost", "--backends", path, "--backend", "remote:big", *PREFER)
     host.end(signal.SIGKILL)
@@ -936,6 +946,7 @@ try:
     lying_about_code()
     sessions(path, host)
     damaged(path, host)
+    unlisted(path)
     lying_about_sessions()
     unreachable(host, path)
     choices(path, host)

@@ -27,6 +27,8 @@
 #include "runtime/cli/term.h"
 #include "runtime/library/reported.h"
 
+#define POLL_MS 30000 /* the longest wait for a result in one request */
+
 /* ---- start ---- */
 
 bool session_remote_is_meant(const struct args *args)
@@ -438,25 +440,67 @@ static void send_signal(const struct remote_place *place, const char *execution,
 	remote_place_ask(place, rest, &how, NULL, NULL, &ignored);
 }
 
+struct waiting {
+	uint64_t heard_ms; /* when the host last answered anything */
+	uint64_t kill_ms;  /* after a signal: when SIGKILL follows */
+	int signals;       /* sent to the program */
+};
+
+static uint64_t now_ms(void)
+{
+	return clock_us() / 1000;
+}
+
+static uint64_t poll_ms(const struct remote_place *place, const struct waiting *waiting)
+{
+	const uint64_t third = place->session.lease_ms / 3 + 1;
+	const uint64_t most = third < POLL_MS ? third : POLL_MS, now = now_ms();
+
+	if (waiting->signals != 1 || waiting->kill_ms > now + most)
+		return most;
+	return waiting->kill_ms > now ? waiting->kill_ms - now : 1;
+}
+
+/* *err: no result came in the last request. -1: none will come any more, and *err says why. */
+static int check_hope(const struct remote_place *place, const struct waiting *waiting,
+		      struct warder_error *err)
+{
+	if (!remote_place_lease_ms(&place->session))
+		return error_context(err, "the lifetime of session %.64s is over", place->session.name);
+	if (now_ms() - waiting->heard_ms > place->session.lease_ms)
+		return error_context(err, "the host did not answer for the whole idle time of session %.64s",
+				     place->session.name);
+	return 0;
+}
+
 /* Wait for the result; the lease is renewed as long as that takes. A signal goes to the program, and after the grace SIGKILL. */
 static int wait_for_result(const struct remote_place *place, const char *execution, uint64_t grace_us,
 			   char **ret, size_t *ret_len, struct warder_error *err)
 {
+	struct waiting waiting = { .heard_ms = now_ms() };
 	struct remote_asking how = { 0 };
 	char rest[160];
-	int signals = 0;
 
 	snprintf(rest, sizeof(rest), "/executions/%s?wait=1", execution);
 	for (;;) {
-		how.timeout_ms = signals == 1 ? grace_us / 1000 + 1 : place->session.lease_ms / 3 + 1;
-		how.unstoppable = signals > 0;
-		remote_place_renew(place);
+		how.timeout_ms = poll_ms(place, &waiting);
+		how.unstoppable = waiting.signals > 0;
+		if (remote_place_renew(place))
+			waiting.heard_ms = now_ms();
 		if (remote_place_ask(place, rest, &how, ret, ret_len, err) == 0)
 			return 0;
-		if (signals ? err->sys_errno == ETIMEDOUT && signals == 1 : ending_signal() != 0)
-			send_signal(place, execution, signals++ ? SIGKILL : ending_signal());
-		else if (err->sys_errno != ETIMEDOUT || signals > 1)
+		if (!waiting.signals && ending_signal()) {
+			send_signal(place, execution, ending_signal());
+			waiting.signals = 1;
+			waiting.kill_ms = now_ms() + grace_us / 1000;
+		} else if (err->sys_errno != ETIMEDOUT || waiting.signals > 1) {
 			return -1;
+		} else if (waiting.signals && now_ms() >= waiting.kill_ms) {
+			send_signal(place, execution, SIGKILL);
+			waiting.signals = 2;
+		} else if (check_hope(place, &waiting, err) < 0) {
+			return -1;
+		}
 	}
 }
 

@@ -513,6 +513,26 @@ def unlisted(path):
     session("stop", "--all")
 
 
+def silent():
+    """A host that takes a program and then says nothing more."""
+    hang, drop = lambda handler: time.sleep(60 * SLOW), lambda handler: handler.connection.shutdown(socket.SHUT_RDWR)
+    cases = [("no answer for the idle time", {"result": hang, "timeout": drop}, ["--idle-timeout", "3s"], 137, ["the whole idle time of session quiet", "not known"]),
+             ("no result before the end of its lifetime", {"result": hang}, ["--idle-timeout", "3s", "--lifetime", "6s"], 137, ["the lifetime of session quiet is over", "not known"])]
+    for name, lies, flags, code, words in cases:
+        server = serve("good")
+        server.sandbox = lies
+        lying = document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
+        session("start", "quiet", "--backends", lying, "--backend", "remote:big", *PREFER, *flags)
+        try:
+            status, out, err = session("exec", "quiet", "--", "true")
+        except subprocess.TimeoutExpired:
+            status, out, err = None, b"", "it did not end"
+        tell(status == code and all(word in err for word in words), "an execution has an end: " + name, (status, err))
+        session("stop", "quiet")
+        server.shutdown()
+        server.server_close()
+
+
 def unreachable(host, path):
     session("start", "lost", "--backends", path, "--backend", "remote:big", *PREFER)
     host.end(signal.SIGKILL)
@@ -713,10 +733,12 @@ class Evil(http.server.BaseHTTPRequestHandler):
         """A sandbox as it may be, with the answer of the case in its place."""
         lies = self.server.sandbox
         kind = ("sandbox" if self.path == "/v1/sandboxes" else "output" if "/output" in self.path else "directory" if "/directories" in self.path else
-                "execution" if self.path.endswith("/executions") else "result" if "/executions/" in self.path else "other")
+                "execution" if self.path.endswith("/executions") else "timeout" if self.path.endswith("/timeout") else "result" if "/executions/" in self.path else "other")
         good = {"sandbox": b'{"id": "abc1", "state": "running"}', "execution": b'{"id": "0123456789abcdef"}',
-                "result": json.dumps(dict(RESULT, stdout={"bytesTotal": 0}, stderr={"bytesTotal": 0})).encode(), "output": b"", "directory": b"[]", "other": b"{}"}
+                "result": json.dumps(dict(RESULT, stdout={"bytesTotal": 0}, stderr={"bytesTotal": 0})).encode(), "output": b"", "directory": b"[]", "timeout": b"{}", "other": b"{}"}
         text = lies.get(kind, good[kind])
+        if callable(text):
+            return text(self)
         if text is None:
             return self.answer(307, b"", [("Location", "http://127.0.0.1:%d/stolen" % self.server.server_address[1])])
         return self.answer(201 if kind in ("sandbox", "execution") else 200, text)
@@ -947,6 +969,7 @@ try:
     sessions(path, host)
     damaged(path, host)
     unlisted(path)
+    silent()
     lying_about_sessions()
     unreachable(host, path)
     choices(path, host)

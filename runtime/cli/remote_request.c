@@ -195,7 +195,7 @@ static bool pass_output(struct warder_result *result)
 		result->passed[i] = output->len;
 		missing |= output->truncated;
 		if (output->truncated)
-			term_complain("%s: the host kept %zu of %llu bytes (output.%s)", names[i],
+			term_complain("%s: %zu of %llu bytes came from the host (output.%s)", names[i],
 				      output->len, (unsigned long long)output->total, names[i]);
 	}
 	return missing;

@@ -554,30 +554,43 @@ static void read_events(const char *text, size_t len, struct reported_streams *t
 	}
 }
 
-static int collect(const struct remote_place *place, const char *execution, uint64_t grace_us,
-		   struct warder_result **ret, struct warder_error *err)
+/* Without the output, the result is still known. */
+static void fetch_output(const struct remote_place *place, const char *execution, struct reported_streams *to)
 {
 	struct remote_asking how = { .large = true,
 				     .timeout_ms = 4 * REMOTE_QUESTION_MS,
 				     .unstoppable = true };
-	struct reported_streams streams = { 0 };
-	char *result = NULL, *output = NULL;
+	struct warder_error err = { 0 };
+	char *output = NULL;
 	char rest[160];
-	size_t result_len = 0, output_len = 0;
-	int status = wait_for_result(place, execution, grace_us, &result, &result_len, err);
+	size_t len = 0;
 
 	snprintf(rest, sizeof(rest), "/executions/%s/output?stdout=0&stderr=0", execution);
-	if (status == 0)
-		status = remote_place_ask(place, rest, &how, &output, &output_len, err);
+	if (remote_place_ask(place, rest, &how, &output, &len, &err) == 0) {
+		read_events(output, len, to);
+	} else {
+		to->lost = true;
+		term_complain("the program has ended, but its output did not arrive: %s", err.text);
+	}
+	free(output);
+}
+
+static int collect(const struct remote_place *place, const char *execution, uint64_t grace_us,
+		   struct warder_result **ret, struct warder_error *err)
+{
+	struct reported_streams streams = { 0 };
+	char *result = NULL;
+	size_t len = 0;
+	int status = wait_for_result(place, execution, grace_us, &result, &len, err);
+
 	if (status == 0) {
-		read_events(output, output_len, &streams);
-		status = reported_read_beside(result, result_len, place->session.backend, &streams, ret, err);
+		fetch_output(place, execution, &streams);
+		status = reported_read_beside(result, len, place->session.backend, &streams, ret, err);
 	}
 	free(streams.bytes[0]);
 	free(streams.bytes[1]);
-	free(output);
 	free(result);
-	return status < 0 ? -1 : 0;
+	return status;
 }
 
 /* Returns the exit status, or -1 with *err: nothing ran. */

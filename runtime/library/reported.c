@@ -98,7 +98,7 @@ static int take_stream(const struct json_value *document, const char *key, const
 		return text ? error_no_memory(err, NULL) : bad(label, key, err);
 	if (to->total < to->len)
 		return bad(label, key, err);
-	to->truncated = to->total > to->len;
+	to->truncated = to->total > to->len || (beside && beside->lost);
 	return 0;
 }
 

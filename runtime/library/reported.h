@@ -21,6 +21,7 @@ int reported_read(const char *json, size_t len, const char *label, bool may_lack
 struct reported_streams {
 	char *bytes[2]; /* owned */
 	size_t len[2];
+	bool lost; /* it did not arrive: the output of the result is truncated */
 };
 /* The same with these streams, which it takes, and always with a run. */
 int reported_read_beside(const char *json, size_t len, const char *label, struct reported_streams *streams,

@@ -516,8 +516,10 @@ def unlisted(path):
 def silent():
     """A host that takes a program and then says nothing more."""
     hang, drop = lambda handler: time.sleep(60 * SLOW), lambda handler: handler.connection.shutdown(socket.SHUT_RDWR)
+    ended = json.dumps(dict(RESULT, exitCode=7, stdout={"bytesTotal": 5}, stderr={"bytesTotal": 0})).encode()
     cases = [("no answer for the idle time", {"result": hang, "timeout": drop}, ["--idle-timeout", "3s"], 137, ["the whole idle time of session quiet", "not known"]),
-             ("no result before the end of its lifetime", {"result": hang}, ["--idle-timeout", "3s", "--lifetime", "6s"], 137, ["the lifetime of session quiet is over", "not known"])]
+             ("no result before the end of its lifetime", {"result": hang}, ["--idle-timeout", "3s", "--lifetime", "6s"], 137, ["the lifetime of session quiet is over", "not known"]),
+             ("a result without its output", {"result": ended, "output": drop}, [], 7, ["its output did not arrive", "0 of 5 bytes"])]
     for name, lies, flags, code, words in cases:
         server = serve("good")
         server.sandbox = lies
@@ -528,6 +530,11 @@ def silent():
         except subprocess.TimeoutExpired:
             status, out, err = None, b"", "it did not end"
         tell(status == code and all(word in err for word in words), "an execution has an end: " + name, (status, err))
+        if code == 7:
+            status, out, err = session("exec", "quiet", "--json", "--", "true")
+            result = json.loads(out)
+            tell(status == 7 and (result["cause"], result["exitCode"]) == ("exit", 7) and result["stdout"]["truncated"] and result["stderr"]["truncated"],
+                 "and its result says that the output is truncated", (status, out, err))
         session("stop", "quiet")
         server.shutdown()
         server.server_close()

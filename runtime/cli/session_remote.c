@@ -349,8 +349,8 @@ char *session_remote_list(char *text, struct warder_error *err)
 static int check_exec_flags(const struct args *args, struct warder_error *err)
 {
 	static const char *const known[] = {
-		"--env",   "--env-from", "--cwd",   "--timeout",    "--background", "--no-input", "--json",
-		"--grace", "--receipt",  "--audit", "--audit-argv", "--no-config",  "--ceiling",
+		"--env",  "--env-from", "--cwd",     "--timeout", "--background", "--no-input",
+		"--json", "--grace",    "--receipt", "--audit",   "--audit-argv", "--no-config",
 	};
 	const struct remote_request_flag flags[] = {
 		{ args->terminal, "--terminal" },

@@ -412,7 +412,8 @@ def sessions(path, host):
          all(row["status"] == "reported by remote:big" for row in result["receipt"]["controls"]), "the receipt of an execution is reported", out[:1500])
     tell(execute("cat", "kept")[1].strip().isdigit(), "the next execution finds the files of the one before")
     for flags, word in ((["--memory", "1MiB"], "--memory"), (["-t"], "--terminal"), (["--detach"], "--detach"), (["--set", "limits.pids=3"], "--set"),
-                        (["--progress"], "--progress"), (["--auto-start"], "--auto-start"), (["--net", "none"], "--net")):
+                        (["--progress"], "--progress"), (["--auto-start"], "--auto-start"), (["--net", "none"], "--net"),
+                        (["--ceiling", write("ceiling.json", json.dumps({"version": 1, "limits": {"wallTime": "1s"}}))], "--ceiling: an execution")):
         status, out, err = execute("true", flags=flags)
         tell(status == 125 and word in err, "an execution there cannot have a policy of its own: " + word, (status, err))
     # files

@@ -128,7 +128,7 @@ static int list_files(const struct remote_place *place, const struct args *args,
 	if (status == 0)
 		status = json_parse(text, len, place->session.backend, &limits, &entries, err);
 	free(text);
-	if (status < 0)
+	if (status < 0 || !entries)
 		return -1;
 	json_begin_array(&w);
 	for (const struct json_value *entry = entries->child; entry; entry = entry->next)

@@ -97,9 +97,18 @@ static void mcp_work(struct job *job)
 		call->answer.status = link_status(err->code);
 }
 
-static void mcp_finish(struct job *job, void *launcher)
+static void mcp_finish(struct job *job, void *of)
 {
-	call_forget_run(launcher, (struct call *)(void *)job);
+	struct call *call = (struct call *)(void *)job;
+	struct launcher *launcher = of;
+	struct sandbox *sandbox = sandboxes_find(&launcher->sandboxes, call->sandbox);
+
+	call_forget_run(launcher, call);
+	/* Nobody knows the sandbox that was made for the session. */
+	if (sandbox && call->mcp_version >= MCP_VERSIONS && atomic_load(&call->cancelled))
+		sandbox->ends_ms = 0;
+	if (call->answer.status >= 400)
+		metrics_refused(&launcher->metrics, call->answer.status);
 	call_finish(job, launcher);
 }
 

@@ -16,6 +16,8 @@ struct call;
 
 /* Of a call whose launch is several jobs, one after the other. */
 struct call_steps {
+	/* Whether its tenant may have one more. -1 with *err, and 429 in the answer. */
+	int (*admit)(const struct launcher *launcher, struct call *call, struct warder_error *err);
 	/* In the main thread, after each job, and again and again while call->waits: whether it goes on. If so, another job was added, or it waits. */
 	bool (*goes_on)(struct launcher *launcher, struct call *call);
 	void (*release)(struct call *call); /* call->state */

@@ -5,7 +5,8 @@
  * tenant. One for which none is left in this second waits, and calls_sweep() tries again; so does one while this host cannot launch.
  *
  * The answer is one JSON object; or, if the request says so, lines that each hold a word and the JSON text of an event: "build", one "case" for
- * each case, "end". They are sent when they are known. Their parts are those of the object, which the signature in the last one is of.
+ * each case, "end". They are sent when they are known. Together, the events make up the object. The signature in "end" is the signature
+ * of that object.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +56,7 @@ static int should_stop(void *of)
 	return atomic_load(&call->cancelled);
 }
 
-/* ---- what is told ---- */
+/* ---- the answer ---- */
 
 static void add_line(struct judging *judging, const char *name, const char *json)
 {
@@ -63,7 +64,7 @@ static void add_line(struct judging *judging, const char *name, const char *json
 		fprintf(judging->lines, "%s %s\n", name, json);
 }
 
-/* The case is told as the writer has it. */
+/* Add the case that the writer holds. */
 static void add_case(struct judging *judging, struct json_writer *w)
 {
 	char *text = json_take(w);
@@ -384,21 +385,27 @@ static size_t count_batches(const struct launcher *launcher, const char *tenant)
 	return count;
 }
 
+static int admit(const struct launcher *launcher, struct call *call, struct warder_error *err)
+{
+	const size_t running = count_batches(launcher, call->tenant);
+
+	return running < BATCHES_MAX
+		   ? 0
+		   : call_refuse_share(call, 1, err, "batches", "batches that run", running, BATCHES_MAX);
+}
+
 int calls_judge(struct context *context, struct call *call, struct warder_error *err)
 {
-	static const struct call_steps steps = { goes_on, release };
+	static const struct call_steps steps = { admit, goes_on, release };
 	static const char *const members[] = {
 		"template",    "policy",           "language", "code",    "encoding", "files",
 		"environment", "workingDirectory", "limits",   "compare", "cases",    "stopOnFirstFailure",
 		"parallel",    "idempotencyKey",   NULL
 	};
-	const size_t running = count_batches(context->launcher, context->tenant->name);
 	struct judging *judging;
 
 	if (call_parse(context, call, members, err) < 0)
 		return -1;
-	if (running >= BATCHES_MAX)
-		return call_refuse_share(call, 1, err, "batches", "batches that run", running, BATCHES_MAX);
 	judging = calloc(1, sizeof(*judging));
 	if (!judging)
 		return error_no_memory(err, NULL);

@@ -133,7 +133,8 @@ int call_launch(struct context *context, struct call *call, void (*work)(struct 
 
 	if (found != 0)
 		return found < 0 ? -1 : 0;
-	if (call_choose_policy(context, call->document, &call->policy, err) < 0 ||
+	if ((call->steps && call->steps->admit(launcher, call, err) < 0) ||
+	    call_choose_policy(context, call->document, &call->policy, err) < 0 ||
 	    call_admit(launcher, context->tenant, &call->policy->policy, false, call, err) < 0 ||
 	    call_begin_repeat(context, call, &key, err) < 0)
 		return -1;

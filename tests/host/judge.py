@@ -178,12 +178,16 @@ def shares():
     if ROOT:
         status, got, headers = judge(host, one, batch)
         tell(status == 429 and got["field"] == "limits.memory" and headers["Retry-After"] == "5", "so is one whose policy exceeds the tenant's memory", (status, got))
+    keyed = {"language": "bash", "code": "date +%s%N", "cases": [{}], "idempotencyKey": "a"}
+    ended = judge(host, many, keyed)
     batch = {"language": "bash", "code": "sleep 60", "cases": [{}]}
     streams = [begin(host, many, batch) for _ in range(8)]
     tell(until(lambda: running(host, many) == 8), "eight batches run", running(host, many))
     status, got, headers = judge(host, many, batch)
     tell(status == 429 and got["field"] == "batches" and got["message"] == "the tenant has 8 batches that run, may have 8, and this request would exceed that" and headers["Retry-After"] == "1",
          "another one is refused", (status, got))
+    again = judge(host, many, keyed)
+    tell(ended[0] == 200 and again[:2] == ended[:2], "one that has ended is answered by its key", again[:2])
     tell(host.ask("POST", "/v1/run", many, {"argv": ["true"]})[0] == 200, "and a program is not")
     subprocess.run([WARDER, "tenant", "revoke", "slow", "--state", host.state], check=True)
     for stream in streams:

@@ -61,30 +61,39 @@ bool call_say_part(const struct launcher *launcher, const struct call *call, con
 	return text_fd >= 0;
 }
 
+/* The text of the answer as a memory file; -1: it has none, or, with 500 in the answer, no memory. */
+static int make_text_file(struct call *call)
+{
+	const char *text = call->text ? call->text + call->sent : NULL;
+	int fd;
+
+	if (!text)
+		return -1;
+	fd = record_make_file(text, strlen(text));
+	if (fd >= 0) {
+		call->answer.bytes = strlen(text);
+		return fd;
+	}
+	error_no_memory(&call->answer.error, NULL);
+	call->answer.status = 500;
+	return -1;
+}
+
 static void send_answer(struct launcher *launcher, struct call *call)
 {
-	owned_fd int text_fd = -1;
-	const char *text = call->text ? call->text + call->sent : NULL;
+	const bool asked = is_asked(launcher, call);
+	owned_fd int text_fd = asked ? make_text_file(call) : -1;
 	int fds[LINK_FDS];
 	size_t count = 0;
 
-	log_call(launcher, call);
-	if (!is_asked(launcher, call))
+	log_call(launcher, call); /* with the status that is sent */
+	if (!asked)
 		return;
 	call->answer.magic = LINK_MAGIC;
 	call->answer.size = sizeof(call->answer);
 	call->answer.number = call->number;
-	if (text) {
-		call->answer.bytes = strlen(text);
-		text_fd = record_make_file(text, call->answer.bytes);
-		if (text_fd < 0) {
-			error_no_memory(&call->answer.error, NULL);
-			call->answer.status = 500;
-			call->answer.bytes = 0;
-		} else {
-			fds[count++] = text_fd;
-		}
-	}
+	if (text_fd >= 0)
+		fds[count++] = text_fd;
 	if (call->fd >= 0) {
 		call->answer.has_fd = 1;
 		fds[count++] = call->fd;

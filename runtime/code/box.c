@@ -114,7 +114,7 @@ int box_draw(const struct warder_program *program, struct box *ret, struct warde
 
 	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no random number");
-	snprintf(name, sizeof(name), "warder-code-%016" PRIx64, number);
+	snprintf(name, sizeof(name), LIBRARY_BOX "%016" PRIx64, number);
 	snprintf(ret->path, sizeof(ret->path), "/tmp/%s", name);
 	snprintf(ret->collected, sizeof(ret->collected), "%s/" PROGRAM_BOX, name);
 	return list_files(program, name, ret, err);

@@ -21,9 +21,9 @@
 
 #include "base/fd.h"
 #include "rootfs/rootfs.h"
+#include "runtime/library/library.h"
 
-#define PREFIX "warder-code-"
-#define TRIES  16
+#define TRIES 16
 
 static const char *parent_path(void)
 {
@@ -38,11 +38,11 @@ static int unusable(const char *path, int error, struct warder_error *err)
 			       "cannot make a temporary directory in %.200s", path);
 }
 
-#define NAME_BYTES sizeof(PREFIX "0123456789abcdef")
+#define NAME_BYTES sizeof(LIBRARY_BOX "0123456789abcdef")
 
 static void own_name(const struct stat *st, char name[static NAME_BYTES])
 {
-	snprintf(name, NAME_BYTES, PREFIX "%016llx", (unsigned long long)st->st_ino);
+	snprintf(name, NAME_BYTES, LIBRARY_BOX "%016llx", (unsigned long long)st->st_ino);
 }
 
 /* Only what this user has made with scratch_open(), and nobody uses. */
@@ -66,7 +66,7 @@ static void sweep(int parent_fd)
 	const struct dirent *item;
 
 	while (dir && (item = readdir(dir)) != NULL) {
-		if (strncmp(item->d_name, PREFIX, sizeof(PREFIX) - 1) == 0)
+		if (strncmp(item->d_name, LIBRARY_BOX, sizeof(LIBRARY_BOX) - 1) == 0)
 			remove_idle(parent_fd, item->d_name);
 	}
 	if (dir)
@@ -108,7 +108,7 @@ int scratch_open(const char *box, struct scratch *ret, struct warder_error *err)
 		if (strlen(parent) + 1 + NAME_BYTES > sizeof(ret->path))
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "TMPDIR",
 					 "the path has %zu bytes; name a shorter one", strlen(parent));
-		snprintf(ret->path, sizeof(ret->path), "%s/" PREFIX "XXXXXX", parent);
+		snprintf(ret->path, sizeof(ret->path), "%s/" LIBRARY_BOX "XXXXXX", parent);
 		if (!mkdtemp(ret->path))
 			break;
 		if (claim(parent, ret->path, &ret->fd) != 0) {

@@ -13,7 +13,6 @@
 #include "base/file.h"
 #include "runtime/session/records.h"
 
-#define BOX        "warder-code-"
 #define BOX_DIGITS 16
 
 /* ---- the client ---- */
@@ -28,6 +27,8 @@ static void fill_head(const struct library_order *order, struct code_record_head
 	head->last_line = order->rules->last_line;
 	head->value_bytes = order->rules->bytes;
 	snprintf(head->box, sizeof(head->box), "%s", order->box);
+	head->diagnostics_dropped = report->diagnostics_dropped;
+	head->diagnostics_unreadable = report->diagnostics_unreadable;
 	for (; head->stage_count < report->stage_count; head->stage_count++) {
 		const struct result_stage *from = &report->stages[head->stage_count];
 		struct code_record_stage *to = &head->stages[head->stage_count];
@@ -90,11 +91,11 @@ static bool is_text(const char *text, size_t size)
 
 static bool is_valid(const struct code_record_head *head)
 {
-	const size_t prefix = strlen(BOX);
+	const size_t prefix = strlen(LIBRARY_BOX);
 
 	if (head->collects > 1 || head->has_value > 1 || head->is_engine > 1 || head->last_line > 1 ||
 	    head->stage_count >= RESULT_STAGES_MAX || !order_code_valid(&head->code, head->collects) ||
-	    !is_text(head->box, sizeof(head->box)) || strncmp(head->box, BOX, prefix) != 0 ||
+	    !is_text(head->box, sizeof(head->box)) || strncmp(head->box, LIBRARY_BOX, prefix) != 0 ||
 	    strlen(head->box) != prefix + BOX_DIGITS ||
 	    strspn(head->box + prefix, "0123456789abcdef") != BOX_DIGITS)
 		return false;
@@ -169,6 +170,8 @@ struct result_code *code_record_report(const struct code_record *record)
 	code->language = copy(record->head.code.language, &failed);
 	code->found_by = record->found_by;
 	code->diagnostics = copy(record->diagnostics, &failed);
+	code->diagnostics_dropped = record->head.diagnostics_dropped;
+	code->diagnostics_unreadable = record->head.diagnostics_unreadable;
 	code->scan = copy(record->scan, &failed);
 	for (; code->stage_count < record->head.stage_count; code->stage_count++) {
 		const struct code_record_stage *from = &record->head.stages[code->stage_count];

@@ -1,9 +1,10 @@
 /*
- * keeper_code: a piece of code as an execution: its files, its value, and the directory that is removed when it has ended. Private to
- * runtime/session/.
+ * keeper_code: a piece of code as an execution: its files, its value, and the directory that is removed when it has
+ * ended. Private to runtime/session/.
  *
- * Life: keeper_code_new() -> keeper_code_launch(), by the thread of the launch -> keeper_code_begin_removal() when the run has ended, and
- * keeper_code_end_removal() once keeper_code_is_removed() -> keeper_code_report() if the client is gone -> keeper_code_free().
+ * Life: keeper_code_new() -> keeper_code_launch(), by the thread of the launch -> keeper_code_begin_removal() when the
+ * run has ended, and keeper_code_end_removal() once keeper_code_is_removed() -> keeper_code_report() if the client is
+ * gone -> keeper_code_free().
  */
 #ifndef WARDER_RUNTIME_SESSION_KEEPER_CODE_H
 #define WARDER_RUNTIME_SESSION_KEEPER_CODE_H
@@ -25,12 +26,13 @@ struct keeper_code {
 	struct warder_result *result; /* of the run, meanwhile; or NULL */
 };
 
-/* For an execution whose START has RECORD_CODE. *fds: the descriptors that come next; moved behind those of the code. -1 with *err. */
+/* For an execution whose START has RECORD_CODE. *fds: the descriptors that come next; moved behind those of the code.
+ * -1 with *err. */
 int keeper_code_new(struct execution *execution, const int **fds, struct warder_error *err);
 /* -1 with *err, and the directory is removed. */
 int keeper_code_launch(struct execution *execution, struct warder_error *err);
-/* The run has ended with `result`, which is taken if the answer is true: the directory is being removed, and all->launched_fd says when it is.
- * False: it was removed at once. */
+/* The run has ended with `result`, which is taken if the answer is true: the directory is being removed, and
+ * all->launched_fd says when it is. False: it was removed at once. */
 bool keeper_code_begin_removal(struct keeper_code *code, struct warder_result *result);
 bool keeper_code_is_removed(const struct keeper_code *code);
 struct warder_result *keeper_code_end_removal(struct keeper_code *code);

@@ -45,7 +45,7 @@ def memory_file(content, seals=True):
 
 
 def code(box=b"warder-code-0123456789abcdef", value=0, files=0, seals=True):
-    head = struct.pack("<32sIIIII4x6Q4IQ32sQ168x", b"python", 1, 0, 0, 0, files, 1, 0, 0, 0, 0, 0, 0, value, 0, 0, 0, box, 0)
+    head = struct.pack("<32sIIIII4x6Q4IQ32sQQQ168x", b"python", 1, 0, 0, 0, files, 1, 0, 0, 0, 0, 0, 0, value, 0, 0, 0, box, 0, 0, 0)
     return memory_file(head + b"\0hint\0\0\0\0", seals)
 
 

@@ -18,6 +18,8 @@ static int make(void)
 	const struct result_value_rules rules = { .last_line = true, .bytes = 7 };
 	struct result_code report = { .found_by = "hint",
 				      .diagnostics = (char[]){ "[1]" },
+				      .diagnostics_dropped = 3,
+				      .diagnostics_unreadable = 2,
 				      .stage_count = 1 };
 	const struct library_order order = {
 		.subject = { "c", POLICY_PAYLOAD_SOURCE },
@@ -62,6 +64,7 @@ Test(code_record, what_is_made_is_taken, .timeout = 10)
 	report = code_record_report(&record);
 	cr_assert(report);
 	cr_expect_str_eq(report->diagnostics, "[1]");
+	cr_expect(report->diagnostics_dropped == 3 && report->diagnostics_unreadable == 2);
 	cr_expect_null(report->scan);
 	cr_expect(report->stage_count == 1 && strcmp(report->stages[0].status, "cached") == 0);
 	result_code_free(report);

@@ -181,17 +181,18 @@ static bool gives_up(void)
 struct typing {
 	int from_fd;
 	int pipe_fd; /* our end; -1: the input is no terminal, or has ended */
+	int read_fd; /* the program's end, until the keeper has it; or -1 */
 	char bytes[4096];
 	size_t len;
 };
 
-static int open_typing(struct typing *typing, int from_fd, int *ret_fd, struct warder_error *err)
+static int open_typing(struct typing *typing, int from_fd, struct warder_error *err)
 {
 	int fds[2];
 
 	if (pipe2(fds, O_CLOEXEC) < 0 || fcntl(fds[1], F_SETFL, O_NONBLOCK) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no descriptor left");
-	*ret_fd = fds[0];
+	typing->read_fd = fds[0];
 	typing->pipe_fd = fds[1];
 	typing->from_fd = from_fd;
 	return 0;
@@ -299,6 +300,7 @@ static int begin_and_wait(struct report *report, struct warder_session *session,
 	status = session_run_start(session, command, report_owned, gives_up, &run, err);
 	free(head);
 	function_answers_started(&attendance->answers);
+	fd_done(&attendance->typing.read_fd); /* the keeper has it */
 	if (status == 0 && command->terminal)
 		failed = lend_terminal(run, &attendance->answers, args->grace_us);
 	if (status == 0)
@@ -319,17 +321,16 @@ int session_run_command(struct report *report, struct warder_session *session,
 			struct warder_error *err)
 {
 	struct remote_command asked = *command;
-	struct attendance attendance = { .typing.pipe_fd = -1 };
+	struct attendance attendance = { .typing = { .pipe_fd = -1, .read_fd = -1 } };
 	struct remote_streams streams = { .input_fd = -1 };
-	owned_fd int typed_fd = -1;
 	int status;
 
 	if (command->streams)
 		streams = *command->streams;
 	if (streams.input_fd >= 0 && isatty(streams.input_fd)) {
-		if (open_typing(&attendance.typing, streams.input_fd, &typed_fd, err) < 0)
+		if (open_typing(&attendance.typing, streams.input_fd, err) < 0)
 			return -1;
-		streams.input_fd = typed_fd;
+		streams.input_fd = attendance.typing.read_fd;
 	}
 	if (command->streams)
 		asked.streams = &streams;
@@ -338,6 +339,7 @@ int session_run_command(struct report *report, struct warder_session *session,
 	if (status == 0)
 		status = begin_and_wait(report, session, &attendance, &asked, ret, err);
 	function_answers_done(&attendance.answers);
+	fd_done(&attendance.typing.read_fd);
 	fd_done(&attendance.typing.pipe_fd);
 	return status;
 }

@@ -1,8 +1,9 @@
 /*
  * A pool of parked jails: see pool.h for the life of one.
  *
- * One lock guards the lists; it is never held while the kernel is asked for anything that takes long. Threads of the pool build and
- * remove, so that a hand-out waits for neither. The first thread does all of this alone, in the pauses between hand-outs. If a key has no
+ * One lock guards the lists. Jails are made and removed without it. A thread that looks for a jail to make holds it while it counts the
+ * open descriptors: one stat(), or before Linux 6.2 the reading of a directory. Threads of the pool build and remove, so that a hand-out
+ * waits for neither. The first thread does all of this alone, in the pauses between hand-outs. If a key has no
  * jail left, the others help, because callers may be waiting. A jail that was taken belongs to its caller until it is broken or given back.
  *
  * A key's template may be replaced (its sources are other objects by now): each jail holds the one that it was made of. pool_kind.c compares
@@ -1005,25 +1006,38 @@ static int hand_out(struct warder_pool *pool, struct slot *slot, const struct po
 	return -1;
 }
 
-/* Give up parked jails until a launch has enough descriptors. The lock is held before and after, but not all the time. */
+/* Remove a jail that has ended, or else a parked one. The lock is held before and after, but not all the time. False: there is none. */
+static bool spare_one(struct warder_pool *pool)
+{
+	struct slot *slot = find_slot(pool, NULL, POOL_CLEANING);
+
+	if (!slot) {
+		const struct key *key = least_used(pool, NULL, true);
+
+		if (!key)
+			return false;
+		slot = find_slot(pool, key, POOL_READY);
+		pool->evicted++;
+		move_to(pool, slot, POOL_CLEANING);
+	}
+	clean(pool, slot);
+	return true;
+}
+
+/* Give up parked jails until a launch has enough descriptors. Without the lock. */
 static void spare_descriptors(struct warder_pool *pool)
 {
-	for (;;) {
-		const struct pool_descriptors have = pool_count_descriptors();
-		struct slot *slot = find_slot(pool, NULL, POOL_CLEANING);
+	struct pool_descriptors have = pool_count_descriptors();
 
-		if (pool_may_launch(&have))
+	while (!pool_may_launch(&have)) {
+		bool spared;
+
+		pthread_mutex_lock(&pool->lock);
+		spared = spare_one(pool);
+		pthread_mutex_unlock(&pool->lock);
+		if (!spared)
 			return;
-		if (!slot) {
-			const struct key *key = least_used(pool, NULL, true);
-
-			if (!key)
-				return;
-			slot = find_slot(pool, key, POOL_READY);
-			pool->evicted++;
-			move_to(pool, slot, POOL_CLEANING);
-		}
-		clean(pool, slot);
+		have = pool_count_descriptors();
 	}
 }
 
@@ -1123,9 +1137,7 @@ int pool_launch(struct warder_pool *pool, const struct pool_asked *asked, struct
 		return error_no_argument(err, !pool ? "pool" : !asked->key ? "key" : "ret");
 	if (check_pool(pool, err) != 0)
 		return -1;
-	pthread_mutex_lock(&pool->lock);
 	spare_descriptors(pool);
-	pthread_mutex_unlock(&pool->lock);
 	key = open_key(pool, asked, &kind, err);
 	if (!key) {
 		free(kind.text);

@@ -56,8 +56,8 @@ struct backend_remote_request {
 	int (*should_stop)(void *context); /* asked when a signal came, and five times a second; or NULL */
 };
 
-/* Make one request. 0: *ret->status is one of 200 to 299, and *ret_body, which is the caller's, has ret->bytes and a NUL behind them. -1 with *err: what
- * the host refused, in its kind and with its field (NOT_FOUND with the field "id": it does not know the sandbox), or
+/* Make one request. 0: *ret->status is one of 200 to 299, and *ret_body, which is the caller's, has ret->bytes and a NUL behind them.
+ * -1 with *err: what the host refused, in its kind and with its field (NOT_FOUND with the field "id": it does not know the sandbox), or
  * why there is no answer (sys_errno ETIMEDOUT: none in time); ret->sent: it may have got the request. */
 int backend_remote_ask(const struct backend_remote *remote, const struct backend_remote_request *request,
 		       struct remote_answer *ret, char **ret_body, struct warder_error *err);

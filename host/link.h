@@ -52,7 +52,9 @@ enum link_call {
 	LINK_STORE, /* text: {"name": ...}; store the files of a sandbox; a JSON object of the new snapshot */
 	LINK_SNAPSHOTS, /* a JSON array of the tenant's snapshots */
 	LINK_FORGET,    /* text: {"id": ...}; remove a snapshot */
-	LINK_MCP, /* text: a message of the Model Context Protocol, on one line; value: enum mcp_version, or MCP_VERSIONS: the message chooses it; the answer, on one line */
+	/* text: a message of the Model Context Protocol, on one line; value: enum mcp_version, or MCP_VERSIONS: the message chooses it; the
+	 * answer, on one line */
+	LINK_MCP,
 	LINK_JUDGE, /* text: JSON; value: enum link_judge */
 	LINK_CALLS,
 };

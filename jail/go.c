@@ -1,5 +1,5 @@
 /*
- * The last two steps of a launch: the files of the program, then the word to go, and what the exec came to.
+ * The last two steps of a launch: the files of the program, then the word to go, and the outcome of the exec.
  *
  * The payload of a parked jail does not know its program yet. Its word to go is one record with arguments, environment and descriptors.
  */

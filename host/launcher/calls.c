@@ -1,5 +1,5 @@
 /*
- * What the front may ask, as one table. A call is refused unless its key belongs to a tenant with the scope of the call, or to the sandbox
+ * The table of the front's calls. A call is refused unless its key belongs to a tenant with the scope of the call, or to the sandbox
  * that it names. Whatever may wait becomes a job.
  */
 #include <stdio.h>

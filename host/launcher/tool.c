@@ -18,7 +18,7 @@
 
 #define WORDS_MAX 12
 #define LOOK_MS   100
-#define CANCEL_MS 12000 /* a program that a signal does not end is killed before */
+#define CANCEL_MS 12000 /* after SIGTERM, until SIGKILL: `warder mcp` takes up to 9 s to end its program */
 #define TEXT_MAX  ((size_t)16 << 20)
 #define PREFIX    "warder: "
 

@@ -104,12 +104,16 @@ static bool raise_limit(int pid, struct warder_error *err)
 
 	if (find_cgroup_file(pid, "pids.max", path, sizeof(path)))
 		fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0 || pread(fd, value, sizeof(value) - 1, 0) <= 0 || strtoull(value, NULL, 10) == 0)
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
-				 "the jail has no limit of processes that this user can change") == 0;
+	if (fd < 0 || pread(fd, value, sizeof(value) - 1, 0) <= 0 || strtoull(value, NULL, 10) == 0) {
+		error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+			  "the jail has no limit of processes that this user can change");
+		return false;
+	}
 	snprintf(value, sizeof(value), "%llu", strtoull(value, NULL, 10) + 1);
-	return write(fd, value, strlen(value)) > 0 ||
-	       error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "%.200s", path) == 0;
+	if (write(fd, value, strlen(value)) > 0)
+		return true;
+	error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "%.200s", path);
+	return false;
 }
 
 static bool kill_init(int pid, struct warder_error *err)
@@ -118,9 +122,11 @@ static bool kill_init(int pid, struct warder_error *err)
 	owned_fd int fd = init > 0 ? (int)syscall(SYS_pidfd_open, init, 0) : -1;
 	struct pollfd dead = { .fd = fd, .events = POLLIN };
 
-	return (fd >= 0 && syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0) == 0 &&
-		poll(&dead, 1, DIES_MS) == 1) ||
-	       error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the jail's init cannot be killed") == 0;
+	if (fd >= 0 && syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0) == 0 &&
+	    poll(&dead, 1, DIES_MS) == 1)
+		return true;
+	error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the jail's init cannot be killed");
+	return false;
 }
 
 static int run_last(struct attack_pool *pool, char *const *argv, struct warder_error *err)

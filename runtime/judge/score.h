@@ -1,7 +1,7 @@
 /*
- * score: what the cases of a batch that were decided come to. Private to runtime/ and above; pure, any thread.
+ * score: the sums of the decided cases of a batch. Private to runtime/ and above; pure, any thread.
  *
- * Life: zeroed -> score_add() for each case, in any order -> score_write().
+ * Life: zeroed -> score_add() for each case, in the order of the cases -> score_write().
  */
 #ifndef WARDER_RUNTIME_JUDGE_SCORE_H
 #define WARDER_RUNTIME_JUDGE_SCORE_H

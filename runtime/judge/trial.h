@@ -15,7 +15,7 @@ struct trial {
 	const struct batch *batch;
 	size_t index;
 	struct compare compare;
-	char said[400]; /* the last of standard error, in the half behind, once it is full */
+	char said[400]; /* the last 200 to 400 bytes of standard error, or all of them if there are fewer */
 	size_t said_len;
 };
 

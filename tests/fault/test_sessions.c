@@ -3,6 +3,9 @@
  * either nothing is there, or a session that `list` shows and `stop` removes; what a killed process left besides is removed by
  * `doctor --clean`. By the tool, as a user would.
  */
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+
 #include "base/array.h"
 #include "tests/fault/stage.h"
 
@@ -14,6 +17,25 @@
 static const char *tool(void)
 {
 	return getenv("WARDER");
+}
+
+/* A copy of the tool in a memory file: a keeper of the tool lets a caller with another program file supervise its executions itself. */
+static const char *copied_tool(void)
+{
+	static char path[40];
+	struct stat file;
+	int from, to;
+
+	if (path[0])
+		return path;
+	from = open(tool(), O_RDONLY | O_CLOEXEC);
+	to = memfd_create("warder", MFD_CLOEXEC);
+	cr_assert(from >= 0 && to >= 0 && fstat(from, &file) == 0);
+	for (off_t at = 0; at < file.st_size;)
+		cr_assert(sendfile(to, from, &at, (size_t)(file.st_size - at)) > 0);
+	close(from);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", to);
+	return path;
 }
 
 static char sessions[64]; /* the directory that they are below */
@@ -31,6 +53,7 @@ static struct stage *begin(void)
 		cr_skip_test("User-mode Linux panics when forking processes are killed");
 	if (geteuid() != 0)
 		cr_assert(mkdtemp(place) && setenv("XDG_RUNTIME_DIR", place, 1) == 0);
+	copied_tool(); /* before the inventory */
 	stage = stage_new();
 	/* It stays when the last session ends. */
 	snprintf(sessions, sizeof(sessions), "%s/warder", geteuid() == 0 ? "/run" : place);
@@ -52,13 +75,13 @@ static void finish(struct stage *stage)
 			     "something is left in the place of sessions");
 }
 
-/* `words` behind those of `warder`, then what a policy needs where there are no limits, then a program for sh. */
-static pid_t call(const struct stage *stage, const char *const *words, bool policy, const char *script,
-		  int output_fd)
+/* Runs `file` with `words`, then what a policy needs where there are no limits, then a program for sh. */
+static pid_t call_file(const char *file, const char *const *words, bool policy, const char *script,
+		       int output_fd)
 {
 	static const char *const prefer[] = { "limits.cpuTime", "limits.memory", "limits.swap", "limits.cpus",
 					      "limits.pids" };
-	const char *argv[WORDS_MAX] = { tool() };
+	const char *argv[WORDS_MAX] = { file };
 	size_t count = 1;
 	pid_t pid;
 
@@ -89,6 +112,12 @@ static pid_t call(const struct stage *stage, const char *const *words, bool poli
 	return pid;
 }
 
+static pid_t call(const struct stage *stage, const char *const *words, bool policy, const char *script,
+		  int output_fd)
+{
+	return call_file(tool(), words, policy, script, output_fd);
+}
+
 static int ended(pid_t pid)
 {
 	int status = stage_wait(pid, 60);
@@ -98,11 +127,9 @@ static int ended(pid_t pid)
 
 static pid_t starts(const struct stage *stage, const char *setup)
 {
-	const char *words[] = { "session", "start", NAME, "--set", "functions=f", setup ? "--setup" : NULL,
-				setup,     NULL };
+	const char *words[] = { "session", "start", NAME, setup ? "--setup" : NULL, setup, NULL };
 	const char *with_parent[] = { "session",     "start",
-				      NAME,          "--set",
-				      "functions=f", "--cgroup-parent",
+				      NAME,          "--cgroup-parent",
 				      stage->parent, setup ? "--setup" : NULL,
 				      setup,         NULL };
 
@@ -119,9 +146,9 @@ static pid_t executes(const struct stage *stage, bool background, const char *sc
 /* Supervised by its caller, so that it ends with that. */
 static pid_t executes_here(const struct stage *stage, const char *script)
 {
-	const char *words[] = { "session", "exec", NAME, "--function-command", "f=true", NULL };
+	static const char *const words[] = { "session", "exec", NAME, NULL };
 
-	return call(stage, words, false, script, -1);
+	return call_file(copied_tool(), words, false, script, -1);
 }
 
 static int stops(const struct stage *stage)

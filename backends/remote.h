@@ -57,8 +57,9 @@ struct backend_remote_request {
 };
 
 /* Make one request. 0: *ret->status is one of 200 to 299, and *ret_body, which is the caller's, has ret->bytes and a NUL behind them.
- * -1 with *err: what the host refused, in its kind and with its field (NOT_FOUND with the field "id": it does not know the sandbox), or
- * why there is no answer (sys_errno ETIMEDOUT: none in time); ret->sent: it may have got the request. */
+ * -1 with *err. If the host refused, *err has the kind and the field of its answer: NOT_FOUND with the field "id" means that it does not
+ * know the sandbox. If no answer came, *err says why; sys_errno is then ETIMEDOUT if the time was over. ret->sent is true if the host may
+ * have received the request. */
 int backend_remote_ask(const struct backend_remote *remote, const struct backend_remote_request *request,
 		       struct remote_answer *ret, char **ret_body, struct warder_error *err);
 /* The key that the host shows, after it has signed a nonce with it. Nothing is trusted by this. -1 with *err. */

@@ -644,6 +644,8 @@ static int replace(struct run_edge *edge, const struct edge_config *first, const
 				       "cannot send rules to " PROGRAM);
 	if (!is_readable(edge->control_fd, REPLACE_MS)) {
 		syscall(SYS_pidfd_send_signal, edge->pid_fd, SIGKILL, NULL, 0);
+		is_readable(edge->pid_fd,
+			    REPLACE_MS); /* until it has ended, so that the result of the run says so */
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, "network.allow",
 				 PROGRAM " did not take other rules within %d s and was killed; the jail has "
 					 "no network any more",

@@ -196,7 +196,7 @@ void exchange_ask(struct exchange *x, enum link_call call, uint64_t value, char 
 void exchange_ask_any(struct exchange *x, enum link_call call, uint64_t value, char *text, asked *then);
 
 int asking_new(struct front *front, struct asking **ret);
-/* A certificate and, behind a NUL, its key; text: owned, or NULL: there is no offer. */
+/* A certificate that replaces the present one. `text` has the certificate, a NUL, and its key. It is owned; NULL: nothing is offered. */
 struct asking_offer {
 	uint64_t number;
 	char *text;

@@ -49,7 +49,7 @@ static void link_ready(struct source *source, uint32_t events)
 		take_offer(front, &offer);
 }
 
-/* The certificate and, behind a NUL, its key. */
+/* Read the certificate, a NUL, and its key from fd. */
 static int take_certificate(struct front *front, int fd)
 {
 	struct warder_error ignored;

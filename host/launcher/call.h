@@ -134,7 +134,8 @@ int call_choose_policy(const struct context *context, const struct json_value *d
 int call_copy_policy(const struct warder_policy *policy, struct warder_policy **ret,
 		     struct warder_error *err);
 int call_parse_policy(const struct json_value *value, struct warder_policy **ret, struct warder_error *err);
-/* The ceiling of the tenant for a template; of a tenant without one, the host's, or the template. NULL with *err: there is no such template. */
+/* The ceiling of a request that names a template: the tenant's; if the tenant has none, the host's; if the host has none, the template.
+ * NULL with *err if there is no such template. */
 const struct warder_policy *call_ceiling(const struct context *context, const char *name,
 					 struct warder_error *err);
 /* The name of the template that a request is to have. */

@@ -168,7 +168,7 @@ static int find_language(const struct code_remote_call *call, char ret[LANGUAGE_
 	return status;
 }
 
-/* A module of WebAssembly is no text. */
+/* Refuse a module of WebAssembly: a request in JSON can hold only text. */
 static int check_text(const struct code_remote_call *call, struct warder_error *err)
 {
 	return memchr(call->code->source, '\0', call->code->source_len)

@@ -39,7 +39,7 @@ bool remote_place_is_gone(const struct warder_error *err);
 int remote_place_say_gone(const struct elsewhere *session, struct warder_error *err);
 /* The time up to which the host is to keep the sandbox, from now; 0: its lifetime is over. */
 uint64_t remote_place_lease_ms(const struct elsewhere *session);
-/* Begin the lease anew. Whether the host answered. A renewal that fails is no error of the command: the next request will say what is wrong. */
+/* Let the lease begin anew. Returns whether the host answered. A failure is not reported here: the next request fails too, and reports it. */
 bool remote_place_renew(const struct remote_place *place);
 /* The entry of the host in the operator's document as it is now; and the host has to have the key. -1 with *err. */
 int remote_place_find_host(struct remote_place *place, struct warder_error *err);

@@ -55,7 +55,8 @@ struct batch {
 
 /* -1 with *err (INVALID_REQUEST); batch_free() is due all the same. */
 int batch_decode(const char *text, size_t len, struct batch *ret, struct warder_error *err);
-/* The same of a document whose members "template", "policy" and "idempotencyKey" are for somebody else. */
+/* As batch_decode(), for a request of an execution host: it skips the members "template", "policy" and "idempotencyKey", which the host
+ * reads itself. */
 int batch_decode_hosted(const char *text, size_t len, struct batch *ret, struct warder_error *err);
 void batch_free(struct batch *batch);
 /* The name of a case, or its number from 1, which is put into buf. */

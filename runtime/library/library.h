@@ -71,8 +71,9 @@ struct library_order {
 	/* Of code in a session; the rest is NULL, or zero, otherwise: the directory below its /tmp that the run has for its files; how the code hands
 	 * over a value, and what is known of the code before its run, both for a result whose client is gone. */
 	const char *box;
-#define LIBRARY_BOX "warder-code-"  /* its name begins so; 16 hexadecimal digits follow */
-	const struct policy *asked; /* what a ceiling is held against; NULL: there is no ceiling */
+#define LIBRARY_BOX "warder-code-" /* its name begins so; 16 hexadecimal digits follow */
+	const struct policy
+	    *asked; /* the policy that is compared with the ceiling; NULL: there is no ceiling */
 	const struct result_value_rules *rules;
 	const struct result_code *report;
 	void *call; /* owned, by whoever made the order */

@@ -13,8 +13,8 @@
 #include "runtime/library/result.h"
 
 /* Read the JSON of a result. `label` ("remote:big") becomes its backend, and lives as long as the result; every control of the receipt is
- * reported by it. may_lack_run: the answer to a piece of code, which may be one without a run. 1: it is, and there is no result. -1 with *err
- * (UNAVAILABLE), which names the first member that is missing or wrong. */
+ * reported by it. With may_lack_run, the answer may be that of a piece of code that was not run: then the call returns 1, and no result.
+ * -1 with *err (UNAVAILABLE), which names the first member that is missing or wrong. */
 int reported_read(const char *json, size_t len, const char *label, bool may_lack_run,
 		  struct warder_result **ret, struct warder_error *err);
 /* The output of a program whose result has only the counts of it. */

@@ -23,7 +23,8 @@
 #include "runtime/service/records.h"
 #include "runtime/session/session.h"
 
-#define LOOK_MS 100
+#define LOOK_MS          100
+#define LOCK_PATIENCE_US UINT64_C(2000000)
 
 struct service {
 	struct warder_pool *pool;
@@ -351,6 +352,17 @@ static int run(int listen_fd, uint64_t idle_us, int (*came)(void *context), void
 	return drained;
 }
 
+/* The lock of the service. The helpers of a service that was killed hold the lock until they have ended, too: wait for them. */
+static int take_lock(int dir_fd, int *ret_fd, struct warder_error *err)
+{
+	const uint64_t give_up_us = clock_us() + LOCK_PATIENCE_US;
+	int locked;
+
+	while ((locked = session_lock(dir_fd, SERVICE_NAME, ret_fd, err)) > 0 && clock_us() < give_up_us)
+		poll(NULL, 0, LOOK_MS / 10);
+	return locked;
+}
+
 int service_run(uint64_t idle_us, int (*came)(void *context), void (*ready)(void), struct warder_error *err)
 {
 	owned_fd int dir_fd = -1;
@@ -360,7 +372,7 @@ int service_run(uint64_t idle_us, int (*came)(void *context), void (*ready)(void
 
 	if (session_directory_open(true, &dir_fd, err) < 0)
 		return -1;
-	locked = session_lock(dir_fd, SERVICE_NAME, &lock_fd, err);
+	locked = take_lock(dir_fd, &lock_fd, err);
 	if (locked != 0)
 		return locked < 0 ? -1
 				  : error_set(err, WARDER_ERROR_CONFLICT, NULL,

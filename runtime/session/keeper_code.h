@@ -16,7 +16,8 @@ struct keeper_code {
 	struct executions *all;
 	struct code_record record;
 	struct policy_subject subject;
-	struct policy *asked; /* owned; NULL: there is no ceiling */
+	struct policy
+	    *asked; /* owned; the policy that is compared with the ceiling, or NULL if there is none */
 	struct rootfs_collect collect;
 	int value_fd; /* owned; -1: none */
 	int tmp_fd;   /* owned: the session's /tmp; -1: it was not launched */

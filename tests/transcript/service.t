@@ -216,6 +216,10 @@ $ . "$TOP/tests/transcript/service.sh"; export WARDER_CGROUP_PARENT=warder-servi
 | 10
 < 60
 
+= the next one waits for the helpers of a service that was killed, which hold its lock
+$ . "$TOP/tests/transcript/service.sh"; serve; lock=$(find rt /run/warder -name '.service*.lock' -user $(id -un) 2> /dev/null); exec 9<> "$lock"; kill -9 $served; wait $served 2> /dev/null; for i in $(seq 100); do flock -n 9 && break; sleep 0.05; done; sleep 0.7 & exec 9>&-; rm ready; serve; by -- true
+| "service":"yes"
+
 = it ends when nobody asks, and at a signal, and leaves nothing
 $ . "$TOP/tests/transcript/service.sh"; serve --idle-timeout 4s; by -- true; wait $served; echo $?; rm ready; serve; by -- true; kill -TERM $served; wait $served; echo $?; served=; find rt -mindepth 2; by -- true
 | "service":"yes"

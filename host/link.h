@@ -32,7 +32,7 @@ enum link_call {
 	LINK_HEALTH,    /* without a key: 200, or 503 if no jail can be launched */
 	LINK_WHO,       /* a JSON object: the tenant of the key and its scopes */
 	LINK_HOST,      /* a JSON object: this host */
-	LINK_CREATE,    /* text: JSON; a JSON object of the new sandbox */
+	LINK_CREATE,    /* text: JSON; value 1: it needs a claim (sandboxes.h); a JSON object of it */
 	LINK_LIST,      /* a JSON array of the tenant's sandboxes */
 	LINK_SHOW,      /* of one sandbox, as in the list */
 	LINK_REMOVE,    /* end a sandbox */

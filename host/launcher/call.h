@@ -48,6 +48,7 @@ struct call {
 	uint64_t launch_us;          /* that its start took; 0: it did not start, or this is not measured */
 	char *request;               /* owned: its text, as the client sent it */
 	size_t request_len;
+	bool must_claim;                  /* of a new sandbox: it ends, unless a client names it soon */
 	uint64_t mcp_version;             /* of a message of a model's client: enum mcp_version */
 	struct signing *signing;          /* borrowed, like the pool */
 	struct warder_pool *pool;         /* borrowed: exists until all jobs are done */

@@ -173,8 +173,10 @@ static int take(struct context *context, struct call **call, struct warder_error
 		return error_no_memory(err, NULL);
 	if (context->tenant)
 		snprintf((*call)->tenant, sizeof((*call)->tenant), "%s", context->tenant->name);
-	if (context->sandbox)
+	if (context->sandbox) {
 		memcpy((*call)->sandbox, context->sandbox->id, sizeof(context->sandbox->id));
+		context->sandbox->claim_ms = 0;
+	}
 	return row->take(context, *call, err);
 }
 

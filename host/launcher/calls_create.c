@@ -79,6 +79,8 @@ static void create_finish(struct job *job, void *of)
 	}
 	sandbox->keeper_fd = fd_take(&call->fd);
 	sandbox->state = SANDBOX_RUNNING;
+	if (call->must_claim)
+		sandbox->claim_ms = clock_wall_ms() + SANDBOX_CLAIM_MS;
 	/* Nobody knows its id. */
 	if (atomic_load(&call->cancelled))
 		sandbox->ends_ms = 0;
@@ -217,6 +219,7 @@ int calls_create(struct context *context, struct call *call, struct warder_error
 	if (!sandbox)
 		return -1;
 	memcpy(call->sandbox, sandbox->id, sizeof(sandbox->id));
+	call->must_claim = context->request->value == 1;
 	if (key) {
 		snprintf(sandbox->idempotency_key, sizeof(sandbox->idempotency_key), "%s", key);
 		memcpy(sandbox->request_digest, digest, sizeof(digest));

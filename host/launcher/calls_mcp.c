@@ -12,6 +12,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "host/launcher/call.h"
@@ -104,9 +105,9 @@ static void mcp_finish(struct job *job, void *of)
 	struct sandbox *sandbox = sandboxes_find(&launcher->sandboxes, call->sandbox);
 
 	call_forget_run(launcher, call);
-	/* Nobody knows the sandbox that was made for the session. */
-	if (sandbox && call->mcp_version >= MCP_VERSIONS && atomic_load(&call->cancelled))
-		sandbox->ends_ms = 0;
+	/* If the client is gone, nobody knows the sandbox that was made for the session. */
+	if (sandbox && call->mcp_version >= MCP_VERSIONS)
+		sandbox->claim_ms = clock_wall_ms() + SANDBOX_CLAIM_MS;
 	if (call->answer.status >= 400)
 		metrics_refused(&launcher->metrics, call->answer.status);
 	call_finish(job, launcher);

@@ -21,6 +21,7 @@
 #define SANDBOX_TOKEN_BYTES  45
 #define SANDBOX_NAME_MAX     128                          /* of a template */
 #define SANDBOX_LIFETIME_MS  (UINT64_C(24) * 3600 * 1000) /* at most, from its creation */
+#define SANDBOX_CLAIM_MS     60000
 #define SANDBOX_METADATA_MAX 16384
 #define SANDBOX_KEY_MAX      128 /* of a client's idempotency key */
 
@@ -33,6 +34,7 @@ struct sandbox {
 	char template_name[SANDBOX_NAME_MAX + 1];
 	enum sandbox_state state;
 	uint64_t created_ms, ends_ms; /* since the epoch */
+	uint64_t claim_ms;            /* it ends then, unless a client names it before; 0: no client must */
 	uint64_t paused_ms;           /* since when it is paused; 0: it is not */
 	bool changing;    /* it is being paused or resumed, stored, or gets another end or other rules */
 	bool changes_end; /* that change may move its end */

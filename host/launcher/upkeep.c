@@ -100,6 +100,8 @@ int calls_sweep(struct launcher *launcher)
 
 		if (sandbox->state != SANDBOX_RUNNING)
 			continue;
+		if (sandbox->claim_ms && sandbox->claim_ms <= now_ms)
+			sandbox->ends_ms = 0;
 		if (sandbox->ends_ms > now_ms && !has_ended(sandbox)) {
 			if (sandbox->ends_ms < next_ms)
 				next_ms = sandbox->ends_ms;

@@ -133,20 +133,14 @@ def ends():
         tell(until(lambda: "running" in states(host, token, session)), "another call runs")
     tell(until(lambda: "running" not in states(host, token, session)), "its program ends when the client hangs up", states(host, token, session))
     tell(post(host, token, session, message("ping", 4))[1]["result"] == {}, "and the session goes on")
-    young = host.tenant("young", launchesPerSecond=100)
+    young = host.tenant("young")
     def has(state):
-        return [one["id"] for one in host.ask("GET", "/v1/sandboxes", young)[1] if one["state"] == state]
-    def left(state):  # unless the session had begun before the client hung up
-        with host.connect() as one:
-            one.sendall(host.request("POST", "/mcp", young, message("initialize", 1, protocolVersion="2025-06-18")))
-            begun = until(lambda: has(state), 5)
-        if begun and until(lambda: host.ask("GET", "/v1/sandboxes", young)[1] == [], 5):
-            return True
-        for one in has("running"):
-            host.ask("DELETE", "/v1/sandboxes/" + one, young)
-        return False
-    for state in ("starting", "running"):
-        tell(until(lambda: left(state)), "a client that hangs up before its session has begun leaves no sandbox: " + state)
+        return [one for one in host.ask("GET", "/v1/sandboxes", young)[1] if one["state"] == state]
+    with host.connect() as one:
+        one.sendall(host.request("POST", "/mcp", young, message("initialize", 1, protocolVersion="2025-06-18")))
+        tell(until(lambda: has("running")), "the sandbox of a session runs")
+    tell(until(lambda: not has("running"), 100), "it ends soon if the client has hung up", has("running"))
+    tell(post(host, token, session, message("ping", 5))[1]["result"] == {}, "that of a client which has sent a message goes on")
     sleeper.join()
     tell(long[0][0] == 200 and "\nslept\n" in long[0][1]["result"]["content"][0]["text"], "a call has the time that the policy grants", long)
     host.end()

@@ -149,6 +149,10 @@ const char *process_path(const struct attempt *self, const struct marks *marks, 
 const char *own_place(const struct attempt *self, const struct marks *marks);
 /* How files are made: never one that is there already, or where a link leads. */
 #define MAKE_FILE (O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC)
+/* Make such a file for everybody, with "secret" in it. -1: it is not there. */
+int make_secret(const char *directory, const char *name);
+/* REACHED if /dev/pts has a terminal. */
+int answer_terminals(void);
 /* Open self->path and read: HIDDEN if it is not there or empty. */
 int read_path(const struct attempt *self, const struct marks *marks);
 /* Open self->path for writing and write back what it holds; outside nothing is written. */

@@ -98,6 +98,35 @@ const char *process_path(const struct attempt *self, const struct marks *marks, 
 	return buf;
 }
 
+int make_secret(const char *directory, const char *name)
+{
+	char path[256];
+	int status;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	fd = open(path, MAKE_FILE, 0666);
+	if (fd < 0)
+		return -1;
+	status = write(fd, "secret\n", 7) == 7 ? 0 : -1;
+	close(fd);
+	return status;
+}
+
+int answer_terminals(void)
+{
+	DIR *dir = opendir("/dev/pts");
+	const struct dirent *item;
+	int answer = HIDDEN;
+
+	while (dir && (item = readdir(dir)) != NULL)
+		if (item->d_name[0] >= '0' && item->d_name[0] <= '9')
+			answer = REACHED;
+	if (dir)
+		closedir(dir);
+	return dir || errno == ENOENT ? answer : UNTRIED;
+}
+
 int read_path(const struct attempt *self, const struct marks *marks)
 {
 	char text[256 + 1], path[128]; /* /proc/kpagecount and its like are read by multiples of 8 bytes */

@@ -2,7 +2,6 @@
  * neighbours: two jails of the same policy. The other one makes what a program has, says what, and waits.
  */
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -24,21 +23,6 @@
 #include "runtime/attack/attempts/attempts.h"
 
 /* ---- the neighbour ---- */
-
-static int make_file(const char *directory, const char *name)
-{
-	char path[256];
-	int status;
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	fd = open(path, MAKE_FILE, 0666);
-	if (fd < 0)
-		return -1;
-	status = write(fd, "secret\n", 7) == 7 ? 0 : -1;
-	close(fd);
-	return status;
-}
 
 static void remove_file(const char *directory, const char *name)
 {
@@ -92,7 +76,7 @@ static int open_terminal(void)
 static int have_everything(const char *name, const char *const *places, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (make_file(places[i], name) != 0)
+		if (make_secret(places[i], name) != 0)
 			return -1;
 	if (listen_abstract(name) != 0 || open_terminal() != 0)
 		return -1;
@@ -198,16 +182,7 @@ static int open_neighbours_root(const struct attempt *self, const struct marks *
 /* All of an instance of /dev/pts have each other's. */
 static int find_neighbours_terminal(const struct attempt *self, const struct marks *marks)
 {
-	DIR *dir = opendir("/dev/pts");
-	const struct dirent *item;
-	int answer = HIDDEN;
-
-	while (dir && (item = readdir(dir)) != NULL)
-		if (item->d_name[0] >= '0' && item->d_name[0] <= '9')
-			answer = REACHED;
-	if (dir)
-		closedir(dir);
-	return dir || errno == ENOENT ? answer : UNTRIED;
+	return answer_terminals();
 }
 
 static int open_neighbours_queue(const struct attempt *self, const struct marks *marks)

@@ -18,21 +18,6 @@
 
 /* ---- the launch before ---- */
 
-static int leave_file(const char *directory)
-{
-	char path[256];
-	int fd;
-	int status;
-
-	snprintf(path, sizeof(path), "%s/%s", directory, LAST_FILE);
-	fd = open(path, MAKE_FILE, 0666);
-	if (fd < 0)
-		return -1;
-	status = write(fd, "secret\n", 7) == 7 ? 0 : -1;
-	close(fd);
-	return status;
-}
-
 /* A filter may have no such thing. Not to write to: Landlock takes it for a file that is not in the plan. */
 static int leave_queue(void)
 {
@@ -45,7 +30,8 @@ static int leave_queue(void)
 
 int last_main(void)
 {
-	return leave_file("/tmp") != 0 || leave_file("/dev/shm") != 0 || leave_queue() != 0;
+	return make_secret("/tmp", LAST_FILE) != 0 || make_secret("/dev/shm", LAST_FILE) != 0 ||
+	       leave_queue() != 0;
 }
 
 /* Outside nothing separates the two launches. */
@@ -53,7 +39,7 @@ static int find_last_file(const struct attempt *self, const struct marks *marks)
 {
 	char path[256], text[16];
 
-	if (marks->outside && leave_file(self->path) != 0)
+	if (marks->outside && make_secret(self->path, LAST_FILE) != 0)
 		return UNTRIED;
 	snprintf(path, sizeof(path), "%s/%s", self->path, LAST_FILE);
 	return answer_hidden(read_text(path, text, sizeof(text)));

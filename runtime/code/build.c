@@ -66,6 +66,16 @@ struct building {
 	struct warder_error *err;
 };
 
+/* How the program is prepared. */
+static struct preparation_options options_for(const struct building *b, const struct policy_subject *subject)
+{
+	return (struct preparation_options){ .ceiling = b->ceiling,
+					     .cgroup_parent = b->cgroup_parent,
+					     .backend = b->backend,
+					     .backends = b->backends,
+					     .subject = subject };
+}
+
 /* ---- the request ---- */
 
 static int check_code(const struct warder_code *code, struct warder_error *err)
@@ -178,11 +188,7 @@ static bool is_bare(const struct building *b)
 static int refuse_all(struct building *b, const char *language)
 {
 	const struct policy_subject subject = { language, POLICY_PAYLOAD_SOURCE };
-	const struct preparation_options how = { .ceiling = b->ceiling,
-						 .cgroup_parent = b->cgroup_parent,
-						 .backend = b->backend,
-						 .backends = b->backends,
-						 .subject = &subject };
+	const struct preparation_options how = options_for(b, &subject);
 	struct preparation trial = { 0 };
 
 	preparation_build(&b->program->policy, &how, &trial, b->err);
@@ -932,19 +938,12 @@ static int make_template(struct building *b, const struct policy *asked)
 {
 	struct warder_program *program = b->program;
 	const struct policy_subject subject = program_subject(program->language);
-	const struct preparation_options how = {
-		.ceiling = b->ceiling,
-		.asked = asked,
-		.cgroup_parent = b->cgroup_parent,
-		.backend = b->backend,
-		.backends = b->backends,
-		.subject = &subject,
-		.code_bytes = program->code_bytes,
-		.program = program->entry.built && !program->bare && !program->in_session
-			       ? program->entry.path
-			       : NULL,
-	};
+	struct preparation_options how = options_for(b, &subject);
 
+	how.asked = asked;
+	how.code_bytes = program->code_bytes;
+	if (program->entry.built && !program->bare && !program->in_session)
+		how.program = program->entry.path;
 	if (program->single_use)
 		program->policy.limits.wall_time_us = program->left_us;
 	if (program->in_session)
@@ -957,11 +956,7 @@ static int make_template(struct building *b, const struct policy *asked)
 static int judge(struct building *b, const struct policy *asked)
 {
 	const struct policy_subject subject = program_subject(b->program->language);
-	const struct preparation_options how = { .ceiling = b->ceiling,
-						 .cgroup_parent = b->cgroup_parent,
-						 .backend = b->backend,
-						 .backends = b->backends,
-						 .subject = &subject };
+	const struct preparation_options how = options_for(b, &subject);
 	struct preparation trial = { 0 };
 	struct warder_template *joined = NULL;
 	int status;

@@ -8,8 +8,8 @@
  *   struct warder_run *run;            warder_launch(template, &command, &run, &err)     many times
  *   struct warder_result *result;      warder_wait(run, &result, &err)
  *
- * Returns: a function with a parameter `err` returns 0 if it succeeds. If it fails, it returns -1, or NULL if it
- * returns a pointer, and fills *err. The comment of a function names other values that it returns. err must not be
+ * Returns: a function with a parameter `err` returns 0 if it succeeds. If it fails, it fills *err and returns
+ * -1. A function whose type is a pointer returns NULL if it fails. The comment of a function names other values that it returns. err must not be
  * NULL. A `const char *` that is returned belongs to the object and lives as long as the object. A `char *` that is
  * returned belongs to the caller, who frees it with free(). Every _free accepts NULL.
  * Errors: where a comment names a kind of error, such as CONFLICT, err->code is WARDER_ERROR_CONFLICT.
@@ -98,7 +98,7 @@ WARDER_API int warder_policy_set(struct warder_policy *policy, const char *path,
  * the function, and must be valid until warder_policy_provide() returns. If the function fails, it returns NULL with
  * *err filled. If two rows have the same name, the later one counts. A row sets a variable in the same way as
  * "environment.set.NAME", under three conditions:
- *   the policy grants the name (environment.names, or any name with environment.mode "host"),
+ *   the policy grants the name (environment.names has it, or environment.mode is "host"),
  *   the policy does not set the variable, and
  *   the environment of this process does not have the variable.
  * The call returns
@@ -188,8 +188,8 @@ WARDER_API int warder_backend_json(const char *name, const struct warder_policy 
 WARDER_API int warder_backend_for_model(const char *name, const struct warder_policy *policy,
 					const struct warder_options *options, char **ret,
 					struct warder_error *err);
-/* Some providers of language models run code themselves, as a tool of the model. Add this tool to a request
- * to such a model. `request` is JSON of `len` bytes; options->backend is "builtin". `model` (may be NULL) is
+/* Some providers of language models run code themselves, as a tool of the model. This call adds the tool to
+ * a request to such a model. `request` is JSON of `len` bytes; options->backend is "builtin". `model` (may be NULL) is
  * used if the request names no model. *ret is the new request; the caller frees it with free(). The call
  * fails with
  *   REJECTED            the operator has not enabled the backend, or the ceiling refuses
@@ -253,8 +253,8 @@ struct warder_command {
 	/* NULL-terminated. argv[0] is a path in the jail, or a name that is searched in the jail's PATH. NULL
 	 * or empty: entrypoint and command of the policy's image. */
 	char *const *argv;
-	/* NULL-terminated "NAME=value", in addition to the policy's variables, or NULL. No ceiling limits
-	 * them: the application is responsible for them. */
+	/* NULL-terminated "NAME=value", in addition to the policy's variables, or NULL. They may exceed every
+	 * ceiling: the application is responsible for them. */
 	char *const *environment;
 	const char *input; /* standard input; borrowed until the run is freed. NULL: empty */
 	size_t input_len;
@@ -284,7 +284,7 @@ struct warder_command {
 	 * not stored. */
 	const char *changes_directory;
 	/* > 0: a descriptor of an empty directory; only with filesystem.view "image:<name>". The files that the run
-	 * wrote over the image are copied there, in the form of overlayfs, as a layer for another image. Borrowed
+	 * made or changed are copied there, in the form of overlayfs, as a layer for another image. Borrowed
 	 * until the run is freed. */
 	int layer_fd;
 	const struct warder_spill *spill; /* or NULL */
@@ -299,7 +299,7 @@ struct warder_command {
 	 * hung in the kernel for 4 s (8 s while it makes a network namespace). */
 	int (*should_stop)(void *context);
 	/* > 0: a terminal, open for reading; borrowed until the run is freed. The program gets a terminal of the
-	 * jail as its three streams and its controlling terminal, with the settings and the size of this terminal.
+	 * jail as its three streams and its controlling terminal, with the settings and the size of terminal_fd.
 	 * Input from terminal_fd goes to the program's terminal byte by byte: put terminal_fd into raw mode between
 	 * warder_launch() and warder_wait(), and back afterwards. The program's output is handled as standard
 	 * output. The policy must have devices.terminals of at least 1. A terminal is refused in three cases:
@@ -366,7 +366,7 @@ WARDER_API void warder_run_input_ready(struct warder_run *run);
  * message for the program; then `result` is not used. Both are copied. If `result` is not JSON or has more than 1 MiB,
  * the program gets an error. Any thread may call this function, and on_call may, too. The descriptor of
  * warder_run_fd() becomes readable, and the answer takes effect in warder_wait() or warder_run_dispatch(). NOT_FOUND:
- * the call no longer waits for an answer. */
+ * the program no longer waits for this answer. */
 WARDER_API int warder_run_answer(struct warder_run *run, uint64_t call, const char *result, const char *error,
 				 struct warder_error *err);
 /* The port of the host for row `row` of network.publish (0 is the first row). Warder listens on it from the launch
@@ -379,9 +379,9 @@ WARDER_API unsigned int warder_run_published(const struct warder_run *run, size_
 WARDER_API void warder_resize(struct warder_run *run);
 /* End the run if it still runs, and free it. A run that has not ended is killed, and this call waits until all of its
  * processes are gone. In two cases, warder_run_free() does not wait, and the run is freed later:
- *   It is called while warder_wait() waits for the run, by another thread or by on_output: it cancels the run, and
- *   warder_wait() frees it.
- *   It is called by on_output during a dispatch: the dispatch waits for the end of the run, and frees it. */
+ *   Another thread is in warder_wait() for this run, or on_output calls warder_run_free() during warder_wait(). Then
+ *   the run is cancelled, and warder_wait() frees it.
+ *   on_output calls warder_run_free() during a dispatch. Then the dispatch waits for the end of the run, and frees it. */
 WARDER_API void warder_run_free(struct warder_run *run);
 
 /* ---- event loops ---- */
@@ -599,8 +599,8 @@ struct warder_attach {
 	size_t size; /* sizeof(struct warder_attach) */
 	/* Bytes of standard output and error that the caller has already: 0 and 0 begin at the first byte. */
 	uint64_t from[2];
-	/* A part of a stream, in order; `offset` is that of its first byte in the stream. NULL: output is not
-	 * wanted. If it returns non-zero, the dispatch or wait fails with EXECUTION_FAILED, and the next dispatch
+	/* Called with each part of a stream, in order; `offset` is the position of its first byte in the stream.
+	 * NULL: output is not wanted. If the callback returns non-zero, the dispatch or wait fails with EXECUTION_FAILED, and the next dispatch
 	 * or wait continues after these bytes. */
 	int (*on_output)(void *context, enum warder_stream stream, uint64_t offset, const char *bytes,
 			 size_t len);
@@ -741,8 +741,8 @@ struct warder_piece {
 	/* the piece is interrupted after this time; 0: limits.wallTime of the context's policy */
 	uint64_t timeout_us;
 	int at_once; /* 1: if another piece runs, fail with CONFLICT. 0: wait behind it */
-	/* A part of a stream, in order; `offset` counts the bytes of this stream since the context's start. NULL:
-	 * output is not wanted. If it returns non-zero, the dispatch or wait fails with EXECUTION_FAILED, and the next
+	/* Called with each part of a stream, in order; `offset` counts the bytes of this stream since the context's
+	 * start. NULL: output is not wanted. If the callback returns non-zero, the dispatch or wait fails with EXECUTION_FAILED, and the next
 	 * one continues after these bytes. */
 	int (*on_output)(void *context, enum warder_stream stream, uint64_t offset, const char *bytes,
 			 size_t len);
@@ -770,7 +770,7 @@ enum warder_piece_status {
 struct warder_piece_end {
 	size_t size; /* sizeof(struct warder_piece_end), set by the caller */
 	enum warder_piece_status status;
-	int interrupted;    /* 1: warder_context_interrupt() interrupted it, and not its time limit */
+	int interrupted; /* 1: warder_context_interrupt() ended it; 0: that did not, but perhaps its time limit */
 	unsigned int piece; /* its number in the context, from 1; 0: it did not begin */
 	uint64_t wall_us;
 	uint64_t bytes[2]; /* sizes of standard output and error, as written by the piece */
@@ -817,7 +817,7 @@ WARDER_API int warder_context_restart(struct warder_context *context, struct war
 /* End the interpreter, and return when it is gone. The caller must still free the handle. */
 WARDER_API int warder_context_delete(struct warder_context *context, struct warder_error *err);
 enum warder_fork_flags {
-	WARDER_FORK_KEEP_SEED = 1, /* random numbers go on as those of the forking context */
+	WARDER_FORK_KEEP_SEED = 1, /* the branch continues the random numbers of the original */
 };
 /* Make a branch of a Python context: a second context with the name `branch` and the same state, by fork(2).
  * Both are in the same jail, and neither is protected from the other. `flags` takes enum warder_fork_flags.
@@ -888,7 +888,7 @@ struct warder_code {
 	unsigned int flags;   /* enum warder_code_flags */
 	const char *cache;    /* directory of the cache; NULL: the user's default */
 	uint64_t cache_bytes; /* most bytes in the cache; 0: 512 MiB */
-	/* path of a document of more languages; NULL: /etc/warder/languages.json, if it exists */
+	/* path of a document that defines more languages; NULL: /etc/warder/languages.json, if it exists */
 	const char *languages;
 	/* Called twice for each stage of the build: when it starts, with its run, and when it ends, with run NULL.
 	 * The only function that the run may be passed to is warder_cancel(). */
@@ -930,8 +930,8 @@ WARDER_API void warder_program_free(struct warder_program *program);
 /* The files of the working directory to collect after the run. */
 struct warder_collect {
 	/* Shell patterns, such as "*.csv". One star does not match "/"; two stars in a row match
-	 * "/", too. "out/" followed by two stars (a C comment cannot contain this pattern) matches all files below
-	 * out. NULL: every new or changed file, except
+	 * "/", too. To match all files below out, write "out/" and then two stars. (A C comment cannot contain
+	 * this pattern.) NULL: every new or changed file, except
 	 * hidden ones, __pycache__, *.pyc and *.tmp. */
 	const char *const *patterns;
 	size_t pattern_count;
@@ -1060,8 +1060,8 @@ struct warder_pool_key {
 	/* A program that the pool starts in each parked jail, and that waits there for its code; or NULL. When the
 	 * program is ready, it must write to descriptor 3 the paths of the files that it has loaded, one on each
 	 * line, and then an empty line. After that, it must read its code from descriptor 4 until end of file, and
-	 * run it once. If a file that the program has named or mapped changes before the hand-out, the pool removes
-	 * the jail. The program gets the variables of this key's policy when it starts. So its jail, unlike
+	 * run it once. The pool removes the jail if one of these files, or a file that the program has mapped,
+	 * changes before the hand-out. The program gets the variables of this key's policy when it starts. So its jail, unlike
 	 * others, is handed out only for the same environment.set. */
 	char *const *program;
 	/* Instead of `program`: "python" or "node"; or NULL. The interpreter must be among the files that the

@@ -531,11 +531,11 @@ static const struct flag flags[] = {
 	  "end the session after this long without an execution (default: 30m)", TIME(session.idle_us),
 	  .fallback = "30m" },
 	{ FLAG_SERVE, "--local", NULL, NULL,
-	  "start the jails of this user's commands \"run\", \"code\", \"judge\" and \"tool\"", SWITCH(local),
-	  .typed = true },
+	  "keep jails ready for this user's commands \"run\", \"code\", \"judge\" and \"tool\"",
+	  SWITCH(local), .typed = true },
 	{ FLAG_SERVE, "--listen", "ADDR:PORT", NULL,
-	  "serve HTTP clients at this address. Other values: unix:PATH, for a Unix socket; the word "
-	  "inherited, for a socket that a service manager passes",
+	  "serve HTTP clients at this address. Other values: \"unix:PATH\", for a Unix socket; "
+	  "\"inherited\", for a socket that a service manager passes",
 	  TEXT(host.listen), .typed = true },
 	{ FLAG_SERVE | FLAG_TENANT, "--state", "DIR", NULL,
 	  "the directory of tenants and sandboxes (default: /var/lib/warder/host for root, "
@@ -617,8 +617,8 @@ static const struct flag flags[] = {
 	{ FLAG_LOGS, "--lines", "NUMBER", NULL, "print only the last NUMBER lines",
 	  NUMBER(execution.lines, 1000000000) },
 	{ FLAG_LOGS, "--yield", "TIME", NULL,
-	  "wait for more output, for at most TIME; wait no longer if the execution has ended, or if output "
-	  "has come and then none for 75 ms",
+	  "wait for more output, for at most TIME; stop earlier if the execution ends, or 75 ms after the "
+	  "last output",
 	  TIME(execution.yield_us) },
 	{ FLAG_ATTACH, "--detach-keys", "KEYS", NULL,
 	  "the keys that detach a terminal, separated by commas (default: ctrl-p,ctrl-q)",

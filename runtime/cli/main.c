@@ -48,7 +48,7 @@ static const struct command commands[] = {
 	  "of JSON. A request:\n"
 	  "{\"language\": \"python\", \"code\": \"print(6 * 7)\"}\n"
 	  "The flags set the policy of all requests. A request may not ask for more.\n"
-	  "With --scopes, a request is refused if SCOPE,... lacks a permission that it needs:\n"
+	  "--scopes lists permissions. A request that needs one of these and does not have it is refused:\n"
 	  "  code:execute            every request; code:execute:LANGUAGE is enough for code in this "
 	  "language\n"
 	  "  code:network            a request whose policy has a network other than none and loopback\n"
@@ -73,7 +73,9 @@ static const struct command commands[] = {
 	  "The last line is the decision of the scan: allow, review or deny.\n"
 	  "Exit status: 0 for allow, 1 for review and deny, 125 if Warder refused or failed.\n",
 	  "echo 'print(1)' | warder scan --language python -", scan_command },
-	{ "judge", FLAG_JUDGE, "judge [FLAG...] [FILE] | judge --cases DIR [FLAG...] FILE [ARGUMENT...]",
+	{ "judge", FLAG_JUDGE,
+	  "judge [FLAG...] [FILE]\n"
+	  "       warder judge --cases DIR [FLAG...] FILE [ARGUMENT...]",
 	  "run a program on many inputs, and compare its output with the expected output",
 	  "FILE is a document with code and cases; without FILE, it is read from standard input. A "
 	  "document:\n"
@@ -134,8 +136,9 @@ static const struct command commands[] = {
 	  "       warder session cp NAME:PATH PATH | cp PATH NAME:PATH     copy files out or in\n"
 	  "       warder session patch NAME [DIRECTORY]                    apply the patch on standard input",
 	  "keep a jail, with its files, and run one program after the other in it",
-	  "A program finds the files of the earlier ones, and the processes that exec --background has left "
-	  "running.\n"
+	  "A program finds the files of the programs before it, and those processes of exec --background "
+	  "that "
+	  "still run.\n"
 	  "The flags of exec may narrow the policy of the session, and set other variables or another "
 	  "working\n"
 	  "directory. read, write, list, cp and patch have the rights of the session's programs.\n"
@@ -215,20 +218,22 @@ static const struct command commands[] = {
 	  "Exit status: the same as \"warder run\".\n",
 	  "id=$(warder run --detach --keep 1s -- true) && warder wait $id", wait_command },
 	{ "serve", FLAG_SERVE,
-	  "serve --local [--idle-timeout TIME] | serve --listen ADDR:PORT [--state DIR] [--config FILE] "
-	  "[--check] "
-	  "[--tls-cert FILE --tls-key FILE] [--insecure-http] [--log-json] | serve --stop-all [--state DIR]",
+	  "serve --local [--idle-timeout TIME]\n"
+	  "       warder serve --listen ADDR:PORT [--state DIR] [--config FILE] [--check]\n"
+	  "                    [--tls-cert FILE --tls-key FILE] [--insecure-http] [--log-json]\n"
+	  "       warder serve --stop-all [--state DIR]",
 	  "keep jails ready for this user's commands, or serve sandboxes over HTTP",
 	  "--local: run a service in the foreground. It starts the jails of this user's commands \"warder\n"
 	  "run\", \"warder code\", \"warder judge\" and \"warder tool\", which then take a fraction of the "
 	  "time. "
 	  "In two\n"
-	  "cases a command does not use the service, and starts its jail itself: if the namespaces, "
-	  "cgroups,\n"
-	  "resource limits or priorities of the command differ from those of the service, or if the "
-	  "program\n"
-	  "needs a terminal, an image, variables of your environment, or a network other than none and "
-	  "loopback.\n"
+	  "cases a command does not use the service, and starts its jail itself: if the program needs a "
+	  "terminal,\n"
+	  "an image, variables of your environment, or a network other than none and loopback; or if the "
+	  "process\n"
+	  "\"warder run\" itself has other namespaces, another cgroup, another ulimit or another priority "
+	  "than the\n"
+	  "service.\n"
 	  "--listen: clients with a token of \"warder tenant add\" create sandboxes, run programs in them "
 	  "and end\n"
 	  "them; see warder-serve(1). The sandboxes go on when serve ends, and the next serve takes them "
@@ -237,8 +242,9 @@ static const struct command commands[] = {
 	  "Exit status: 0 if serve ends by itself or by a signal, 125 if Warder refused or failed.\n",
 	  "warder serve --local --idle-timeout 1s", serve_command },
 	{ "tenant", FLAG_TENANT,
-	  "tenant add NAME [--scopes LIST] [--expires TIME] [--ceiling FILE] | list [--json] | revoke "
-	  "NAME; each with [--state DIR]",
+	  "tenant add NAME [--state DIR] [--scopes LIST] [--expires TIME] [--ceiling FILE]\n"
+	  "       warder tenant list [--state DIR] [--json]\n"
+	  "       warder tenant revoke NAME [--state DIR]",
 	  "manage the tenants of \"warder serve --listen\": the clients that may use it",
 	  "add prints the token of the new tenant, and stores only its digest. list prints the tenants.\n"
 	  "revoke makes the token of a tenant invalid and ends the sandboxes of the tenant. A running\n"
@@ -312,8 +318,7 @@ static const struct command commands[] = {
 	  "--extract a text.\n",
 	  "warder run --json -- echo hello | warder format", format_command },
 	{ "data", FLAG_DATA, "data [FLAG...] [FILE]",
-	  "replace the tables in chat messages by names of files, and print Python code that loads such "
-	  "files",
+	  "move the tables in chat messages to files, and print Python code that loads these files",
 	  "Without FILE, or with -, the conversation is standard input:\n"
 	  "{\"messages\": [[{\"text\": \"Look:\"}, {\"mimeType\": \"text/csv\", \"content\": "
 	  "\"a,b\\n1,2\\n\"}]]}\n"
@@ -344,7 +349,7 @@ static const struct command commands[] = {
 	{ "snapshot", 0, "snapshot list|verify|remove|prune [...]",
 	  "list, verify and remove saved states of these working directories", NULL, NULL, NULL },
 	{ "artifact", 0, "artifact save|take|list|read|verify|remove [...]",
-	  "keep contents with their versions in Warder's store, by name", NULL, NULL, NULL },
+	  "keep the versions of a file in Warder's store, under a name", NULL, NULL, NULL },
 	{ "completion", FLAG_COMPLETION, "completion bash|zsh|fish", "print the shell's completion script",
 	  NULL, "warder completion bash", complete },
 	{ 0 },

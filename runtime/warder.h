@@ -494,9 +494,8 @@ WARDER_API char *warder_session_list(struct warder_error *err);
 WARDER_API int warder_session_stop(const char *name, struct warder_error *err);
 /* End a session and start it again with the same options and set-up, but without the files that programs made
  * in it. `program` is as in struct warder_session_options. The caller frees *ret with warder_session_free().
- * The call fails if the session could not be started again. If Warder notices this before the old session has
- * ended, the old session goes on. CONFLICT: the session ended meanwhile, and another caller has started one
- * with its name. */
+ * The call fails if the session could not be started again. Some reasons are noticed early: then the old session
+ * goes on. CONFLICT: the session ended meanwhile, and another caller has started one with its name. */
 WARDER_API int warder_session_restart(const char *name, const char *program, struct warder_session **ret,
 				      struct warder_error *err);
 /* warder_session_pause() freezes all processes of a session; warder_session_resume() lets them continue.
@@ -770,7 +769,7 @@ enum warder_piece_status {
 struct warder_piece_end {
 	size_t size; /* sizeof(struct warder_piece_end), set by the caller */
 	enum warder_piece_status status;
-	int interrupted; /* 1: warder_context_interrupt() ended it; 0: that did not, but perhaps its time limit */
+	int interrupted; /* 1: warder_context_interrupt() ended it; 0 in all other cases, also at its time limit */
 	unsigned int piece; /* its number in the context, from 1; 0: it did not begin */
 	uint64_t wall_us;
 	uint64_t bytes[2]; /* sizes of standard output and error, as written by the piece */
@@ -929,10 +928,9 @@ WARDER_API void warder_program_free(struct warder_program *program);
 
 /* The files of the working directory to collect after the run. */
 struct warder_collect {
-	/* Shell patterns, such as "*.csv". One star does not match "/"; two stars in a row match
-	 * "/", too. To match all files below out, write "out/" and then two stars. (A C comment cannot contain
-	 * this pattern.) NULL: every new or changed file, except
-	 * hidden ones, __pycache__, *.pyc and *.tmp. */
+	/* Shell patterns, such as "*.csv". One star does not match "/"; two stars in a row match "/", too. "out/" and
+	 * then two stars (which would end this comment) matches all files in the directory out
+	 * and below it. NULL: every new or changed file, except hidden ones, __pycache__, *.pyc and *.tmp. */
 	const char *const *patterns;
 	size_t pattern_count;
 	size_t files_max;     /* 0: 100 */

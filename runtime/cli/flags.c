@@ -617,8 +617,8 @@ static const struct flag flags[] = {
 	{ FLAG_LOGS, "--lines", "NUMBER", NULL, "print only the last NUMBER lines",
 	  NUMBER(execution.lines, 1000000000) },
 	{ FLAG_LOGS, "--yield", "TIME", NULL,
-	  "wait for more output, for at most TIME; stop earlier if the execution ends, or 75 ms after the "
-	  "last output",
+	  "wait for more output, for at most TIME; stop earlier if the execution ends, or if output has "
+	  "come and 75 ms pass without more",
 	  TIME(execution.yield_us) },
 	{ FLAG_ATTACH, "--detach-keys", "KEYS", NULL,
 	  "the keys that detach a terminal, separated by commas (default: ctrl-p,ctrl-q)",

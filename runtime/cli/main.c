@@ -48,7 +48,7 @@ static const struct command commands[] = {
 	  "of JSON. A request:\n"
 	  "{\"language\": \"python\", \"code\": \"print(6 * 7)\"}\n"
 	  "The flags set the policy of all requests. A request may not ask for more.\n"
-	  "--scopes lists permissions. A request that needs one of these and does not have it is refused:\n"
+	  "--scopes lists the permissions that requests have. Each permission, and which requests need it:\n"
 	  "  code:execute            every request; code:execute:LANGUAGE is enough for code in this "
 	  "language\n"
 	  "  code:network            a request whose policy has a network other than none and loopback\n"
@@ -318,7 +318,7 @@ static const struct command commands[] = {
 	  "--extract a text.\n",
 	  "warder run --json -- echo hello | warder format", format_command },
 	{ "data", FLAG_DATA, "data [FLAG...] [FILE]",
-	  "move the tables in chat messages to files, and print Python code that loads these files",
+	  "prepare the tables in chat messages for Python code, which loads them from files",
 	  "Without FILE, or with -, the conversation is standard input:\n"
 	  "{\"messages\": [[{\"text\": \"Look:\"}, {\"mimeType\": \"text/csv\", \"content\": "
 	  "\"a,b\\n1,2\\n\"}]]}\n"

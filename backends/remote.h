@@ -49,6 +49,7 @@ struct backend_remote_request {
 	const char *body;    /* JSON, or the bytes of a PUT; or NULL */
 	size_t body_len;     /* of a PUT */
 	bool large;          /* the answer may have REMOTE_RESULT_MAX bytes, like every answer to a POST */
+	const char *accept;  /* the media type of the answer, or NULL */
 	uint64_t timeout_ms; /* 0: none */
 	const char *signs;   /* the call by its name in the signature, which the answer must have; or NULL */
 	const char *nonce;   /* that is signed in place of the body; or NULL */

@@ -45,6 +45,7 @@ static int make_order(const struct backend_remote *remote, const struct backend_
 	json_key_string(&w, "caFile", remote->ca_file[0] ? remote->ca_file : NULL);
 	json_key_string(&w, "method", request->method ? request->method : request->body ? "POST" : "GET");
 	json_key_string(&w, "path", request->path);
+	json_key_string(&w, "accept", request->accept);
 	json_key_uint(&w, "mostBytes",
 		      request->large || (request->body && !request->method) ? REMOTE_RESULT_MAX
 									    : REMOTE_JSON_MAX);

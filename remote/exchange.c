@@ -54,16 +54,17 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *context)
 
 static struct curl_slist *make_headers(const struct exchange_order *order)
 {
-	char line[REMOTE_TOKEN_MAX + 16];
+	char line[REMOTE_TOKEN_MAX + 16], accept[80];
 	struct curl_slist *list = NULL, *longer;
 	const char *const more[] = { line,
 				     strcmp(order->method, "POST") == 0 ? "Content-Type: application/json"
 				     : strcmp(order->method, "PUT") == 0
 					 ? "Content-Type: application/octet-stream"
 					 : NULL,
-				     "Expect:" };
+				     order->accept ? accept : NULL, "Expect:" };
 
 	snprintf(line, sizeof(line), "X-API-Key: %s", order->token);
+	snprintf(accept, sizeof(accept), "Accept: %.60s", order->accept ? order->accept : "*/*");
 	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
 		if (!more[i])
 			continue;

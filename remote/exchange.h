@@ -12,6 +12,7 @@ struct exchange_order {
 	const char *url;    /* checked */
 	const char *method; /* "GET", "POST", "PUT" or "DELETE" */
 	const char *path;   /* "/v1/run" */
+	const char *accept; /* the media type of the answer, or NULL */
 	const char *token;
 	const char *ca_file; /* or NULL: the authorities of the system */
 	const char *body;    /* JSON of a POST, bytes of a PUT; or NULL */

@@ -81,6 +81,7 @@ static void carry_out(const char *text, size_t len, struct remote_answer *ret, c
 		.url = json_member_text(document, "url", ""),
 		.method = json_member_text(document, "method", "GET"),
 		.path = json_member_text(document, "path", ""),
+		.accept = json_member_text(document, "accept", NULL),
 		.token = token,
 		.ca_file = json_member_text(document, "caFile", NULL),
 		.body = has_body && head < len ? text + head + 1 : NULL,

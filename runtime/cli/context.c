@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "runtime/cli/commands.h"
+#include "runtime/cli/context_remote.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/executions.h"
 #include "runtime/cli/piece.h"
@@ -33,7 +34,7 @@
 
 struct piece_run {
 	const struct args *args;
-	const char *context;
+	const char *session, *context;
 	bool is_branch;
 	struct remote *remote;
 	struct piece_collected piece;
@@ -269,7 +270,7 @@ static void write_done(struct piece_run *run, const struct said *said, struct js
 	const struct remote_done *done = &run->piece.done;
 
 	json_begin_object(w);
-	said_write_piece(w, remote_session(run->remote), run->context, done, said);
+	said_write_piece(w, run->session, run->context, done, said);
 	write_stream(w, "stdout", &run->piece.streams[0], done->bytes[0]);
 	write_stream(w, "stderr", &run->piece.streams[1], done->bytes[1]);
 	said_write_end(w, done);
@@ -311,6 +312,37 @@ static int run_piece(struct piece_run *run, const char *code, size_t len, struct
 	return finish(run, err);
 }
 
+static int take_there(void *context, struct remote_event *event, struct warder_error *err)
+{
+	return take_event(context, event, err);
+}
+
+/* The same in a session on another machine. */
+static int run_piece_there(struct piece_run *run, const char *code, size_t len, struct warder_error *err)
+{
+	const struct args_context *asked = &run->args->context;
+	const struct context_remote_piece piece = { .context = run->context,
+						    .code = code,
+						    .len = len,
+						    .timeout_us = asked->timeout_us,
+						    .signals = &signals };
+	struct remote_place place = { 0 };
+	char *row = NULL;
+	int ret;
+
+	if (asked->no_wait)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--no-wait",
+				 "--no-wait works with sessions on this machine only: on another machine a "
+				 "piece waits until those before it have ended");
+	ret = context_remote_open(run->session, run->context, &place, &row, err);
+	free(row);
+	if (ret == 0)
+		ret = context_remote_run(&place, &piece, take_there, run, err);
+	if (ret != 0)
+		return ret < 0 ? -1 : 128 + ending_signal();
+	return finish(run, err);
+}
+
 /* ---- the words ---- */
 
 /* row: JSON, of remote_open_context(). */
@@ -329,18 +361,22 @@ static bool is_branch(const char *row)
 static int run_in(const struct args *args, const char *session, const char *name, const char *code,
 		  size_t len)
 {
-	struct piece_run run = { .args = args, .context = name };
+	struct piece_run run = { .args = args, .session = session, .context = name };
 	struct warder_error err = { 0 };
 	char *row = NULL;
 	int status;
 
 	piece_begin(&run.piece);
 	ending_catch(count_signal);
-	status = remote_open_context(session, name, &run.remote, &row, &err);
-	run.is_branch = row && is_branch(row);
-	free(row);
-	if (status == 0)
-		status = run_piece(&run, code, len, &err);
+	if (context_remote_is(session)) {
+		status = run_piece_there(&run, code, len, &err);
+	} else {
+		status = remote_open_context(session, name, &run.remote, &row, &err);
+		run.is_branch = row && is_branch(row);
+		free(row);
+		if (status == 0)
+			status = run_piece(&run, code, len, &err);
+	}
 	piece_done(&run.piece);
 	remote_free(run.remote);
 	return status < 0 ? command_refuse(args, &err, EXIT_REFUSED) : status;
@@ -399,6 +435,8 @@ static int create(struct args *args, const char *session_name, const char *name,
 
 	if (args->rest[0])
 		return no_more(args->rest[0], err);
+	if (context_remote_is(session_name))
+		return context_remote_create(args, session_name, name, err);
 	ret = warder_session_open(session_name, &session, err);
 	if (ret == 0)
 		ret = session_load_policy(session, FLAG_CONTEXT_CREATE, argv, args, err);
@@ -428,15 +466,18 @@ static int create_word(struct args *args, const char *session, const char *name,
 	return create(args, session, name, argv, &err) == 0 ? 0 : command_refuse(args, &err, EXIT_REFUSED);
 }
 
-static int with_context(const struct args *args, const char *session, const char *name,
+/* verb: the same of a context on another machine. */
+static int with_context(const struct args *args, const char *session, const char *name, const char *verb,
 			int (*act)(struct remote *remote, struct warder_error *err))
 {
+	const bool there = context_remote_is(session);
 	struct warder_error err = { 0 };
 	struct remote *remote = NULL;
 	int ret = args->rest[0] ? no_more(args->rest[0], &err)
+		  : there       ? context_remote_act(session, name, verb, &err)
 				: remote_open_context(session, name, &remote, NULL, &err);
 
-	if (ret == 0)
+	if (ret == 0 && !there)
 		ret = act(remote, &err);
 	remote_free(remote);
 	return ret == 0 ? 0 : command_refuse(args, &err, EXIT_REFUSED);
@@ -444,12 +485,12 @@ static int with_context(const struct args *args, const char *session, const char
 
 static int interrupt_word(struct args *args, const char *session, const char *name, char **argv)
 {
-	return with_context(args, session, name, remote_interrupt);
+	return with_context(args, session, name, "interrupt", remote_interrupt);
 }
 
 static int restart_word(struct args *args, const char *session, const char *name, char **argv)
 {
-	return with_context(args, session, name, remote_restart);
+	return with_context(args, session, name, "restart", remote_restart);
 }
 
 /* The name of the branch is the first word behind that of the context. */
@@ -460,7 +501,11 @@ static int fork_word(struct args *args, const char *session, const char *name, c
 	const char *branch = args->rest[0];
 	int ret;
 
-	if (!branch)
+	if (context_remote_is(session))
+		ret = error_set(&err, WARDER_ERROR_INVALID_REQUEST, "session",
+				"fork works with sessions on this machine only: a host on another machine "
+				"makes no branches");
+	else if (!branch)
 		ret = error_set(&err, WARDER_ERROR_INVALID_REQUEST, "name",
 				"the name of the branch is missing: warder context fork SESSION NAME BRANCH");
 	else
@@ -474,7 +519,7 @@ static int fork_word(struct args *args, const char *session, const char *name, c
 
 static int delete_word(struct args *args, const char *session, const char *name, char **argv)
 {
-	return with_context(args, session, name, remote_delete);
+	return with_context(args, session, name, "delete", remote_delete);
 }
 
 static uint64_t number_of(const struct json_value *object, const char *key)
@@ -491,9 +536,15 @@ static bool is_true(const struct json_value *object, const char *key)
 	return value && value->type == JSON_BOOL && value->boolean;
 }
 
+/* Another machine may have written the row. */
 static void print_row(const struct json_value *row)
 {
-	const char *at = json_member_text(row, "at", "");
+	const char *at;
+
+	for (const struct json_value *member = row->child; member; member = member->next)
+		if (member->type == JSON_STRING)
+			term_clean(member->string);
+	at = json_member_text(row, "at", "");
 
 	term_print(TERM_PLAIN, 18, json_member_text(row, "session", ""));
 	term_print(TERM_PLAIN, 18, json_member_text(row, "context", ""));
@@ -507,43 +558,72 @@ static void print_row(const struct json_value *row)
 	putchar('\n');
 }
 
+/* The contexts of the sessions on this machine, or of one. -1 with *err. */
+static int list_here(const char *session, struct json_writer *w, struct warder_error *err)
+{
+	const struct json_limits limits = { .max_bytes = SIZE_MAX };
+	struct json_value *rows = NULL;
+	char *text = remote_list(err);
+	int status = text ? json_parse(text, strlen(text), "executions", &limits, &rows, err) : -1;
+
+	for (const struct json_value *row = rows ? rows->child : NULL; row; row = row->next)
+		if (json_member(row, "context") && !is_true(row, "released") &&
+		    (!session || strcmp(session, json_member_text(row, "session", "")) == 0))
+			json_copy(w, row);
+	json_free(rows);
+	free(text);
+	return status;
+}
+
+/* JSON, heap; NULL with *err. */
+static char *list(const char *session, struct warder_error *err)
+{
+	struct json_writer w = { 0 };
+	int status = session ? session_check_name(session, err) : 0;
+
+	json_begin_array(&w);
+	if (status == 0 && session && context_remote_is(session))
+		status = context_remote_list(session, &w, err);
+	else if (status == 0)
+		status = list_here(session, &w, err);
+	if (status == 0 && !session)
+		status = context_remote_list_all(&w, err);
+	json_end_array(&w);
+	if (status == 0)
+		return json_take(&w);
+	json_writer_done(&w);
+	return NULL;
+}
+
+static int print_rows(const char *text, struct warder_error *err)
+{
+	struct json_value *rows = NULL;
+
+	if (json_parse(text, strlen(text), "contexts", &(struct json_limits){ .max_bytes = SIZE_MAX }, &rows,
+		       err) < 0)
+		return -1;
+	term_title("SESSION           CONTEXT           LANGUAGE    STATE     PIECES");
+	for (const struct json_value *row = rows->child; row; row = row->next)
+		print_row(row);
+	json_free(rows);
+	return 0;
+}
+
 /* Of one session, or of all. */
 static int list_word(struct args *args, const char *session, const char *name, char **argv)
 {
 	struct warder_error err = { 0 };
-	struct json_value *rows = NULL;
-	struct json_writer w = { 0 };
-	char *text = name ? NULL : remote_list(&err);
-	int status = 0;
+	char *text = NULL;
+	int status = name ? no_more(name, &err) : 0;
 
-	if (name)
-		no_more(name, &err);
-	else if (session)
-		session_check_name(session, &err);
-	if (!text || json_parse(text, strlen(text), "executions",
-				&(struct json_limits){ .max_bytes = SIZE_MAX }, &rows, &err) != 0) {
+	if (status == 0)
+		text = list(session, &err);
+	if (text && args->json) {
+		status = term_put(text, &err);
+	} else {
+		status = text ? print_rows(text, &err) : -1;
 		free(text);
-		return command_refuse(args, &err, EXIT_REFUSED);
 	}
-	if (args->json)
-		json_begin_array(&w);
-	else
-		term_title("SESSION           CONTEXT           LANGUAGE    STATE     PIECES");
-	for (const struct json_value *row = rows->child; row; row = row->next) {
-		if (!json_member(row, "context") || is_true(row, "released") ||
-		    (session && strcmp(session, json_member_text(row, "session", "")) != 0))
-			continue;
-		if (args->json)
-			json_copy(&w, row);
-		else
-			print_row(row);
-	}
-	if (args->json) {
-		json_end_array(&w);
-		status = term_put(json_take(&w), &err);
-	}
-	json_free(rows);
-	free(text);
 	return status == 0 ? 0 : command_refuse(args, &err, EXIT_REFUSED);
 }
 
@@ -560,6 +640,7 @@ static void print_counters(const struct remote_counters *counters)
 		printf("cpu time          %llu ms\n", (unsigned long long)counters->cpu_us / 1000);
 }
 
+/* remote: NULL on another machine, which does not count. */
 static int describe(struct remote *remote, const char *row, bool json, struct warder_error *err)
 {
 	struct json_value *document = NULL;
@@ -574,7 +655,7 @@ static int describe(struct remote *remote, const char *row, bool json, struct wa
 	if (json_parse(row, strlen(row), "context", &(struct json_limits){ .max_bytes = SIZE_MAX }, &document,
 		       err) != 0)
 		return -1;
-	counted = remote_counters(remote, &counters, &ignored) == 0;
+	counted = remote && remote_counters(remote, &counters, &ignored) == 0;
 	print_row(document);
 	printf("execution         %s\n", json_member_text(document, "id", ""));
 	printf("written           %llu bytes to standard output, %llu to standard error\n",
@@ -595,13 +676,23 @@ static int describe(struct remote *remote, const char *row, bool json, struct wa
 	return 0;
 }
 
+/* The row of a context, heap, here or on another machine: then *ret is NULL. -1 with *err. */
+static int open_row(const char *session, const char *name, struct remote **ret, char **ret_row,
+		    struct warder_error *err)
+{
+	struct remote_place place = { 0 };
+
+	*ret = NULL;
+	return context_remote_is(session) ? context_remote_open(session, name, &place, ret_row, err)
+					  : remote_open_context(session, name, ret, ret_row, err);
+}
+
 static int describe_word(struct args *args, const char *session, const char *name, char **argv)
 {
 	struct warder_error err = { 0 };
 	struct remote *remote = NULL;
 	char *row = NULL;
-	int ret = args->rest[0] ? no_more(args->rest[0], &err)
-				: remote_open_context(session, name, &remote, &row, &err);
+	int ret = args->rest[0] ? no_more(args->rest[0], &err) : open_row(session, name, &remote, &row, &err);
 
 	if (ret == 0)
 		ret = row ? describe(remote, row, args->json, &err) : error_no_memory(&err, NULL);
@@ -705,7 +796,7 @@ static int check_language(const struct args *args, struct warder_error *err)
 
 	if (!args->code.language)
 		return 0;
-	if (remote_open_context(asked->session, asked->name, &remote, &text, err) < 0)
+	if (open_row(asked->session, asked->name, &remote, &text, err) < 0)
 		return -1;
 	remote_free(remote);
 	if (!text)

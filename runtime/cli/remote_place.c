@@ -13,6 +13,8 @@
 #include "runtime/cli/ending.h"
 #include "runtime/library/preparation.h"
 
+#define POLL_MS 30000
+
 _Static_assert(ELSEWHERE_BACKEND == BACKEND_REMOTE_LABEL, "the same text");
 
 int remote_place_ask(const struct remote_place *place, const char *rest, struct remote_asking *how,
@@ -26,6 +28,7 @@ int remote_place_ask(const struct remote_place *place, const char *rest, struct 
 		.body_len = how->body_len,
 		.timeout_ms = how->timeout_ms ? how->timeout_ms : REMOTE_QUESTION_MS,
 		.large = how->large,
+		.accept = how->accept,
 		.should_stop = how->unstoppable ? NULL : ending_came,
 	};
 	struct remote_answer answer;
@@ -79,6 +82,23 @@ bool remote_place_renew(const struct remote_place *place)
 	snprintf(body, sizeof(body), "{\"timeoutMs\": %llu}", (unsigned long long)lease_ms);
 	remote_place_ask(place, "/timeout", &how, NULL, NULL, &ignored);
 	return how.answered;
+}
+
+uint64_t remote_place_poll_ms(const struct remote_place *place)
+{
+	const uint64_t third = place->session.lease_ms / 3 + 1;
+
+	return third < POLL_MS ? third : POLL_MS;
+}
+
+int remote_place_check_hope(const struct remote_place *place, uint64_t heard_ms, struct warder_error *err)
+{
+	if (!remote_place_lease_ms(&place->session))
+		return error_context(err, "the lifetime of session %.64s is over", place->session.name);
+	if (clock_us() / 1000 - heard_ms > place->session.lease_ms)
+		return error_context(err, "the host did not answer for the whole idle time of session %.64s",
+				     place->session.name);
+	return 0;
 }
 
 int remote_place_find_host(struct remote_place *place, struct warder_error *err)

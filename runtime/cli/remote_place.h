@@ -24,6 +24,7 @@ struct remote_asking {
 	const char *body;    /* or NULL */
 	size_t body_len;     /* of a PUT */
 	uint64_t timeout_ms; /* 0: REMOTE_QUESTION_MS */
+	const char *accept;  /* the media type that the answer may have, or NULL: any */
 	bool large;
 	bool unstoppable; /* a signal does not end it */
 	bool sent;        /* after it: the host may have got the request */
@@ -41,6 +42,11 @@ int remote_place_say_gone(const struct elsewhere *session, struct warder_error *
 uint64_t remote_place_lease_ms(const struct elsewhere *session);
 /* Let the lease begin anew. Returns whether the host answered. A failure is not reported here: the next request fails too, and reports it. */
 bool remote_place_renew(const struct remote_place *place);
+/* The longest wait for an answer in one request: it leaves time to renew the lease. */
+uint64_t remote_place_poll_ms(const struct remote_place *place);
+/* After a request without an answer; heard_ms: when the host last answered anything, by clock_us(). 0; -1: no answer will come any more, and *err,
+ * which has the error of the request, says why. */
+int remote_place_check_hope(const struct remote_place *place, uint64_t heard_ms, struct warder_error *err);
 /* The entry of the host in the operator's document as it is now; and the host has to have the key. -1 with *err. */
 int remote_place_find_host(struct remote_place *place, struct warder_error *err);
 /* The session of that name, and its host. -1 with *err. */

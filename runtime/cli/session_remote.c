@@ -21,13 +21,12 @@
 #include "base/text.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
+#include "runtime/cli/remote_events.h"
 #include "runtime/cli/remote_place.h"
 #include "runtime/cli/remote_request.h"
 #include "runtime/cli/session_remote_files.h"
 #include "runtime/cli/term.h"
 #include "runtime/library/reported.h"
-
-#define POLL_MS 30000 /* the longest wait for a result in one request */
 
 /* ---- start ---- */
 
@@ -453,24 +452,11 @@ static uint64_t now_ms(void)
 
 static uint64_t poll_ms(const struct remote_place *place, const struct waiting *waiting)
 {
-	const uint64_t third = place->session.lease_ms / 3 + 1;
-	const uint64_t most = third < POLL_MS ? third : POLL_MS, now = now_ms();
+	const uint64_t most = remote_place_poll_ms(place), now = now_ms();
 
 	if (waiting->signals != 1 || waiting->kill_ms > now + most)
 		return most;
 	return waiting->kill_ms > now ? waiting->kill_ms - now : 1;
-}
-
-/* *err: no result came in the last request. -1: none will come any more, and *err says why. */
-static int check_hope(const struct remote_place *place, const struct waiting *waiting,
-		      struct warder_error *err)
-{
-	if (!remote_place_lease_ms(&place->session))
-		return error_context(err, "the lifetime of session %.64s is over", place->session.name);
-	if (now_ms() - waiting->heard_ms > place->session.lease_ms)
-		return error_context(err, "the host did not answer for the whole idle time of session %.64s",
-				     place->session.name);
-	return 0;
 }
 
 /* Wait for the result; the lease is renewed as long as that takes. A signal goes to the program, and after the grace SIGKILL. */
@@ -498,7 +484,7 @@ static int wait_for_result(const struct remote_place *place, const char *executi
 		} else if (waiting.signals && now_ms() >= waiting.kill_ms) {
 			send_signal(place, execution, SIGKILL);
 			waiting.signals = 2;
-		} else if (check_hope(place, &waiting, err) < 0) {
+		} else if (remote_place_check_hope(place, waiting.heard_ms, err) < 0) {
 			return -1;
 		}
 	}
@@ -516,42 +502,14 @@ static void append(struct reported_streams *to, int stream, const char *bytes, s
 	grown[to->len[stream]] = '\0';
 }
 
-/* One event of the output: {"stream", "offset", "text" or "base64"}. Others have no bytes. */
-static void take_event(const char *json, size_t len, struct reported_streams *to)
+static void take_event(void *context, const char *name, const struct json_value *data)
 {
-	const struct json_limits limits = { .max_bytes = REMOTE_RESULT_MAX };
-	struct json_value *event = NULL;
-	struct warder_error ignored;
-	const char *stream, *text, *encoded;
-	char *decoded = NULL;
-	size_t bytes;
+	size_t len = 0;
+	char *bytes = remote_events_bytes(data, &len);
 
-	if (json_parse(json, len, "output", &limits, &event, &ignored) < 0)
-		return;
-	stream = json_member_text(event, "stream", "");
-	text = json_member_text(event, "text", NULL);
-	encoded = json_member_text(event, "base64", NULL);
-	if (text)
-		append(to, strcmp(stream, "stderr") == 0, text, strlen(text));
-	else if (encoded && (decoded = text_unbase64(encoded, strlen(encoded), &bytes)))
-		append(to, strcmp(stream, "stderr") == 0, decoded, bytes);
-	free(decoded);
-	json_free(event);
-}
-
-static void read_events(const char *text, size_t len, struct reported_streams *to)
-{
-	static const char data[] = "data: ";
-	const char *end = text + len;
-
-	while (text < end) {
-		const char *line_end = memchr(text, '\n', (size_t)(end - text));
-		const size_t line = line_end ? (size_t)(line_end - text) : (size_t)(end - text);
-
-		if (line > sizeof(data) - 1 && memcmp(text, data, sizeof(data) - 1) == 0)
-			take_event(text + sizeof(data) - 1, line - (sizeof(data) - 1), to);
-		text += line + 1;
-	}
+	if (bytes)
+		append(context, remote_events_stream(data), bytes, len);
+	free(bytes);
 }
 
 /* Without the output, the result is still known. */
@@ -567,7 +525,7 @@ static void fetch_output(const struct remote_place *place, const char *execution
 
 	snprintf(rest, sizeof(rest), "/executions/%s/output?stdout=0&stderr=0", execution);
 	if (remote_place_ask(place, rest, &how, &output, &len, &err) == 0) {
-		read_events(output, len, to);
+		remote_events_each(output, len, take_event, to);
 	} else {
 		to->lost = true;
 		term_complain("the program has ended, but its output did not arrive: %s", err.text);

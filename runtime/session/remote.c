@@ -867,6 +867,14 @@ static const struct json_value *find_row(const struct json_value *rows, const ch
 	return found;
 }
 
+int remote_say_no_context(const char *session, const char *name, struct warder_error *err)
+{
+	return error_set(
+	    err, WARDER_ERROR_NOT_FOUND, "context",
+	    "session %.64s has no context %.64s; \"warder context create %.64s %.64s\" makes one", session,
+	    name, session, name);
+}
+
 static int find_context(struct remote *remote, const char *name, char **ret_json, struct warder_error *err)
 {
 	struct json_value *rows = NULL;
@@ -893,10 +901,7 @@ static int find_context(struct remote *remote, const char *name, char **ret_json
 	free(text);
 	if (row)
 		return 0;
-	return error_set(
-	    err, WARDER_ERROR_NOT_FOUND, "context",
-	    "session %.64s has no context %.64s; \"warder context create %.64s %.64s\" makes one",
-	    remote->session, name, remote->session, name);
+	return remote_say_no_context(remote->session, name, err);
 }
 
 int remote_open_context(const char *session, const char *name, struct remote **ret, char **ret_json,

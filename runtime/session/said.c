@@ -1,6 +1,9 @@
 #include <string.h>
 
+#include "runtime/library/result_end.h"
 #include "runtime/session/session.h"
+
+#define SIGNAL_NAME_SIZE 32
 
 #define SAID_BYTES_MAX ((size_t)8 << 20)
 #define MEDIA_TYPE_MAX 128
@@ -119,7 +122,15 @@ void said_write_end(struct json_writer *w, const struct remote_done *done)
 	json_key_uint(w, "refusedFrames", done->refused);
 	json_key_bool(w, "saidTruncated", done->cut);
 	if (done->end != CONTEXT_END_DONE) {
-		json_key_string(w, "contextCause", jail_cause_name(done->last.outcome.cause));
+		const struct jail_outcome *outcome = &done->last.outcome;
+		char name[SIGNAL_NAME_SIZE];
+
+		json_key_string(w, "contextCause", jail_cause_name(outcome->cause));
+		if (outcome->exit_code >= 0)
+			json_key_uint(w, "contextExitCode", (uint64_t)outcome->exit_code);
+		else if (outcome->signal > 0)
+			json_key_string(w, "contextSignal",
+					result_signal_name(outcome->signal, name, sizeof(name)));
 		json_key_string(w, "detail", done->why);
 	}
 }

@@ -440,6 +440,8 @@ int remote_wait(struct remote *remote, struct remote_end *ret, char **ret_json, 
 void remote_free(struct remote *remote);
 /* ---- contexts ---- */
 
+/* Set *err: the session has no such context. Returns -1. */
+int remote_say_no_context(const char *session, const char *name, struct warder_error *err);
 /* The context of that name, also one that has ended. *ret_json, or NULL: its row of remote_list(), heap. -1 with *err (NOT_FOUND). */
 int remote_open_context(const char *session, const char *name, struct remote **ret, char **ret_json,
 			struct warder_error *err);

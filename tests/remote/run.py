@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Hosts on other machines as backends: a real host, and servers that are slow, lie, die and send the caller elsewhere.
 
-Only loopback is used. Sessions of root are below /run/warder; the suite has one of its own, in a mount namespace.
+With arguments, only the parts of these names run. Only loopback is used. Sessions of root are below /run/warder; the suite has one of its own, in a mount namespace.
 """
 import base64, ctypes, hashlib, http.server, json, os, shutil, signal, socket, ssl, subprocess, sys, tempfile, threading, time
 
@@ -436,9 +436,8 @@ def sessions(path, host):
                   ["copy", "far", "new"], ["changes", "far"]):
         status, out, err = session(*words)
         tell(status == 125 and "works with sessions on this machine only" in err, "what a session there cannot do is refused with the reason: " + words[0], (status, err))
-    for words in (["context", "create", "far", "c"], ["code", "--session", "far", "--language", "sh", "-"]):
-        status, out, err = warder(*words, input=b"true")
-        tell(status == 125 and ("on remote:big" in err or "does not run" in err), "so is " + " ".join(words[:2]), (status, err))
+    status, out, err = warder("code", "--session", "far", "--language", "sh", "-", input=b"true")
+    tell(status == 125 and "on remote:big" in err, "so is code --session", (status, err))
     for flags in (["--setup", "true"], ["--workspace-id", "x"], ["--cgroup-parent", "/x"], ["--capabilities", "shell"]):
         status, out, err = session("start", "two", "--backends", path, "--backend", "remote:big", *PREFER, *flags)
         tell(status == 125 and flags[0] + " works" in err and len(sandboxes(host)) == 1, "and a flag of its start: " + flags[0], (status, err))
@@ -477,6 +476,92 @@ def sessions(path, host):
     tell(process.returncode == 5 and out == b"got\n", "a signal goes to the program, whose end is the result", (process.returncode, out))
     session("stop", "--all")
     tell(sandboxes(host) == [] and json.loads(session("list", "--json")[1]) == [], "stop --all ends both kinds")
+
+
+def context(*words, **more):
+    return warder("context", *words, **more)
+
+
+def contexts(path, host):
+    """Interpreters in a session there, beside the same ones here."""
+    session("start", "far", "--backends", path, "--backend", "remote:big", "--timeout", "20s", "--idle-timeout", "6s", *PREFER)
+    session("start", "near", "--timeout", "20s", *PREFER)
+    both = lambda *words, input=b"": [context(words[0], name, *words[1:], input=input) for name in ("near", "far")]
+    same = lambda here, there: here[:2] == there[:2] and here[2].replace("near", "far") == there[2]
+    here, there = both("list")
+    tell(same(here, there) and there[0] == 0, "a session there has no contexts at first", (here, there))
+    for words in (["create", "py"], ["create", "js", "--language", "javascript"]):
+        here, there = both(*words)
+        tell(same(here, there) and there[0] == 0, "a context starts there: " + words[1], (here, there))
+    shown = "print('a'); display(1); import sys; print('b', file=sys.stderr); display(2); print('c'); 3"
+    for name, words, text in (("a value", ["py", "-c", "x = 40; x + 2"], b""), ("a later piece has it", ["py", "-c", "x + 1"], b""), ("what is shown, in its order", ["py", "-c", shown], b""),
+                              ("an error", ["py", "-c", "1/0"], b""), ("another language", ["js", "-c", "let a = 5; a * 2"], b""), ("a file", ["py", "-"], b"print('\xc3\xbc')\n"),
+                              ("bytes that are no text", ["py", "-c", "import sys; sys.stdout.buffer.write(bytes(range(256)) * 500)"], b""),
+                              ("much output", ["py", "-c", "print('y' * 3000000)"], b""),
+                              ("the end of its time", ["py", "--timeout", "1s", "-c", "import time; time.sleep(9)"], b""), ("an end of the interpreter", ["js", "-c", "process.exit(7)"], b"")):
+        here, there = both("run", *words, input=text)
+        tell(same(here, there), "a piece is the same there: " + name, (here[0], here[1][-200:], here[2][-300:], there[0], there[1][-200:], there[2][-300:]))
+    here, there = both("run", "py", "--json", "-c", shown)
+    here, there = json.loads(here[1]), json.loads(there[1])
+    for data in (here, there):
+        del data["wallUs"]
+    tell(dict(here, session="far") == there and there["stdout"]["text"] == "a\nc\n" and len(there["contextSays"]["shown"]) == 2, "and so in JSON", (here, there))
+    status, out, err = context("run", "far", "py", "-c", "import time; time.sleep(10); print('still')")
+    tell(status == 0 and out == b"still\n", "the lease is renewed while a piece runs", (status, out, err))
+    for name, words in (("an unknown context", ["run", "none", "-c", "1"]), ("no code", ["run", "py"]), ("a name that is taken", ["create", "py"]), ("a language that is none", ["create", "z", "--language", "klingon"]),
+                        ("a name that is none", ["create", "a/b"]), ("too many words", ["interrupt", "py", "x"])):
+        here, there = both(*words)
+        tell(here[0] == there[0] == 125 and there[2], "a refusal is one there, too: " + name, (here, there))
+    for words, word in ((["create", "far", "z", "--memory", "1MiB"], "--memory"), (["create", "far", "z", "--max-output", "1k"], "--max-output"), (["fork", "far", "py", "b"], "fork works"),
+                        (["run", "far", "py", "--no-wait", "-c", "1"], "--no-wait works")):
+        status, out, err = context(*words)
+        tell(status == 125 and word in err, "what a context there cannot do is refused with the reason: " + word, (status, err))
+    rows = json.loads(context("list", "--json")[1])
+    tell(sorted((row["session"], row["context"]) for row in rows if row["context"] == "py" and row["session"] in ("far", "near")) == [("far", "py"), ("near", "py")], "the list has both kinds", rows)
+    row = json.loads(context("describe", "far", "py", "--json")[1])
+    tell((row["session"], row["language"]) == ("far", "python") and row["pieces"] > 5, "a context there is described", row)
+    here, there = both("describe", "py")
+    tell(there[0] == 0 and b"python" in there[1], "also for people", there)
+    code = lambda name, *words: warder("code", "--session", name, "--context", "py", *words, "-", input=b"x")
+    here, there = code("near"), code("far")
+    tell(same(here, there) and b"40" in there[1], "code --context runs there", (here, there))
+    here, there = code("near", "--language", "js"), code("far", "--language", "js")
+    tell(here[0] == there[0] == 125 and "runs python" in there[2], "and compares the language", (here, there))
+    process = subprocess.Popen([WARDER, "context", "run", "far", "py", "-c", "import time; open('up', 'w').close(); time.sleep(19)"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    end = time.time() + 60 * SLOW
+    while session("read", "far", "up")[0] and time.time() < end:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60 * SLOW)
+    tell(process.returncode == 130 and b"was interrupted" in err, "ctrl-c interrupts the piece there", (process.returncode, out, err))
+    here, there = both("restart", "py")
+    tell(same(here, there) and context("run", "far", "py", "-c", "x")[0] == 1, "a restart forgets the variables", (here, there))
+    here, there = both("delete", "py")
+    tell(same(here, there) and there[0] == 0 and context("run", "far", "py", "-c", "1")[0] == 125, "a context is deleted", (here, there))
+    session("stop", "--all")
+
+
+def lying_about_contexts():
+    end = b'event: end\ndata: {"piece": 1, "status": "success", "contextSays": {"status": "ok", "executionCount": 1}}\n\n'
+    row = b'[{"context": "py", "session": "x", "language": "py\\u001b[31m", "state": "idle", "detail": "\\u001b]0;x\\u0007", "id": "\\u001b"}, {"context": "../x"}, 5]'
+    for name, text, code, word in (("no end", b"", 125, "no end of the piece"), ("no events", b"data: [1]\n\nevent: end\ndata: 7\n\n", 125, "no end of the piece"), ("without end", b"data: x\n" * (3 << 20), 125, "16 MiB"),
+                                   ("a redirect", None, 125, "redirect"), ("an end that says nothing", b"event: end\ndata: {}\n\n", 1, "did not say properly"),
+                                   ("output behind the end", end + b'event: output\ndata: {"stream": "stdout", "offset": 0, "text": "late"}\n\n', 0, ""),
+                                   ("a cause that is none", b'event: end\ndata: {"contextCause": "luck", "contextExitCode": 70000, "detail": "\\u001b[31m"}\n\n', 137, "has ended (host)")):
+        server = serve("good")
+        server.sandbox = {"contexts": row, "piece": text}
+        lying = document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
+        session("start", "liar", "--backends", lying, "--backend", "remote:big", *PREFER)
+        status, out, err = context("run", "liar", "py", "-c", "1")
+        tell(status == code and word in err and not out and "\x1b" not in err, "a lie about a piece has an end: " + name, (status, out, err))
+        for words in (["list", "liar"], ["list"], ["describe", "liar", "py"], ["list", "--json"]):
+            status, out, err = context(*words)
+            tell(status == 0 and b"py" in out and b"../x" not in out and b"\x1b" not in out and b"\x07" not in out, "rows of the host are shown without control characters", (status, out, err))
+            if name != "a redirect":
+                break
+        session("stop", "liar")
+        server.shutdown()
+        server.server_close()
 
 
 def damaged(path, host):
@@ -740,10 +825,10 @@ class Evil(http.server.BaseHTTPRequestHandler):
     def about_sandbox(self):
         """A sandbox as it may be, with the answer of the case in its place."""
         lies = self.server.sandbox
-        kind = ("sandbox" if self.path == "/v1/sandboxes" else "output" if "/output" in self.path else "directory" if "/directories" in self.path else
+        kind = ("piece" if self.path.endswith("/code") else "contexts" if self.path.endswith("/contexts") else "sandbox" if self.path == "/v1/sandboxes" else "output" if "/output" in self.path else "directory" if "/directories" in self.path else
                 "execution" if self.path.endswith("/executions") else "timeout" if self.path.endswith("/timeout") else "result" if "/executions/" in self.path else "other")
         good = {"sandbox": b'{"id": "abc1", "state": "running"}', "execution": b'{"id": "0123456789abcdef"}',
-                "result": json.dumps(dict(RESULT, stdout={"bytesTotal": 0}, stderr={"bytesTotal": 0})).encode(), "output": b"", "directory": b"[]", "timeout": b"{}", "other": b"{}"}
+                "result": json.dumps(dict(RESULT, stdout={"bytesTotal": 0}, stderr={"bytesTotal": 0})).encode(), "output": b"", "directory": b"[]", "contexts": b"[]", "piece": b"", "timeout": b"{}", "other": b"{}"}
         text = lies.get(kind, good[kind])
         if callable(text):
             return text(self)
@@ -963,31 +1048,16 @@ try:
     tell(CAPABILITIES["isolation"] == "namespaceJail" and CAPABILITIES["controls"]["syscalls"]["enforced"], "a host says what it can enforce", answer.stdout)
     KEY = json.loads(asked(host, "/v1/host"))["hostKey"]
     EVIL_KEY = make_key()
-    signatures(host)
-    trust(host)
     path = document("backends.json", {"big": entry(host.url)})
     RESULT = json.loads(remote(path, "echo", "result", flags=PREFER + ["--json"])[1])
     for row in RESULT["receipt"]["controls"]:
         row["status"] = row.pop("reported")
-    same(path)
-    results(path)
-    refusals(path)
-    pieces(path)
-    lying_about_code()
-    sessions(path, host)
-    damaged(path, host)
-    unlisted(path)
-    silent()
-    lying_about_sessions()
-    unreachable(host, path)
-    choices(path, host)
-    documents()
-    tokens(host.url)
-    hostile()
-    secrecy(path)
-    certificates()
-    ends_with_client(host, path)
-    vanishes(host, path)
+    parts = ((signatures, host), (trust, host), (same, path), (results, path), (refusals, path), (pieces, path), (lying_about_code,), (sessions, path, host), (contexts, path, host),
+             (lying_about_contexts,), (damaged, path, host), (unlisted, path), (silent,), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
+             (tokens, host.url), (hostile,), (secrecy, path), (certificates,), (ends_with_client, host, path), (vanishes, host, path))
+    for part, *args in parts:
+        if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
+            part(*args)
 finally:
     if host:
         host.end()

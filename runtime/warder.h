@@ -928,9 +928,9 @@ WARDER_API void warder_program_free(struct warder_program *program);
 
 /* The files of the working directory to collect after the run. */
 struct warder_collect {
-	/* Shell patterns, such as "*.csv". One star does not match "/"; two stars in a row match "/", too. "out/" and
-	 * then two stars (which would end this comment) matches all files in the directory out
-	 * and below it. NULL: every new or changed file, except hidden ones, __pycache__, *.pyc and *.tmp. */
+	/* Shell patterns, such as "*.csv". One star does not match "/"; two stars in a row match "/", too. So "out/",
+	 * followed by two stars, matches all files in the directory out and in the directories below it. NULL: every
+	 * new or changed file, except hidden ones, __pycache__, *.pyc and *.tmp. */
 	const char *const *patterns;
 	size_t pattern_count;
 	size_t files_max;     /* 0: 100 */

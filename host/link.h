@@ -55,7 +55,10 @@ enum link_call {
 	/* text: a message of the Model Context Protocol, on one line; value: enum mcp_version, or MCP_VERSIONS: the message chooses it; the
 	 * answer, on one line */
 	LINK_MCP,
-	LINK_JUDGE, /* text: JSON; value: enum link_judge */
+	LINK_JUDGE,         /* text: JSON; value: enum link_judge */
+	LINK_ARTIFACTS,     /* a JSON array of the tenant's artifacts */
+	LINK_ARTIFACT,      /* text: {"id": ...}; a descriptor for reading one */
+	LINK_DROP_ARTIFACT, /* text: {"id": ...}; remove one */
 	LINK_CALLS,
 };
 

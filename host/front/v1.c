@@ -139,6 +139,11 @@ static void describe_api(struct exchange *x)
 	{                                                                                                    \
 		"stdinBase64", MEMBER_TEXT, false, "standard input that is no text"                          \
 	}
+#define ARTIFACTS_MEMBER                                                                                     \
+	{                                                                                                    \
+		"artifacts", MEMBER_FLAG, false,                                                             \
+		    "store what is too large for the result, for the client to fetch"                        \
+	}
 #define TIMEOUT_MEMBER(required, summary)                                                                    \
 	{                                                                                                    \
 		"timeoutMs", MEMBER_NUMBER, required, summary                                                \
@@ -149,6 +154,7 @@ static const struct member of_run[] = {
 	STDIN_MEMBERS,
 	ENV_MEMBER,
 	POLICY_MEMBERS,
+	ARTIFACTS_MEMBER,
 	KEY_MEMBER,
 	{ 0 },
 };
@@ -163,6 +169,7 @@ static const struct member of_code[] = {
 	STDIN_MEMBERS,
 	ENV_MEMBER,
 	POLICY_MEMBERS,
+	ARTIFACTS_MEMBER,
 	KEY_MEMBER,
 	{ 0 },
 };
@@ -254,6 +261,7 @@ static const struct member of_policy[] = { POLICY_MEMBERS, { 0 } };
 #define SANDBOX   "/v1/sandboxes/{id}"
 #define EXECUTION SANDBOX "/executions/{execution}"
 #define CONTEXT   SANDBOX "/contexts/{context}"
+#define ARTIFACT  "/v1/artifacts/{artifact}"
 #define OWN       ROUTE_OWN
 
 const struct route routes_v1[] = {
@@ -339,5 +347,9 @@ const struct route routes_v1[] = {
 	{ "POST", "/v1/judge", "run", OWN, judge,
 	  "judge a program by cases, with events if the client accepts text/event-stream", NULL, of_judge,
 	  LINK_JUDGE },
+	{ "GET", "/v1/artifacts", "run", OWN, ask_launcher,
+	  "what the tenant's programs have left, the newest first", NULL, NULL, LINK_ARTIFACTS },
+	{ "GET", ARTIFACT, "run", OWN, v1_read_artifact, "the bytes of an artifact", NULL, NULL },
+	{ "DELETE", ARTIFACT, "run", OWN, v1_drop_artifact, "remove an artifact", NULL, NULL },
 	{ 0 },
 };

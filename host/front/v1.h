@@ -47,6 +47,11 @@ void v1_run_piece(struct exchange *x);
 
 void v1_judge_events(struct exchange *x);
 
+/* ---- handlers: v1_artifacts.c ---- */
+
+void v1_read_artifact(struct exchange *x);
+void v1_drop_artifact(struct exchange *x);
+
 /* ---- handlers: v1_terminal.c ---- */
 
 void v1_terminal(struct exchange *x);

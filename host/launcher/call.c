@@ -26,6 +26,7 @@ void call_free(struct call *call)
 	json_free(call->document);
 	free(call->record);
 	free(call->old_record);
+	artifact_spool_free(call->spool);
 	free(call);
 }
 

@@ -55,6 +55,7 @@ struct call {
 	const char *program;              /* borrowed */
 	int sandboxes_fd;                 /* borrowed */
 	uint64_t memory_bytes, cpu_milli; /* that a run takes of its tenant's share */
+	struct artifact_spool *spool;     /* owned: of a run whose client wants artifacts; or NULL */
 	atomic_bool cancelled;            /* its client is gone, or this host ends */
 	struct call *next_run;
 	char store[SNAPSHOT_STORE_MAX]; /* of a call about a snapshot: the tenant's; else "" */
@@ -227,12 +228,15 @@ int calls_network(struct context *context, struct call *call, struct warder_erro
 int calls_run(struct context *context, struct call *call, struct warder_error *err);
 int calls_code(struct context *context, struct call *call, struct warder_error *err);
 int calls_judge(struct context *context, struct call *call, struct warder_error *err);
-/* calls_policies.c, calls_mcp.c, calls_snapshots.c */
+/* calls_policies.c, calls_mcp.c, calls_snapshots.c, calls_artifacts.c */
 int calls_policies(struct context *context, struct call *call, struct warder_error *err);
 int calls_policy(struct context *context, struct call *call, struct warder_error *err);
 int calls_mcp(struct context *context, struct call *call, struct warder_error *err);
 int calls_store(struct context *context, struct call *call, struct warder_error *err);
 int calls_snapshots(struct context *context, struct call *call, struct warder_error *err);
 int calls_forget(struct context *context, struct call *call, struct warder_error *err);
+int calls_artifacts(struct context *context, struct call *call, struct warder_error *err);
+int calls_artifact(struct context *context, struct call *call, struct warder_error *err);
+int calls_drop_artifact(struct context *context, struct call *call, struct warder_error *err);
 
 #endif

@@ -67,6 +67,9 @@ static const struct row {
 	[LINK_STORE] = { calls_store, TENANT_SANDBOXES, true, false, "store" },
 	[LINK_SNAPSHOTS] = { calls_snapshots, TENANT_READ, false, false, "snapshots" },
 	[LINK_FORGET] = { calls_forget, TENANT_SANDBOXES, false, false, "forget" },
+	[LINK_ARTIFACTS] = { calls_artifacts, TENANT_RUN, false, false, "artifacts" },
+	[LINK_ARTIFACT] = { calls_artifact, TENANT_RUN, false, false, "artifact" },
+	[LINK_DROP_ARTIFACT] = { calls_drop_artifact, TENANT_RUN, false, false, "dropArtifact" },
 	[LINK_MCP] = { calls_mcp, TENANT_SANDBOXES, true, true, "mcp" },
 };
 

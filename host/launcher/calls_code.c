@@ -18,6 +18,7 @@
 struct piece {
 	struct warder_code code;
 	struct warder_call call;
+	struct warder_collect collect; /* the defaults */
 	struct warder_file files[FILES_MAX];
 	char *decoded[FILES_MAX]; /* owned: bytes of files */
 	char *input;              /* owned */
@@ -202,6 +203,15 @@ void call_begin_with_files(struct call *call)
 	policy->working_directory = NULL;
 }
 
+/* The files that the program leaves. */
+static int take_artifacts(struct call *call, struct piece *piece, struct warder_error *err)
+{
+	if (!call->spool)
+		return 0;
+	piece->call.collect = &piece->collect;
+	return artifact_spool_open(call->spool, &piece->call.spill, err);
+}
+
 static int build_and_run(struct call *call, struct piece *piece, struct warder_error *err)
 {
 	const struct warder_options options = { .size = sizeof(options), .single_use = 1 };
@@ -213,7 +223,8 @@ static int build_and_run(struct call *call, struct piece *piece, struct warder_e
 		return -1;
 	if (warder_program_failed(program) || (piece->code.flags & WARDER_CODE_CHECK_ONLY))
 		done = say_built(call, program, err);
-	else if ((done = warder_call(program, &piece->call, &run, err)) == 0)
+	else if ((done = take_artifacts(call, piece, err)) == 0 &&
+		 (done = warder_call(program, &piece->call, &run, err)) == 0)
 		done = call_wait(call, run, err);
 	warder_program_free(program);
 	return done;
@@ -235,10 +246,10 @@ static void code_work(struct job *job)
 
 int calls_code(struct context *context, struct call *call, struct warder_error *err)
 {
-	static const char *const members[] = { "template",       "policy", "env",         "language",
-					       "code",           "args",   "fileName",    "files",
-					       "input",          "stdin",  "stdinBase64", "check",
-					       "idempotencyKey", NULL };
+	static const char *const members[] = { "template",  "policy",         "env",         "language",
+					       "code",      "args",           "fileName",    "files",
+					       "input",     "stdin",          "stdinBase64", "check",
+					       "artifacts", "idempotencyKey", NULL };
 
 	return call_parse(context, call, members, err) < 0 || call_launch(context, call, code_work, err) < 0
 		   ? -1

@@ -53,6 +53,7 @@ int calls_host(struct context *context, struct call *call, struct warder_error *
 	json_key_uint(&w, "spoolBytes", use.spool_bytes);
 	json_key_uint(&w, "snapshots", snapshots);
 	json_key_uint(&w, "snapshotBytes", snapshot_bytes);
+	json_key_uint(&w, "artifactBytes", use.artifact_bytes);
 	json_key_uint(&w, "running", jobs_running(&launcher->jobs, context->tenant->name));
 	json_key_uint(&w, "waiting", jobs_waiting(&launcher->jobs, context->tenant->name));
 	json_end_object(&w);

@@ -55,6 +55,8 @@ int call_wait(struct call *call, struct warder_run *run, struct warder_error *er
 			warder_cancel(run);
 	if (done > 0) {
 		call->cause = warder_result_cause(result);
+		if (call->spool)
+			artifact_spool_keep(call->spool, result);
 		call->text = warder_result_json(result);
 		if (!call->text)
 			done = error_no_memory(err, NULL);
@@ -82,7 +84,9 @@ static int run_program(struct call *call, struct warder_error *err)
 	}
 	command.argv = argv;
 	call->launch_us = clock_us();
-	done = warder_pool_launch(call->pool, &key, &command, &run, err);
+	done = call->spool ? artifact_spool_open(call->spool, &command.spill, err) : 0;
+	if (done == 0)
+		done = warder_pool_launch(call->pool, &key, &command, &run, err);
 	call->launch_us = done == 0 ? clock_us() - call->launch_us : 0;
 	if (done == 0)
 		done = call_wait(call, run, err);
@@ -109,6 +113,9 @@ static void launch_finish(struct job *job, void *of)
 	if (call->steps && call->steps->goes_on(launcher, call))
 		return;
 	call_forget_run(launcher, call);
+	/* Nobody would know of artifacts whose client is gone. */
+	if (call->answer.status == 200 && call->spool && !atomic_load(&call->cancelled))
+		run_artifacts_add(launcher, artifact_spool_take(call->spool));
 	if (call->answer.status == 200)
 		memset(&call->answer.error, 0, sizeof(call->answer.error));
 	else
@@ -124,6 +131,13 @@ static void launch_finish(struct job *job, void *of)
 	call_finish(job, launcher);
 }
 
+static bool wants_artifacts(const struct json_value *document)
+{
+	const struct json_value *wanted = json_member(document, "artifacts");
+
+	return wanted && wanted->type == JSON_BOOL && wanted->boolean;
+}
+
 int call_launch(struct context *context, struct call *call, void (*work)(struct job *job),
 		struct warder_error *err)
 {
@@ -133,6 +147,11 @@ int call_launch(struct context *context, struct call *call, void (*work)(struct 
 
 	if (found != 0)
 		return found < 0 ? -1 : 0;
+	if (wants_artifacts(call->document)) {
+		call->spool = artifact_spool_new(launcher->artifacts.directory_fd, context->tenant);
+		if (!call->spool)
+			return error_no_memory(err, NULL);
+	}
 	if ((call->steps && call->steps->admit(launcher, call, err) < 0) ||
 	    call_choose_policy(context, call->document, &call->policy, err) < 0 ||
 	    call_admit(launcher, context->tenant, &call->policy->policy, false, call, err) < 0 ||
@@ -157,8 +176,9 @@ int call_launch(struct context *context, struct call *call, void (*work)(struct 
 
 int calls_run(struct context *context, struct call *call, struct warder_error *err)
 {
-	static const char *const members[] = { "template",    "policy",         "env", "argv", "stdin",
-					       "stdinBase64", "idempotencyKey", NULL };
+	static const char *const members[] = { "template",  "policy",         "env",
+					       "argv",      "stdin",          "stdinBase64",
+					       "artifacts", "idempotencyKey", NULL };
 
 	return call_parse(context, call, members, err) < 0 || call_launch(context, call, run_work, err) < 0
 		   ? -1

@@ -11,6 +11,7 @@
 #include "host/launcher/launcher.h"
 #include "host/launcher/metrics.h"
 #include "host/launcher/repeats.h"
+#include "host/launcher/run_artifacts.h"
 #include "host/launcher/sandboxes.h"
 #include "host/launcher/settings.h"
 #include "host/launcher/signing.h"
@@ -63,6 +64,7 @@ struct launcher {
 	struct launcher_health health;
 	struct repeats repeats;
 	struct snapshots snapshots;
+	struct run_artifacts artifacts;
 	struct call *runs; /* programs without a sandbox, and sandboxes that are being started */
 	int sandboxes_fd;  /* directory of the records */
 	int tenants_fd;    /* inotify over the directory of tenants */

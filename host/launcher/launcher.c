@@ -165,6 +165,7 @@ static int open_all(struct launcher *launcher, struct warder_error *err)
 		return listener_check(options, err);
 	return state_lock(launcher->sandboxes_fd, err) < 0 ||
 		       snapshots_load(options->state, options->log, &launcher->snapshots, err) < 0 ||
+		       run_artifacts_open(options->state, &launcher->artifacts, err) < 0 ||
 		       listener_open(options, &launcher->front.listen_fd, launcher->url,
 				     sizeof(launcher->url), err) < 0 ||
 		       fill_hosts(launcher, err) < 0 || jobs_init(&launcher->jobs, err) < 0 ||
@@ -228,6 +229,7 @@ static void close_all(struct launcher *launcher)
 		calls_drop(launcher);
 		warder_pool_free(launcher->pool);
 	}
+	run_artifacts_close(&launcher->artifacts);
 	signing_done(&launcher->signing);
 	fd_done(&launcher->sandboxes_fd);
 	fd_done(&launcher->tenants_fd);
@@ -247,6 +249,7 @@ int launcher_run(const struct launcher_options *options, struct warder_error *er
 		.sandboxes_fd = -1,
 		.tenants_fd = -1,
 		.snapshots = { .records_fd = -1, .stores_fd = -1 },
+		.artifacts = { .directory_fd = -1 },
 		.front = { .listen_fd = -1, .certificate_fd = -1, .fd = -1, .run_fd = -1 },
 		.certificate = { .offered_fd = -1 },
 		.started_ms = clock_wall_ms()

@@ -58,6 +58,7 @@ struct sandboxes {
 
 struct tenant_use {
 	uint64_t sandboxes, memory_bytes, cpu_milli, spool_bytes;
+	uint64_t artifact_bytes; /* of artifacts, and of runs that may leave some */
 };
 
 /* With id and tokens drawn, and in the list; it has no policy yet. NULL with *err. */

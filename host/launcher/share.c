@@ -66,10 +66,12 @@ struct tenant_use call_use(const struct launcher *launcher, const char *tenant)
 {
 	struct tenant_use use = sandboxes_use(&launcher->sandboxes, tenant);
 
+	use.artifact_bytes = run_artifacts_bytes(&launcher->artifacts, tenant);
 	for (const struct call *run = launcher->runs; run; run = run->next_run)
 		if (strcmp(run->tenant, tenant) == 0) {
 			use.memory_bytes += run->memory_bytes;
 			use.cpu_milli += run->cpu_milli;
+			use.artifact_bytes += run->spool ? ARTIFACT_RUN_BYTES : 0;
 		}
 	return use;
 }
@@ -106,6 +108,9 @@ int call_admit(struct launcher *launcher, const struct tenant *tenant, const str
 	if (sandbox && !fits(limits->spool_bytes, use.spool_bytes, SPOOLS_BYTES_MAX))
 		return call_refuse_share(call, 5, err, "spoolBytes", "MiB of kept output in its sandboxes",
 					 use.spool_bytes >> 20, limits->spool_bytes >> 20);
+	if (call->spool && !fits(limits->artifact_bytes, use.artifact_bytes, ARTIFACT_RUN_BYTES))
+		return call_refuse_share(call, 5, err, "artifactBytes", "MiB of artifacts",
+					 use.artifact_bytes >> 20, limits->artifact_bytes >> 20);
 	return call_count_launch(launcher, tenant, call, err);
 }
 

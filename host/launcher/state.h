@@ -17,6 +17,7 @@
 #define STATE_KEYS      "keys"
 #define STATE_SNAPSHOTS "snapshots"
 #define STATE_STORES    "stores"
+#define STATE_ARTIFACTS "artifacts"
 
 #define STATE_BYTES_MAX ((size_t)2 << 20) /* of a file */
 

@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "host/launcher/launcher.h"
+#include "host/launcher/run_artifacts.h"
 #include "host/launcher/sandboxes.h"
 #include "host/launcher/state.h"
 #include "runtime/session/session.h"
@@ -99,6 +100,7 @@ static int judge(const struct endings *endings, size_t *ret_ended, struct warder
 int launcher_stop_all(const char *state, size_t *ret_ended, struct warder_error *err)
 {
 	struct endings endings = { .sandboxes_fd = -1 };
+	struct run_artifacts artifacts = { .directory_fd = -1 };
 	int status = state_open(state, STATE_SANDBOXES, &endings.sandboxes_fd, err);
 
 	if (status == 0)
@@ -109,6 +111,8 @@ int launcher_stop_all(const char *state, size_t *ret_ended, struct warder_error 
 		end_batch(endings.items + i, endings.count - i < BATCH ? endings.count - i : BATCH);
 	if (status == 0)
 		status = judge(&endings, ret_ended, err);
+	if (status == 0 && (status = run_artifacts_open(state, &artifacts, err)) == 0)
+		run_artifacts_close(&artifacts);
 	free(endings.items);
 	fd_done(&endings.sandboxes_fd);
 	return status;

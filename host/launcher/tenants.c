@@ -40,6 +40,8 @@ static const struct limit tenant_limits[] = {
 	ROW("spoolBytes", spool_bytes, UINT64_C(16) << 30, UINT64_C(1) << 50),
 	ROW("snapshots", snapshots, 20, 100000),
 	ROW("snapshotBytes", snapshot_bytes, UINT64_C(16) << 30, UINT64_C(1) << 50),
+	ROW("artifactSeconds", artifact_seconds, 3600, 30 * 24 * 3600),
+	ROW("artifactBytes", artifact_bytes, UINT64_C(4) << 30, UINT64_C(1) << 50),
 	{ 0 },
 };
 #undef ROW

@@ -35,6 +35,8 @@ struct tenant_limits {
 	uint64_t spool_bytes;         /* sum of the output that its sandboxes may keep for clients */
 	uint64_t snapshots;           /* of its sandboxes' files */
 	uint64_t snapshot_bytes;      /* sum of the files in its snapshots */
+	uint64_t artifact_seconds;    /* that an artifact stays after the end of its program */
+	uint64_t artifact_bytes;      /* sum of its artifacts, and of those that its runs may still leave */
 };
 
 struct tenant {

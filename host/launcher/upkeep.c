@@ -92,6 +92,7 @@ int calls_sweep(struct launcher *launcher)
 	uint64_t next_ms = now_ms + 1000;
 
 	repeats_sweep(&launcher->repeats, clock_us());
+	run_artifacts_sweep(launcher, now_ms);
 	call_continue_runs(launcher);
 	call_answer_stuck(launcher);
 	for (size_t i = 0; i < launcher->sandboxes.count; i++) {

@@ -10,7 +10,7 @@ if os.geteuid() == 0 and not os.environ.get("WARDER_TEST_OWN_RUN"):
     os.execvp("unshare", ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o mode=700 none /run/warder && exec "$@"', "-", sys.executable,
                           os.path.realpath(__file__)] + sys.argv[1:])
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-from lib import Host, WARDER, SLOW, run_parts, tell, until, work
+from lib import Host, WARDER, SLOW, below, front, run_parts, tell, until, work
 
 SMALL = {"version": 1, "environment": {"set": {"HOME": "/tmp"}}, "workingDirectory": "/tmp",
          "limits": {"wallTime": "1h", "memory": "64MiB", "cpus": 0.2, "pids": 32}, "syscalls": {"profile": "default"}}
@@ -19,27 +19,6 @@ SEED = int(os.environ.get("WARDER_TEST_SEED", "19"))
 
 
 # ---- processes ----
-
-def parents():
-    found = {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/stat" % name) as file:
-                text = file.read()
-        except OSError:
-            continue
-        found[int(name)] = (int(text[text.rindex(")") + 2:].split()[1]), text[text.index("(") + 1:text.rindex(")")])
-    return found
-
-
-def below(pid):
-    table, found = parents(), {pid}
-    while True:
-        more = {one for one, (parent, _) in table.items() if parent in found} - found
-        if not more:
-            return {one: table[one][1] for one in found if one in table}
-        found |= more
-
 
 def keeper_of(sandbox):
     """By the lock of its session, which the keeper holds."""
@@ -56,10 +35,6 @@ def keeper_of(sandbox):
 
 def sessions_directory():
     return "/run/warder/sessions" if os.geteuid() == 0 else os.path.join(os.environ["XDG_RUNTIME_DIR"], "warder", "sessions")
-
-
-def front(host):
-    return next((pid for pid, name in below(host.process.pid).items() if name == "warder-front"), None)
 
 
 def agent(host, sandbox):

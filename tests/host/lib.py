@@ -102,6 +102,31 @@ class Host:
             self.process.wait()
 
 
+def parents():
+    found = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % name) as file:
+                text = file.read()
+        except OSError:
+            continue
+        found[int(name)] = (int(text[text.rindex(")") + 2:].split()[1]), text[text.index("(") + 1:text.rindex(")")])
+    return found
+
+
+def below(pid):
+    table, found = parents(), {pid}
+    while True:
+        more = {one for one, (parent, _) in table.items() if parent in found} - found
+        if not more:
+            return {one: table[one][1] for one in found if one in table}
+        found |= more
+
+
+def front(host):
+    return next((pid for pid, name in below(host.process.pid).items() if name == "warder-front"), None)
+
+
 def events(data):
     found = []
     for block in data.decode().split("\n\n"):

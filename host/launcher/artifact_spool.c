@@ -1,0 +1,205 @@
+/*
+ * The artifacts of one run. Its streams are written to files while it runs, because a result keeps only their beginnings; a file that no
+ * result refers to is removed again. Collected files are held open by the result. They are in the memory of the jail's /tmp, so they are
+ * copied.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/mime.h"
+#include "host/launcher/run_artifacts.h"
+#include "runtime/library/result.h"
+
+#define PIECE 65536
+
+struct artifact_spool {
+	int directory_fd;     /* borrowed */
+	struct tenant tenant; /* name, digest and limits alone */
+	struct run_artifact *streams[2];
+	int fds[2];
+	struct warder_spill spill;
+	struct run_artifact *made, **made_end;
+};
+
+struct artifact_spool *artifact_spool_new(int directory_fd, const struct tenant *tenant)
+{
+	struct artifact_spool *spool = calloc(1, sizeof(*spool));
+
+	if (!spool)
+		return NULL;
+	spool->directory_fd = directory_fd;
+	memcpy(spool->tenant.name, tenant->name, sizeof(spool->tenant.name));
+	memcpy(spool->tenant.digest, tenant->digest, sizeof(spool->tenant.digest));
+	spool->tenant.limits = tenant->limits;
+	spool->fds[0] = spool->fds[1] = -1;
+	spool->made_end = &spool->made;
+	return spool;
+}
+
+/* The streams that nobody wants. */
+static void drop_streams(struct artifact_spool *spool)
+{
+	for (size_t i = 0; i < 2; i++) {
+		fd_done(&spool->fds[i]);
+		run_artifact_free(spool->streams[i], spool->directory_fd);
+		spool->streams[i] = NULL;
+	}
+}
+
+void artifact_spool_free(struct artifact_spool *spool)
+{
+	if (!spool)
+		return;
+	drop_streams(spool);
+	while (spool->made) {
+		struct run_artifact *artifact = spool->made;
+
+		spool->made = artifact->next;
+		run_artifact_free(artifact, spool->directory_fd);
+	}
+	free(spool);
+}
+
+int artifact_spool_open(struct artifact_spool *spool, const struct warder_spill **ret,
+			struct warder_error *err)
+{
+	static const char *const names[] = { "stdout", "stderr" };
+
+	for (size_t i = 0; i < 2; i++) {
+		spool->streams[i] =
+		    run_artifact_new(spool->directory_fd, &spool->tenant, names[i], &spool->fds[i], err);
+		if (!spool->streams[i])
+			return -1;
+	}
+	spool->spill = (struct warder_spill){ .size = sizeof(spool->spill),
+					      .fds = spool->fds,
+					      .bytes_max = ARTIFACT_STREAM_BYTES,
+					      .hold_files = 1 };
+	*ret = &spool->spill;
+	return 0;
+}
+
+struct run_artifact *artifact_spool_take(struct artifact_spool *spool)
+{
+	struct run_artifact *made = spool->made;
+
+	spool->made = NULL;
+	spool->made_end = &spool->made;
+	return made;
+}
+
+/* ---- after the run ---- */
+
+static void blame(struct result_reference *reference, const char *what, int error)
+{
+	char why[120];
+
+	if (!reference->fault &&
+	    asprintf(&reference->fault, "%s: %s", what, error_errno_text(error, why, sizeof(why))) < 0)
+		reference->fault = NULL;
+}
+
+/* Its content is whole: from now on it is one of the run's. */
+static void add(struct artifact_spool *spool, struct run_artifact *artifact,
+		struct result_reference *reference)
+{
+	struct json_writer w = { 0 };
+
+	artifact->created_ms = clock_wall_ms();
+	artifact->expires_ms = artifact->created_ms + spool->tenant.limits.artifact_seconds * 1000;
+	json_begin_object(&w);
+	run_artifact_write(artifact, &w);
+	json_end_object(&w);
+	reference->artifact = json_take(&w);
+	if (!reference->artifact) {
+		blame(reference, "it is not kept", ENOMEM);
+		run_artifact_free(artifact, spool->directory_fd);
+		return;
+	}
+	*spool->made_end = artifact;
+	spool->made_end = &artifact->next;
+}
+
+/* Read a file to its end, into a copy unless to_fd is -1, and note size, digest and type. -1 with errno. */
+static int measure(int fd, int to_fd, struct run_artifact *artifact)
+{
+	char *piece = malloc(PIECE);
+	struct sha256 sha;
+	ssize_t n = piece ? 0 : -1;
+
+	sha256_init(&sha);
+	while (piece && (n = file_read_up_to(fd, piece, PIECE)) > 0) {
+		if (!artifact->size)
+			artifact->content_type = mime_type(artifact->name, piece, (size_t)n);
+		sha256_add(&sha, piece, (size_t)n);
+		artifact->size += (uint64_t)n;
+		if (to_fd >= 0 && file_write_all(to_fd, piece, (size_t)n) < 0) {
+			n = -1;
+			break;
+		}
+	}
+	free(piece);
+	if (!artifact->content_type)
+		artifact->content_type = mime_type(artifact->name, NULL, 0);
+	sha256_hex(&sha, artifact->sha256);
+	return n < 0 ? -1 : 0;
+}
+
+static void keep_stream(struct artifact_spool *spool, struct warder_result *result, size_t stream)
+{
+	const struct jail_outcome *outcome = &result->outcome;
+	struct result_reference *reference = &result->streams[stream];
+	struct run_artifact *artifact = spool->streams[stream];
+
+	if (!outcome->output[stream].truncated)
+		return;
+	reference->truncated = outcome->spilled[stream] < outcome->output[stream].total;
+	if (outcome->spill_errno[stream])
+		blame(reference, "not all of it could be kept", outcome->spill_errno[stream]);
+	if (lseek(spool->fds[stream], 0, SEEK_SET) < 0 || measure(spool->fds[stream], -1, artifact) < 0) {
+		blame(reference, "it cannot be read again", errno);
+		return;
+	}
+	spool->streams[stream] = NULL;
+	add(spool, artifact, reference);
+}
+
+static void keep_file(struct artifact_spool *spool, const struct rootfs_item *item,
+		      struct result_reference *reference)
+{
+	struct warder_error err;
+	owned_fd int fd = -1;
+	struct run_artifact *artifact =
+	    run_artifact_new(spool->directory_fd, &spool->tenant, item->path, &fd, &err);
+
+	if (!artifact) {
+		blame(reference, "it is not kept", err.sys_errno ? err.sys_errno : ENOMEM);
+		return;
+	}
+	if (measure(item->fd, fd, artifact) == 0) {
+		add(spool, artifact, reference);
+		return;
+	}
+	blame(reference, "it is not kept", errno);
+	run_artifact_free(artifact, spool->directory_fd);
+}
+
+void artifact_spool_keep(struct artifact_spool *spool, struct warder_result *result)
+{
+	const struct rootfs_collection *files = &result->outcome.collected;
+
+	for (size_t stream = 0; stream < 2; stream++)
+		keep_stream(spool, result, stream);
+	drop_streams(spool);
+	result->references = calloc(files->count + 1, sizeof(*result->references));
+	for (size_t i = 0; result->references && i < files->count; i++)
+		if (files->items[i].taken == ROOTFS_TAKEN_HELD)
+			keep_file(spool, &files->items[i], &result->references[i]);
+}

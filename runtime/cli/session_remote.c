@@ -28,6 +28,10 @@
 #include "runtime/cli/term.h"
 #include "runtime/library/reported.h"
 
+#define CLEAR_MS       5000 /* for each of the requests that end a sandbox whose start failed */
+#define CLEAR_TRIES    10
+#define CLEAR_PAUSE_US 300000
+
 /* ---- start ---- */
 
 bool session_remote_is_meant(const struct args *args)
@@ -85,8 +89,12 @@ static int fill_session(const struct args *args, const char *name, struct elsewh
 static char *write_start(const struct args *args, const struct elsewhere *session, struct warder_error *err)
 {
 	struct json_writer w = { 0 };
+	char key[REMOTE_ID_LENGTH + 1];
 
+	if (remote_draw_id(key, err) < 0)
+		return NULL;
 	json_begin_object(&w);
+	json_key_string(&w, "idempotencyKey", key);
 	json_key_uint(&w, "timeoutMs", remote_place_lease_ms(session));
 	if (remote_request_policy(&w, &args->policy->policy, err) < 0) {
 		json_writer_done(&w);
@@ -114,21 +122,14 @@ static int take_id(const char *text, size_t len, const char *label, char *ret, s
 	return *ret ? 0 : -1;
 }
 
-static int create(const struct args *args, struct remote_place *place, struct warder_error *err)
+static int ask_for_sandbox(struct remote_place *place, const struct backend_remote_request *request,
+			   bool *ret_sent, struct warder_error *err)
 {
-	struct backend_remote_request request = { .path = "/v1/sandboxes",
-						  .timeout_ms = 4 * REMOTE_QUESTION_MS,
-						  .should_stop = ending_came };
 	struct remote_answer answer;
-	char *body = write_start(args, &place->session, err), *text = NULL;
-	int status;
+	char *text = NULL;
+	int status = backend_remote_ask(&place->host, request, &answer, &text, err);
 
-	if (!body)
-		return -1;
-	request.body = body;
-	status = backend_remote_ask(&place->host, &request, &answer, &text, err);
-	explicit_bzero(body, strlen(body));
-	free(body);
+	*ret_sent = answer.sent;
 	if (status == 0)
 		status = take_id(text, answer.bytes, place->session.backend, place->session.sandbox,
 				 sizeof(place->session.sandbox), err);
@@ -138,10 +139,49 @@ static int create(const struct args *args, struct remote_place *place, struct wa
 
 static void destroy(const struct remote_place *place)
 {
-	struct remote_asking how = { .method = "DELETE", .unstoppable = true };
+	struct remote_asking how = { .method = "DELETE", .timeout_ms = CLEAR_MS, .unstoppable = true };
 	struct warder_error ignored;
 
 	remote_place_ask(place, "", &how, NULL, NULL, &ignored);
+}
+
+/* The host may have made the sandbox, and its answer did not come. The same request, which has the same key, tells its id. */
+static void clear_up(struct remote_place *place, struct backend_remote_request *request)
+{
+	struct warder_error why = { 0 };
+	bool sent;
+
+	request->timeout_ms = CLEAR_MS;
+	request->should_stop = NULL;
+	for (int i = 0; i < CLEAR_TRIES; i++) {
+		if (ask_for_sandbox(place, request, &sent, &why) == 0) {
+			destroy(place);
+			return;
+		}
+		if (why.code != WARDER_ERROR_CONFLICT) /* otherwise it is being started */
+			return;
+		usleep(CLEAR_PAUSE_US);
+	}
+}
+
+static int create(const struct args *args, struct remote_place *place, struct warder_error *err)
+{
+	struct backend_remote_request request = { .path = "/v1/sandboxes",
+						  .timeout_ms = 4 * REMOTE_QUESTION_MS,
+						  .should_stop = ending_came };
+	char *body = write_start(args, &place->session, err);
+	bool sent;
+	int status;
+
+	if (!body)
+		return -1;
+	request.body = body;
+	status = ask_for_sandbox(place, &request, &sent, err);
+	if (status < 0 && sent && err->code == WARDER_ERROR_UNAVAILABLE)
+		clear_up(place, &request);
+	explicit_bzero(body, strlen(body));
+	free(body);
+	return status;
 }
 
 /* The name is ours meanwhile. */

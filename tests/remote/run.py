@@ -564,6 +564,46 @@ def lying_about_contexts():
         server.server_close()
 
 
+def interrupted(path, host):
+    """Starts whose answer does not come: no sandbox is left."""
+    hangs = []
+
+    def once(answer):
+        def first(handler):
+            hangs.append(handler)
+            if len(hangs) == 1:
+                return answer(handler)
+            return handler.answer(*((409, b'{"kind": "conflict", "message": "still being started"}') if len(hangs) == 2 else (201, b'{"id": "abc1"}')))
+        return first
+    for name, answer, code in (("a signal", lambda handler: time.sleep(60 * SLOW), 143), ("a connection that ends", lambda handler: handler.connection.shutdown(socket.SHUT_RDWR), 125)):
+        hangs.clear()
+        server = serve("good")
+        server.sandbox = {"sandbox": once(answer)}
+        slow = document("slow.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
+        process = subprocess.Popen([WARDER, "session", "start", "late", "--backends", slow, "--backend", "remote:big"] + PREFER, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        end = time.time() + 60 * SLOW
+        while not hangs and time.time() < end:
+            time.sleep(0.05)
+        if code == 143:
+            process.send_signal(signal.SIGTERM)
+        err = process.communicate(timeout=60 * SLOW)[1]
+        posts = [json.loads(one[3]).get("idempotencyKey") for one in server.asked if one[:2] == ("POST", "/v1/sandboxes")]
+        tell(process.returncode == code and len(posts) == 3 and len(set(posts)) == 1 and server.asked[-1][:2] == ("DELETE", "/v1/sandboxes/abc1") and not os.path.exists(file_here("late.remote")),
+             "the sandbox of a start without an answer is ended: " + name, (process.returncode, err, [one[:2] for one in server.asked]))
+        server.shutdown()
+        server.server_close()
+    for i in range(6):
+        process = subprocess.Popen([WARDER, "session", "start", "late", "--backends", path, "--backend", "remote:big"] + PREFER, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(0.02 + 0.02 * i)
+        process.send_signal(signal.SIGTERM)
+        if process.wait(60 * SLOW) == 0:
+            session("stop", "late")
+    end = time.time() + 30 * SLOW
+    while sandboxes(host) and time.time() < end:
+        time.sleep(0.2)
+    tell(sandboxes(host) == [] and not os.path.exists(file_here("late.remote")), "whenever a signal ends a start, no sandbox is left", sandboxes(host))
+
+
 def damaged(path, host):
     """Files of sessions that are not valid."""
     session("start", "good", "--backends", path, "--backend", "remote:big", *PREFER)
@@ -837,12 +877,13 @@ class Evil(http.server.BaseHTTPRequestHandler):
         return self.answer(201 if kind in ("sandbox", "execution") else 200, text)
 
     def do_DELETE(self):
+        self.server.asked.append(("DELETE", self.path, dict(self.headers)))
         self.answer(204, b"")
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if self.path.startswith("/v1/sandboxes"):
-            self.server.asked.append(("POST", self.path, dict(self.headers)))
+            self.server.asked.append(("POST", self.path, dict(self.headers), body))
             return self.about_sandbox()
         self.server.asked.append(("POST", self.path, json.loads(body)))
         raw = body
@@ -1053,7 +1094,7 @@ try:
     for row in RESULT["receipt"]["controls"]:
         row["status"] = row.pop("reported")
     parts = ((signatures, host), (trust, host), (same, path), (results, path), (refusals, path), (pieces, path), (lying_about_code,), (sessions, path, host), (contexts, path, host),
-             (lying_about_contexts,), (damaged, path, host), (unlisted, path), (silent,), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
+             (lying_about_contexts,), (interrupted, path, host), (damaged, path, host), (unlisted, path), (silent,), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
              (tokens, host.url), (hostile,), (secrecy, path), (certificates,), (ends_with_client, host, path), (vanishes, host, path))
     for part, *args in parts:
         if not sys.argv[1:] or part.__name__ in sys.argv[1:]:

@@ -586,6 +586,17 @@ static const struct flag flags[] = {
 	  "what the session accepts: shell (to run programs and code), filesystem (to read and write its "
 	  "files), or both (default)",
 	  CHOOSE(choose_capabilities), .typed = true },
+	{ FLAG_SESSION_START, "--attach", "ID", NULL,
+	  "with --backend remote:NAME: use the sandbox ID, which runs on the host, with its policy",
+	  TEXT(session.attach), .typed = true },
+	{ FLAG_SESSION_START, "--recreate", NULL, NULL,
+	  "with --backend remote:NAME: if the host does not know the sandbox of the session any more, make a "
+	  "new one",
+	  SWITCH(session.recreate), .typed = true },
+	{ FLAG_SESSION_START, "--on-recreate", "COMMAND", NULL,
+	  "with --recreate: a shell command that runs before that, with the id of the old sandbox in "
+	  "WARDER_SANDBOX; if it fails, no new sandbox is made",
+	  TEXT(session.on_recreate), .typed = true },
 	{ FLAG_SESSION_EXEC, "--auto-start", NULL, NULL,
 	  "start the session if it does not run, with the policy and the other flags of this command",
 	  SWITCH(session.auto_start) },

@@ -146,7 +146,9 @@ struct args_session {
 	struct args_list workspace_ids; /* of workspaces of the store */
 	/* Set by warder-store when it has opened the workspaces; or NULL. */
 	const struct session_origin *origin;
-	unsigned int capabilities; /* 0: not given */
+	unsigned int capabilities;        /* 0: not given */
+	const char *attach, *on_recreate; /* a sandbox of a host; a command; or NULL */
+	bool recreate, keep_sandbox;
 	bool auto_start, background, snapshot_on_stop, for_files;
 	bool runs; /* an execution joins it, and cannot change its policy */
 };

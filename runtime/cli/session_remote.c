@@ -39,6 +39,30 @@ bool session_remote_is_meant(const struct args *args)
 	return args->backend && backend_is_remote(args->backend);
 }
 
+/* The sandbox has a policy, which flags cannot change. With --recreate, they are for a new one. */
+static int check_attach(const struct args *args, struct warder_error *err)
+{
+	static const char *const known[] = { "--attach",       "--backend", "--backends",  "--lifetime",
+					     "--idle-timeout", "--json",    "--no-config", "--ceiling" };
+
+	if (!elsewhere_is_id(args->session.attach))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--attach",
+				 "--attach %.80s: the id of a sandbox has 1 to %d small letters and digits",
+				 args->session.attach, ELSEWHERE_SANDBOX_MAX);
+	for (size_t i = 0; i < args->given.count && !args->session.recreate; i++) {
+		const struct given_row *row = &args->given.rows[i];
+		bool is_known = row->layer != GIVEN_LINE;
+
+		for (size_t k = 0; k < ARRAY_LENGTH(known); k++)
+			is_known |= strcmp(row->flag, known[k]) == 0;
+		if (!is_known)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, row->flag,
+					 "%s: the sandbox of --attach has its policy already; leave it out",
+					 row->flag);
+	}
+	return 0;
+}
+
 int session_remote_check_start(const struct args *args, struct warder_error *err)
 {
 	const struct remote_request_flag flags[] = {
@@ -50,6 +74,11 @@ int session_remote_check_start(const struct args *args, struct warder_error *err
 		{ 0 },
 	};
 
+	if (args->session.on_recreate && !args->session.recreate)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--on-recreate",
+				 "--on-recreate goes with --recreate");
+	if (args->session.attach && check_attach(args, err) < 0)
+		return -1;
 	return remote_request_check_flags(flags, args->backend, err);
 }
 
@@ -206,24 +235,147 @@ static int start_new(const struct args *args, struct remote_place *place, struct
 	return -1;
 }
 
-/* One that is there must be the one that is asked for, and the host must still have it. */
-static int find_same(struct remote_place *place, const struct elsewhere *asked, struct warder_error *err)
+/* ---- a sandbox that is there ---- */
+
+/* Look at it; nothing is resumed by that. *ret_text (or NULL) is heap. 1: the host does not know it; -1 with *err. */
+static int look(const struct remote_place *place, char **ret_text, size_t *ret_len, struct warder_error *err)
 {
 	struct remote_asking how = { 0 };
 
+	if (remote_place_ask(place, "", &how, ret_text, ret_len, err) == 0)
+		return 0;
+	return remote_place_is_gone(err) ? 1 : -1;
+}
+
+/* The session that is there must be the one that is asked for. 1: the host does not know its sandbox; -1 with *err. */
+static int find_same(struct remote_place *place, const struct args *args, const struct elsewhere *asked,
+		     struct warder_error *err)
+{
+	const char *attach = args->session.attach;
+	int status;
+
 	if (strcmp(place->session.backend, asked->backend) != 0 ||
-	    strcmp(place->session.policy, asked->policy) != 0)
-		return error_set(
-		    err, WARDER_ERROR_CONFLICT, "name",
-		    "session %.64s runs already on %s with another policy, or is to run on %s; stop "
-		    "it first, or choose another name",
-		    asked->name, place->session.backend, asked->backend);
+	    (attach ? strcmp(place->session.sandbox, attach) : strcmp(place->session.policy, asked->policy)))
+		return error_set(err, WARDER_ERROR_CONFLICT, "name",
+				 "session %.64s runs already on %s with another %s, or is to run on %s; stop "
+				 "it first, or choose another name",
+				 asked->name, place->session.backend, attach ? "sandbox" : "policy",
+				 asked->backend);
 	if (remote_place_find_host(place, err) < 0)
 		return -1;
-	if (remote_place_ask(place, "", &how, NULL, NULL, err) < 0)
-		return remote_place_is_gone(err) ? remote_place_say_gone(&place->session, err) : -1;
-	remote_place_renew(place);
-	return 0;
+	status = look(place, NULL, NULL, err);
+	if (status == 0)
+		remote_place_renew(place);
+	else if (status > 0)
+		remote_place_say_gone(&place->session, err);
+	return status;
+}
+
+/* The policy that the host says the sandbox has must be within the ceiling of this machine. */
+static int take_policy(const struct args *args, const struct json_value *sandbox, struct elsewhere *session,
+		       struct warder_error *err)
+{
+	const struct json_value *member = json_member(sandbox, "policy");
+	struct policy policy = { 0 };
+	struct json_writer w = { 0 };
+	char *text;
+	int status;
+
+	if (!member || member->type != JSON_OBJECT)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "%s: the answer has no \"policy\"",
+				 session->backend);
+	json_copy(&w, member);
+	text = json_take(&w);
+	if (!text)
+		return error_no_memory(err, NULL);
+	status = policy_decode(text, strlen(text), session->backend, &policy, err);
+	free(text);
+	if (status < 0)
+		return -1;
+	status = preparation_check(&policy, args->ceiling ? &args->ceiling->policy : NULL, err);
+	if (status == 0)
+		status = digest_policy(&policy, session->policy, err);
+	policy_done(&policy);
+	return status;
+}
+
+static int take_sandbox(const struct args *args, const char *text, size_t len, struct elsewhere *session,
+			struct warder_error *err)
+{
+	struct json_value *sandbox = NULL;
+	const char *state;
+	int status = json_parse(text, len, session->backend, NULL, &sandbox, err);
+
+	if (status < 0)
+		return -1;
+	state = json_member_text(sandbox, "state", "unknown");
+	if (strcmp(state, "running") != 0)
+		status = error_set(err, WARDER_ERROR_CONFLICT, "--attach",
+				   "sandbox %s is %.20s, and only one that runs can be attached",
+				   session->sandbox, state);
+	else
+		status = take_policy(args, sandbox, session, err);
+	json_free(sandbox);
+	return status;
+}
+
+/* 1: the host does not know the sandbox; -1 with *err. */
+static int attach(const struct args *args, struct remote_place *place, struct warder_error *err)
+{
+	struct elsewhere *session = &place->session;
+	char *text = NULL;
+	size_t len = 0;
+	int status;
+
+	snprintf(session->sandbox, sizeof(session->sandbox), "%s", args->session.attach);
+	if (remote_place_find_host(place, err) < 0)
+		return -1;
+	status = look(place, &text, &len, err);
+	if (status > 0)
+		error_set(err, WARDER_ERROR_NOT_FOUND, "--attach", "%s has no sandbox %s", session->backend,
+			  session->sandbox);
+	if (status == 0)
+		status = take_sandbox(args, text, len, session, err);
+	if (status == 0)
+		status = elsewhere_write(session, err);
+	if (status == 0)
+		remote_place_renew(place);
+	free(text);
+	return status;
+}
+
+/* ---- a new one in its place ---- */
+
+/* Run the command, whose output goes to standard error. */
+static int run_before(const char *command, const char *sandbox, struct warder_error *err)
+{
+	char *line = NULL;
+	int ended = -1;
+
+	if (!command)
+		return 0;
+	if (asprintf(&line, "exec >&2\n%s", command) < 0 || setenv("WARDER_SANDBOX", sandbox, 1) < 0) {
+		free(line);
+		return error_no_memory(err, NULL);
+	}
+	ended = system(line);
+	unsetenv("WARDER_SANDBOX");
+	free(line);
+	if (ended == 0 && !ending_signal())
+		return 0;
+	return error_set(err, WARDER_ERROR_EXECUTION_FAILED, "--on-recreate",
+			 "the command of --on-recreate failed, or a signal came; no new sandbox was made");
+}
+
+/* The host does not know the sandbox of *place. */
+static int recreate(const struct args *args, struct remote_place *place, const struct elsewhere *asked,
+		    struct warder_error *err)
+{
+	if (run_before(args->session.on_recreate, place->session.sandbox, err) < 0)
+		return -1;
+	memset(err, 0, sizeof(*err));
+	place->session = *asked;
+	return start_new(args, place, err);
 }
 
 /* What the file says, and what the host says of it (or NULL). NULL without memory. */
@@ -264,12 +416,16 @@ int session_remote_start(const struct args *args, const char *name, char **ret_j
 	if (fill_session(args, name, &asked, err) < 0 || elsewhere_claim(name, &lock_fd, err) < 0)
 		return -1;
 	found = elsewhere_read(name, &place.session, err);
-	if (found == 0) {
-		status = find_same(&place, &asked, err);
-	} else {
+	if (found > 0)
 		place.session = asked;
-		status = found < 0 ? -1 : start_new(args, &place, err);
-	}
+	if (found < 0)
+		status = -1;
+	else if (found == 0)
+		status = find_same(&place, args, &asked, err);
+	else
+		status = args->session.attach ? attach(args, &place, err) : start_new(args, &place, err);
+	if (status > 0)
+		status = args->session.recreate ? recreate(args, &place, &asked, err) : -1;
 	elsewhere_release(name, &lock_fd);
 	if (status < 0)
 		return -1;
@@ -671,7 +827,12 @@ bool session_remote_is(const char *word, char *const *words)
 	return false;
 }
 
-/* Behind the name of a status and a stop, only --json may follow. */
+static int stop_asked(struct args *args, const char *name, struct warder_error *err)
+{
+	return args->session.keep_sandbox ? elsewhere_remove(name, err) : stop_named(name, err);
+}
+
+/* Behind the name of a status and a stop, only these flags may follow. */
 static int plain_word(struct args *outer, const char *name, char **flags,
 		      int (*run)(struct args *args, const char *name, struct warder_error *err))
 {
@@ -681,6 +842,8 @@ static int plain_word(struct args *outer, const char *name, char **flags,
 	for (; *flags && status == 0; flags++) {
 		if (strcmp(*flags, "--json") == 0)
 			outer->json = true;
+		else if (run == stop_asked && strcmp(*flags, "--keep-sandbox") == 0)
+			outer->session.keep_sandbox = true;
 		else if (strcmp(*flags, "--no-config") != 0)
 			status = error_set(&err, WARDER_ERROR_INVALID_REQUEST, *flags,
 					   "%.60s is not known here", *flags);
@@ -696,11 +859,6 @@ static int plain_word(struct args *outer, const char *name, char **flags,
 static int status_word(struct args *outer, const char *name, char **flags)
 {
 	return plain_word(outer, name, flags, show_status);
-}
-
-static int stop_asked(struct args *args, const char *name, struct warder_error *err)
-{
-	return stop_named(name, err);
 }
 
 static int stop_word(struct args *outer, const char *name, char **flags)

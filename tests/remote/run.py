@@ -564,6 +564,67 @@ def lying_about_contexts():
         server.server_close()
 
 
+def adopted(path, host):
+    """Sandboxes that are there, and new ones in the place of those that are not."""
+    curl = lambda *words: subprocess.run(["curl", "-s", "-H", "X-API-Key: " + open(TOKEN).read().strip()] + list(words), capture_output=True).stdout
+    make = lambda **more: json.loads(asked(host, "/v1/sandboxes", json.dumps(more)))["id"]
+    end_of = lambda sandbox: curl("-X", "DELETE", host.url + "/v1/sandboxes/" + sandbox)
+    there = ["--backends", path, "--backend", "remote:big"]
+    sandbox = make(timeoutMs=20000)
+    status, out, err = session("start", "far", *there, "--attach", sandbox, "--json")
+    tell(status == 0 and json.loads(out)["sandbox"] == sandbox and sandboxes(host) == [sandbox], "a session takes a sandbox that runs", (status, out, err))
+    tell(session("exec", "far", "--", "echo", "there")[:2] == (0, b"there\n"), "and executes in it")
+    tell(session("start", "far", *there, "--attach", sandbox)[0] == 0, "a second start finds it")
+    status, out, err = session("start", "far", *there, "--attach", "abc")
+    tell(status == 125 and "another sandbox" in err, "but not another one", (status, err))
+    tell(session("stop", "far", "--keep-sandbox")[0] == 0 and sandboxes(host) == [sandbox] and session("status", "far")[0] == 1, "stop --keep-sandbox forgets the name alone", sandboxes(host))
+    for name, words, word in (("an unknown one", ["--attach", "abc"], "has no sandbox abc"), ("an id that is none", ["--attach", "../x"], "small letters"), ("a policy", ["--attach", sandbox, "--memory", "1g"], "--memory: the sandbox"),
+                              ("a ceiling", ["--attach", sandbox, "--ceiling", write("narrow.json", json.dumps({"version": 1, "limits": {"wallTime": "1s"}}))], "more than the operator grants"),
+                              ("a command alone", ["--on-recreate", "true"], "goes with --recreate")):
+        status, out, err = session("start", "far", *there, *words)
+        tell(status == 125 and word in err and not os.path.exists(file_here("far.remote")), "what cannot be attached is refused: " + name, (status, err))
+    for flag in (["--attach", sandbox], ["--recreate"], ["--on-recreate", "true"]):
+        status, out, err = session("start", "near", *flag)
+        tell(status == 125 and flag[0] + " works with sessions on other machines only" in err, "so is the flag for a session here: " + flag[0], (status, err))
+    curl("-X", "POST", host.url + "/v1/sandboxes/" + sandbox + "/pause")
+    status, out, err = session("start", "far", *there, "--attach", sandbox)
+    state = json.loads(asked(host, "/v1/sandboxes/" + sandbox))["state"]
+    tell((ROOT and status == 125 and "is paused" in err and state == "paused") or state == "running", "one that is paused is refused, and not resumed", (status, err, state))
+    if status == 0:
+        session("stop", "far", "--keep-sandbox")
+    end_of(sandbox)
+    # in the place of one that is gone
+    tale = os.path.join(work, "tale")
+    again = ["start", "far", *there, *PREFER, "--recreate", "--on-recreate", 'echo "$WARDER_SANDBOX" >> %s; echo told' % tale]
+    status, out, err = session(*again, "--json")
+    first = json.loads(out)["sandbox"]
+    tell(status == 0 and sandboxes(host) == [first] and not os.path.exists(tale), "--recreate starts what is not there, without its command", (status, out, err))
+    status, out, err = session(*again, "--json")
+    tell(status == 0 and json.loads(out)["sandbox"] == first and not os.path.exists(tale), "and finds what is", (status, out, err))
+    end_of(first)
+    status, out, err = session("start", "far", *there, *PREFER)
+    tell(status == 125 and "does not know it" in err and sandboxes(host) == [], "without it, nothing is made anew", (status, err))
+    status, out, err = session("start", "far", *there, *PREFER, "--recreate", "--on-recreate", "exit 3")
+    tell(status != 0 and "--on-recreate failed" in err and sandboxes(host) == [], "nor if the command fails", (status, err))
+    status, out, err = session(*again, "--json")
+    second = json.loads(out)["sandbox"]
+    tell(status == 0 and sandboxes(host) == [second] != [first] and open(tale).read() == first + "\n" and "told" in err, "a sandbox that is gone is replaced, after the command with its id", (status, out, err))
+    tell(session("exec", "far", "--", "true")[0] == 0, "and the session goes on")
+    status, out, err = session(*again, "--memory", "100MiB")
+    tell(status == 125 and "another policy" in err and sandboxes(host) == [second], "one with another policy is not replaced", (status, err))
+    dead = document("gone.json", {"big": entry("http://127.0.0.1:1")})
+    os.rename(path, path + ".kept")
+    os.rename(dead, path)
+    status, out, err = session(*again)
+    os.rename(path + ".kept", path)
+    tell(status == 125 and open(tale).read() == first + "\n", "nor is one of a host that does not answer", (status, err))
+    session("stop", "far")
+    status, out, err = session("start", "far", *there, *PREFER, "--attach", second, "--recreate", "--on-recreate", 'echo "$WARDER_SANDBOX" >> %s' % tale)
+    tell(status == 0 and len(sandboxes(host)) == 1 and open(tale).read().split() == [first, second], "an attached one that is gone is replaced, too", (status, out, err))
+    session("stop", "--all")
+    tell(sandboxes(host) == [], "nothing is left", sandboxes(host))
+
+
 def interrupted(path, host):
     """Starts whose answer does not come: no sandbox is left."""
     hangs = []
@@ -1094,7 +1155,7 @@ try:
     for row in RESULT["receipt"]["controls"]:
         row["status"] = row.pop("reported")
     parts = ((signatures, host), (trust, host), (same, path), (results, path), (refusals, path), (pieces, path), (lying_about_code,), (sessions, path, host), (contexts, path, host),
-             (lying_about_contexts,), (interrupted, path, host), (damaged, path, host), (unlisted, path), (silent,), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
+             (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (damaged, path, host), (unlisted, path), (silent,), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
              (tokens, host.url), (hostile,), (secrecy, path), (certificates,), (ends_with_client, host, path), (vanishes, host, path))
     for part, *args in parts:
         if not sys.argv[1:] or part.__name__ in sys.argv[1:]:

@@ -379,9 +379,9 @@ WARDER_API unsigned int warder_run_published(const struct warder_run *run, size_
 WARDER_API void warder_resize(struct warder_run *run);
 /* End the run if it still runs, and free it. A run that has not ended is killed, and this call waits until all of its
  * processes are gone. In two cases, warder_run_free() does not wait, and the run is freed later:
- *   Another thread is in warder_wait() for this run, or on_output calls warder_run_free() during warder_wait(). Then
- *   the run is cancelled, and warder_wait() frees it.
- *   on_output calls warder_run_free() during a dispatch. Then the dispatch waits for the end of the run, and frees it. */
+ *   1. A warder_wait() for this run is active, in another thread or because its on_output makes this call. Then the
+ *      run is cancelled, and warder_wait() frees it.
+ *   2. on_output makes this call during a dispatch. Then the dispatch waits for the end of the run, and frees it. */
 WARDER_API void warder_run_free(struct warder_run *run);
 
 /* ---- event loops ---- */
@@ -1136,8 +1136,8 @@ WARDER_API void warder_pool_free(struct warder_pool *pool);
 WARDER_API const char *warder_result_status(const struct warder_result *result);
 /* The cause of the end: "exit", "signal", "wallTime", "cpuTime", "memory", "output", "disk", "syscall",
  * "cancelled", "supervisor" (Warder's own process for the run died) or "host" (the host failed, for example a hung
- * kernel); for a WebAssembly module also "trap". A limit that refused a process, a write or a packet is the cause
- * only if it also ended the program. */
+ * kernel); for a WebAssembly module also "trap". A limit can also let a fork, a write or a packet fail; it is the
+ * cause only if it ended the program. */
 WARDER_API const char *warder_result_cause(const struct warder_result *result);
 /* The backend ("local", ...), and its isolation ("namespaceJail", "containerEphemeral", "none", ...). */
 WARDER_API const char *warder_result_backend(const struct warder_result *result);

@@ -522,7 +522,7 @@ static const struct flag flags[] = {
 	  "end the session this long after its start (default: 8h)", TIME(session.lifetime_us),
 	  .fallback = "8h" },
 	{ FLAG_MCP, "--session", "NAME", NULL,
-	  "serve the session NAME, which runs already and stays, instead of a new one", TEXT(session.name),
+	  "use the running session NAME in place of a new one, and do not end it", TEXT(session.name),
 	  .typed = true },
 	{ FLAG_MCP, "--lifetime", "TIME", NULL,
 	  "begin a new session, without the old files, after this long (default: 30 days)",
@@ -575,9 +575,8 @@ static const struct flag flags[] = {
 	{ FLAG_RUN | USES_CODE, "--no-service", NULL, NULL,
 	  "start the jail directly, even if \"warder serve --local\" runs", SWITCH(no_service) },
 	{ FLAG_SESSION_START, "--workspace-id", "ID", NULL,
-	  "show the stored workspace ID (see \"warder workspace\") as /workspace, read-write; --cwd is "
-	  "relative to it. "
-	  "The second and each further workspace is shown as /workspaces/ID",
+	  "show the workspace ID of Warder's store (see \"warder workspace\") as /workspace, read-write; "
+	  "--cwd is relative to /workspace. The second and each further workspace is shown as /workspaces/ID",
 	  LIST(session.workspace_ids), REPEATABLE, .typed = true },
 	{ FLAG_SESSION_START, "--snapshot-on-stop", NULL, NULL,
 	  "when \"warder session stop\" has ended the session, store a snapshot of each --workspace-id",

@@ -318,7 +318,7 @@ static const struct command commands[] = {
 	  "--extract a text.\n",
 	  "warder run --json -- echo hello | warder format", format_command },
 	{ "data", FLAG_DATA, "data [FLAG...] [FILE]",
-	  "prepare the tables in chat messages for Python code, which loads them from files",
+	  "take the tables out of chat messages, and print Python code that loads them",
 	  "Without FILE, or with -, the conversation is standard input:\n"
 	  "{\"messages\": [[{\"text\": \"Look:\"}, {\"mimeType\": \"text/csv\", \"content\": "
 	  "\"a,b\\n1,2\\n\"}]]}\n"

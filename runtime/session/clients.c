@@ -221,7 +221,7 @@ static bool connect_agent(struct client *client, int fd)
 	int agent_fd = -1;
 
 	if (session_check_capability(all->spec, WARDER_SESSION_FILESYSTEM, &err) < 0 ||
-	    check_open(client->clients, &err) < 0 || keeper_agent_connect(all, &agent_fd, &err) < 0)
+	    check_open(client->clients, &err) < 0 || executions_connect_agent(all, &agent_fd, &err) < 0)
 		return answer(client, fd, RECORD_AGENT, &err, NULL, -1);
 	return answer(client, fd, RECORD_AGENT, NULL, NULL, agent_fd);
 }
@@ -261,7 +261,7 @@ static int restart(struct client *client, struct execution *execution, struct wa
 	if (client->starts)
 		return error_set(err, WARDER_ERROR_CONFLICT, NULL,
 				 "the last start has not been answered yet");
-	if (check_room(client->clients, err) < 0 || keeper_context_restart(execution, &begun, err) < 0)
+	if (check_room(client->clients, err) < 0 || executions_restart(execution, &begun, err) < 0)
 		return -1;
 	use(&client->starts, begun);
 	return 1;

@@ -1176,28 +1176,65 @@ int executions_start(struct executions *all, const char *id, uint32_t flags, con
 	return begin(all, execution, fill(execution, id, start, bytes, fds, err), ret, err);
 }
 
-int executions_start_agent(struct executions *all, struct execution **ret, struct warder_error *err)
+static int start_agent(struct executions *all, struct warder_error *err)
 {
 	struct execution *execution = execution_new(all, 0, &(const struct record_start){ 0 });
 
 	if (!execution)
 		return error_no_memory(err, NULL);
 	return begin(all, execution, draw_id(execution->id, err) < 0 ? -1 : keeper_agent_new(execution, err),
-		     ret, err);
+		     &execution, err);
+}
+
+int executions_connect_agent(struct executions *all, int *ret_fd, struct warder_error *err)
+{
+	int connected = keeper_agent_connect(all, ret_fd, err);
+
+	if (connected > 0)
+		connected = start_agent(all, err) < 0 ? -1 : keeper_agent_connect(all, ret_fd, err);
+	return connected > 0
+		   ? error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the session's agent does not start")
+		   : connected;
+}
+
+int executions_restart(struct execution *execution, struct execution **ret, struct warder_error *err)
+{
+	static const int none[RECORD_FDS_MAX - 1] = { -1, -1, -1, -1 };
+	const struct record_start *start = &execution->start;
+	char *bytes;
+
+	if (keeper_context_release(execution, err) < 0)
+		return -1;
+	bytes = malloc(start->bytes + 1);
+	if (bytes)
+		memcpy(bytes, execution->words.bytes, start->bytes + 1);
+	else
+		error_no_memory(err, NULL);
+	if (!bytes ||
+	    executions_start(execution->all, "", execution->flags, start, bytes, none, ret, err) < 0) {
+		execution->context->released = false;
+		return -1;
+	}
+	keeper_context_kill(execution, "the context was restarted");
+	return 0;
 }
 
 /* The words are those of `from`, except for the name. */
 static int fill_branch(struct execution *execution, struct execution *from, const char *name, bool keeps_seed,
 		       struct warder_error *err)
 {
+	static const struct keeper_branch_owner owner = { keeper_context_take, keeper_context_ended };
 	char *bytes = malloc(from->start.bytes + 1);
 
 	if (!bytes)
 		return error_no_memory(err, NULL);
 	memcpy(bytes, from->words.bytes, from->start.bytes + 1);
-	if (take_words(&from->start, bytes, &execution->words, err) < 0 || draw_id(execution->id, err) < 0)
+	if (take_words(&from->start, bytes, &execution->words, err) < 0 || draw_id(execution->id, err) < 0 ||
+	    keeper_context_new_branch(execution, from, name, err) < 0 ||
+	    keeper_branch_new(execution, from, keeps_seed, &owner, err) < 0)
 		return -1;
-	return keeper_branch_new(execution, from, name, keeps_seed, err);
+	keeper_context_launched(execution);
+	return 0;
 }
 
 int executions_fork(struct execution *from, const char *name, bool keeps_seed, struct execution **ret,
@@ -1432,17 +1469,9 @@ static int has_ended(const struct execution *execution, struct warder_error *err
 	return error_set(err, WARDER_ERROR_CONFLICT, "id", "execution %s has ended", execution->id);
 }
 
-bool execution_send(const struct execution *execution, int number)
-{
-	if (execution->state != EXECUTION_RUNNING)
-		return false;
-	return execution->branch ? keeper_branch_send(execution, number)
-				 : execution->run && library_signal(execution->run, number);
-}
-
 int execution_signal(struct execution *execution, int number, struct warder_error *err)
 {
-	return execution_send(execution, number) ? 0 : has_ended(execution, err);
+	return keeper_branch_send(execution, number) ? 0 : has_ended(execution, err);
 }
 
 int executions_pause(struct executions *all, bool paused, struct warder_error *err)

@@ -128,8 +128,10 @@ int executions_init(struct executions *all, struct warder_error *err);
 int executions_start(struct executions *all, const char *id, uint32_t flags, const struct record_start *start,
 		     char *bytes, const int fds[RECORD_FDS_MAX - 1], struct execution **ret,
 		     struct warder_error *err);
-/* Begin the agent. *ret belongs to `all`. -1 with *err. */
-int executions_start_agent(struct executions *all, struct execution **ret, struct warder_error *err);
+/* A connection to the agent, which is started if none lives. *ret_fd is the caller's. -1 with *err. */
+int executions_connect_agent(struct executions *all, int *ret_fd, struct warder_error *err);
+/* Kill a context, and begin another one with the same name and policy. *ret belongs to `all`. -1 with *err: it is a branch. */
+int executions_restart(struct execution *context, struct execution **ret, struct warder_error *err);
 /* Begin a context of that name which is a branch of the context `from`. *ret belongs to `all`. -1 with *err: INVALID_REQUEST, CONFLICT. */
 int executions_fork(struct execution *from, const char *name, bool keeps_seed, struct execution **ret,
 		    struct warder_error *err);
@@ -166,9 +168,7 @@ void execution_follow_by(struct execution *execution, const struct ring_cursor *
 bool execution_is_unread(const struct execution *execution);
 /* That client has read: a program that waits for it may go on. */
 void execution_followed(struct execution *execution);
-/* To its program's process group. False: it has ended, or has not begun. */
-bool execution_send(const struct execution *execution, int number);
-/* The same. -1 with *err: CONFLICT, it has ended. */
+/* To its program's process group. -1 with *err: CONFLICT, it has ended. */
 int execution_signal(struct execution *execution, int number, struct warder_error *err);
 int execution_resize(struct execution *execution, const struct record_size *size, struct warder_error *err);
 void counters_fill(const struct jail_counters *counters, uint64_t ret[RECORD_COUNTERS_COUNT]);

@@ -147,7 +147,7 @@ void keeper_agent_free(struct keeper_agent *agent)
 	free(agent);
 }
 
-static struct execution *find(struct executions *all)
+static const struct execution *find(const struct executions *all)
 {
 	for (size_t i = 0; i < all->count; i++)
 		if (all->items[i]->agent && execution_lives(all->items[i]))
@@ -180,8 +180,7 @@ static int hand_over(const struct keeper_agent *agent, int *ret_fd, struct warde
 
 int keeper_agent_connect(struct executions *all, int *ret_fd, struct warder_error *err)
 {
-	struct execution *execution = find(all);
-	int handed;
+	const struct execution *execution = find(all);
 
 	/* The last one could not be started: whoever waited for it comes again, and gets to know why. */
 	if (!execution && all->agent_failure.code) {
@@ -189,13 +188,5 @@ int keeper_agent_connect(struct executions *all, int *ret_fd, struct warder_erro
 		all->agent_failure = (struct warder_error){ 0 };
 		return error_context(err, "the session's agent");
 	}
-	handed = execution ? hand_over(execution->agent, ret_fd, err) : 1;
-	if (handed <= 0)
-		return handed;
-	if (executions_start_agent(all, &execution, err) < 0)
-		return -1;
-	handed = hand_over(execution->agent, ret_fd, err);
-	return handed > 0
-		   ? error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the session's agent does not start")
-		   : handed;
+	return execution ? hand_over(execution->agent, ret_fd, err) : 1;
 }

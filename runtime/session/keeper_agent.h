@@ -28,7 +28,7 @@ struct keeper_agent {
 	int file_fd;    /* the program itself, until it is launched; or -1 */
 };
 
-/* A connection to the agent, which is started if none lives. *ret_fd is the caller's. -1 with *err: UNAVAILABLE. */
+/* A connection to the agent. *ret_fd is the caller's. 1: no agent lives; -1 with *err: UNAVAILABLE. */
 int keeper_agent_connect(struct executions *all, int *ret_fd, struct warder_error *err);
 /* The execution is an agent, and has no words yet: fill it. -1 with *err. */
 int keeper_agent_new(struct execution *execution, struct warder_error *err);

@@ -23,6 +23,7 @@
 #define LOOK_US   UINT64_C(2000)
 
 struct keeper_branch {
+	const struct keeper_branch_owner *owner;
 	char of[SESSION_NAME_MAX + 1];
 	char family[EXECUTION_ID_LENGTH + 1];
 	struct execution *from; /* while it is STARTING */
@@ -116,17 +117,15 @@ static int begin(struct execution *execution, struct execution *from, bool keeps
 	return ret;
 }
 
-int keeper_branch_new(struct execution *execution, struct execution *from, const char *name, bool keeps_seed,
-		      struct warder_error *err)
+int keeper_branch_new(struct execution *execution, struct execution *from, bool keeps_seed,
+		      const struct keeper_branch_owner *owner, struct warder_error *err)
 {
-	struct keeper_branch *branch;
+	struct keeper_branch *branch = calloc(1, sizeof(*branch));
 
-	if (keeper_context_new_branch(execution, from, name, err) < 0)
-		return -1;
-	branch = calloc(1, sizeof(*branch));
 	if (!branch)
 		return error_no_memory(err, NULL);
 	execution->branch = branch;
+	branch->owner = owner;
 	branch->fd = branch->stream_fds[0] = branch->stream_fds[1] = -1;
 	branch->killed = JAIL_CAUSE_COUNT;
 	snprintf(branch->of, sizeof(branch->of), "%s", from->context->name);
@@ -135,7 +134,6 @@ int keeper_branch_new(struct execution *execution, struct execution *from, const
 		return -1;
 	branch->from = from;
 	from->context->forks = execution;
-	keeper_context_launched(execution);
 	return 0;
 }
 
@@ -171,7 +169,7 @@ static void fail(struct execution *execution, const struct warder_error *why)
 	execution->failure = *why;
 	snprintf(execution->end.detail, sizeof(execution->end.detail), "%.500s", why->text);
 	begin_or_fail(execution, EXECUTION_FAILED);
-	keeper_context_ended(execution);
+	branch->owner->on_end(execution);
 	unwatch(branch, &branch->stream_fds[0]);
 	unwatch(branch, &branch->stream_fds[1]);
 	unwatch(branch, &execution->context->fd);
@@ -303,9 +301,12 @@ bool keeper_branches_stay(void *arg)
 	return false;
 }
 
-bool keeper_branch_send(const struct execution *execution, int signal)
+bool keeper_branch_send(const struct execution *execution, int number)
 {
-	return jail_branch_signal(execution->branch->jail, signal);
+	if (execution->state != EXECUTION_RUNNING)
+		return false;
+	return execution->branch ? jail_branch_signal(execution->branch->jail, number)
+				 : execution->run && library_signal(execution->run, number);
 }
 
 static void kill_for(struct keeper_branch *branch, enum jail_cause cause)
@@ -376,7 +377,7 @@ static void heed_channel(struct execution *execution)
 
 	if (branch->jail)
 		read_streams(execution);
-	if (keeper_context_take(execution) || execution->context->fd < 0)
+	if (branch->owner->on_message(execution) || execution->context->fd < 0)
 		return;
 	branch->unwatched = true;
 	epoll_ctl(branch->fd, EPOLL_CTL_DEL, execution->context->fd, NULL);
@@ -433,7 +434,7 @@ static void finish(struct execution *execution, struct jail_outcome *outcome)
 		for (size_t got = 0, n = 1; got <= PIPE_MOST && n > 0; got += n)
 			n = read_stream(execution, stream);
 	fill_end(execution, outcome);
-	keeper_context_ended(execution);
+	branch->owner->on_end(execution);
 	memcpy(execution->end.totals, execution->spool.totals, sizeof(execution->end.totals));
 	epoll_ctl(execution->all->fd, EPOLL_CTL_DEL, branch->fd, NULL);
 	for (int stream = 0; stream < RING_STREAMS; stream++)

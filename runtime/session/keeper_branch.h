@@ -17,9 +17,15 @@
 #include "runtime/session/execution.h"
 #include "runtime/session/frames.h"
 
-/* Make the context of `execution`, and ask the loop of `from` to fork. -1 with *err. */
-int keeper_branch_new(struct execution *execution, struct execution *from, const char *name, bool keeps_seed,
-		      struct warder_error *err);
+/* What the owner of branches does; both get the branch's execution. */
+struct keeper_branch_owner {
+	bool (*on_message)(void *execution); /* the channel has one. Returns whether to go on watching it */
+	void (*on_end)(struct execution *execution); /* it has ended, or failed */
+};
+
+/* Make `execution`, which has a context, a branch of `from`, and ask the loop of that to fork. `owner` is constant. -1 with *err. */
+int keeper_branch_new(struct execution *execution, struct execution *from, bool keeps_seed,
+		      const struct keeper_branch_owner *owner, struct warder_error *err);
 /* Also of an execution that is no branch. */
 void keeper_branch_free(struct execution *execution);
 /* Do what is ready. */
@@ -39,7 +45,8 @@ bool keeper_branches_stay(void *execution);
 const char *keeper_branch_of(const struct execution *execution);
 const char *keeper_branch_family(const struct execution *execution);
 
-bool keeper_branch_send(const struct execution *execution, int signal);
+/* To the program's process group, also of an execution that is no branch. False: it has ended, or has not begun. */
+bool keeper_branch_send(const struct execution *execution, int number);
 void keeper_branch_kill(struct execution *execution);
 void keeper_branch_count(const struct execution *execution, struct jail_counters *ret);
 

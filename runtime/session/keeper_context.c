@@ -326,7 +326,7 @@ static void interrupt(struct execution *execution, struct piece *piece)
 {
 	piece->wants_signal = !piece->takes_signals;
 	if (piece->takes_signals)
-		execution_send(execution, SIGINT);
+		keeper_branch_send(execution, SIGINT);
 }
 
 /* A context that does not read this has itself to blame for the order. */
@@ -569,7 +569,7 @@ static void send_code(struct keeper_context *context, struct piece *piece)
 
 /* The program of a context whose jail has branches is killed alone. If it is not the leader of its process group any more, the whole jail is
  * killed a moment later. */
-static void kill_for(struct execution *execution, const char *why)
+void keeper_context_kill(struct execution *execution, const char *why)
 {
 	if (execution->context->why || !(execution->run || execution->branch))
 		return;
@@ -590,7 +590,8 @@ static uint64_t check_time(struct execution *execution, struct piece *piece, uin
 	if (now < piece->due_us)
 		return piece->due_us;
 	if (piece->timed_out) {
-		kill_for(execution, "the piece went on for 2 s after the interrupt at its time limit");
+		keeper_context_kill(execution,
+				    "the piece went on for 2 s after the interrupt at its time limit");
 		return UINT64_MAX;
 	}
 	piece->timed_out = true;
@@ -615,10 +616,10 @@ static uint64_t step(struct execution *execution, uint64_t now)
 	if (context->lost_us && !context->why && now < context->lost_us + LOST_US)
 		return context->lost_us + LOST_US;
 	if (context->lost_us)
-		kill_for(execution, "the context closed its channel to Warder");
+		keeper_context_kill(execution, "the context closed its channel to Warder");
 	if (!context->ready) {
 		if (now >= context->ready_by_us)
-			kill_for(execution, "the interpreter was not ready 20 s after its start");
+			keeper_context_kill(execution, "the interpreter was not ready 20 s after its start");
 		return context->why ? UINT64_MAX : context->ready_by_us;
 	}
 	if (!piece || context->why || context->forks)
@@ -752,35 +753,22 @@ int keeper_context_delete(struct execution *execution, struct warder_error *err)
 	if (!execution->context)
 		return check_alive(execution, err);
 	execution->context->released = true;
-	kill_for(execution, "the context was deleted");
+	keeper_context_kill(execution, "the context was deleted");
 	return 0;
 }
 
-int keeper_context_restart(struct execution *execution, struct execution **ret, struct warder_error *err)
+int keeper_context_release(struct execution *execution, struct warder_error *err)
 {
-	const struct record_start *start = &execution->start;
-	static const int none[RECORD_FDS_MAX - 1] = { -1, -1, -1, -1 };
 	struct keeper_context *context = execution->context;
-	char *bytes = context ? malloc(start->bytes + 1) : NULL;
 
 	if (!context)
 		return check_alive(execution, err);
-	if (execution->branch) {
-		free(bytes);
+	if (execution->branch)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "context",
 				 "context %.64s is a branch of %.64s and has no start of its own; \"warder "
 				 "context delete\" it, and fork %.64s again",
 				 context->name, keeper_branch_of(execution), keeper_branch_of(execution));
-	}
-	if (!bytes)
-		return error_no_memory(err, NULL);
-	memcpy(bytes, execution->words.bytes, start->bytes + 1);
 	context->released = true;
-	if (executions_start(execution->all, "", execution->flags, start, bytes, none, ret, err) < 0) {
-		context->released = false;
-		return -1;
-	}
-	kill_for(execution, "the context was restarted");
 	return 0;
 }
 

@@ -136,8 +136,10 @@ int keeper_context_answer(struct execution *execution, const char *line, size_t 
 			  struct warder_error *err);
 /* Kill it; its name is free. */
 int keeper_context_delete(struct execution *execution, struct warder_error *err);
-/* The same, and begin another one with the same name and policy. *ret is the new one. -1 with *err: it is a branch. */
-int keeper_context_restart(struct execution *execution, struct execution **ret, struct warder_error *err);
+/* Free its name alone. -1 with *err: it is a branch. */
+int keeper_context_release(struct execution *execution, struct warder_error *err);
+/* Kill it; `why` is constant. */
+void keeper_context_kill(struct execution *execution, const char *why);
 
 /* ---- keeper_pieces.c ---- */
 

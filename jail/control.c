@@ -52,6 +52,11 @@ void jail_input_ready(struct jail_run *run)
 	wake(run);
 }
 
+bool jail_input_is_over(const struct jail_run *run)
+{
+	return input_is_over(&run->input);
+}
+
 void jail_hold_output(struct jail_run *run, bool held)
 {
 	atomic_store(&run->output_held, held);

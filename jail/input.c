@@ -6,6 +6,9 @@
  * The bytes are written into the program's pipe (copied: the program must not share pages with whoever wrote them), and FIONREAD tells
  * how many of them it has not read. The others are then consumed at the source; of a file, by setting the offset at the end.
  *
+ * Nobody but the program holds the reading end of its pipe while there may be more to feed, so that we notice when the program closes it.
+ * FIONREAD works on our end, too. At the end of the source we open the reading end, and close ours.
+ *
  * The program does not get the caller's descriptor, although that would consume exactly what it reads and cost nothing. The descriptor
  * belongs to the host. With it a hostile program could make the pipe non-blocking for the caller's shell, change its size or its mode, or
  * lock the file. As the user who owns it, it could open it for writing through /proc/self/fd and write what the caller's shell reads next.
@@ -25,6 +28,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -109,7 +113,7 @@ static void widen(struct input *input)
 	fcntl(*input->to_fd, F_SETPIPE_SZ, LOOK_MOST);
 }
 
-int input_open(struct input *input, const struct input_source *source, int pipe_fds[2])
+int input_open(struct input *input, const struct input_source *source, int *to_fd)
 {
 	*input = (struct input){ .kind = source->data   ? INPUT_DATA
 					 : source->call ? INPUT_CALL
@@ -118,7 +122,7 @@ int input_open(struct input *input, const struct input_source *source, int pipe_
 				 .call = source->call,
 				 .context = source->context,
 				 .ready = true,
-				 .to_fd = &pipe_fds[1],
+				 .to_fd = to_fd,
 				 .from_fd = -1,
 				 .event_fd = -1,
 				 .scratch = { -1, -1 },
@@ -134,11 +138,6 @@ int input_open(struct input *input, const struct input_source *source, int pipe_
 		return -1;
 	input->buffer = page_begin(input->memory);
 	input->bytes = input->buffer;
-	if (!comes_once(input)) {
-		input->from_fd = fcntl(pipe_fds[0], F_DUPFD_CLOEXEC, 3);
-		if (input->from_fd < 0)
-			return -1;
-	}
 	if (input->kind == INPUT_FILE)
 		input->offset = (uint64_t)lseek(source->fd, 0, SEEK_CUR);
 	if (input->kind == INPUT_SOCKET)
@@ -153,17 +152,40 @@ void input_done(struct input *input)
 	if (input->narrow_bytes) /* refused while more lies in it: then it stays as it is */
 		fcntl(input->source_fd, F_SETPIPE_SZ, input->narrow_bytes);
 	fd_done(&input->from_fd);
-	fd_done(&input->event_fd);
+	poller_close(input->poller, &input->event_fd);
 	fd_done(&input->null_fd);
 	fd_done(&input->scratch[0]);
 	fd_done(&input->scratch[1]);
 	free(input->memory);
-	*input = (struct input){ .kind = INPUT_NONE };
+	*input = (struct input){ .kind = INPUT_NONE, .to_fd = input->to_fd, .poller = input->poller };
 }
 
 static void close_to(struct input *input)
 {
 	poller_close(input->poller, input->to_fd);
+}
+
+/* The source is at its end. What lies in the program's pipe is still to be counted. */
+static void end_feeding(struct input *input)
+{
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", *input->to_fd);
+	input->from_fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	close_to(input);
+}
+
+/* The program has closed its input. */
+static void stop(struct input *input)
+{
+	input_settle(input);
+	close_to(input);
+	input_done(input);
+}
+
+bool input_is_over(const struct input *input)
+{
+	return input->kind == INPUT_NONE || (comes_once(input) && *input->to_fd < 0);
 }
 
 static bool is_looked_at(const struct input *input)
@@ -195,7 +217,7 @@ void input_poll(const struct input *input, struct pollfd *to, struct pollfd *sou
 	if (!open)
 		return;
 	if (is_looked_at(input)) {
-		*to = (struct pollfd){ .fd = input->full ? *input->to_fd : -1, .events = POLLOUT };
+		*to = (struct pollfd){ .fd = *input->to_fd, .events = input->full ? POLLOUT : 0 };
 		*source = (struct pollfd){ .fd = input->event_fd, .events = POLLIN };
 		return;
 	}
@@ -250,7 +272,9 @@ static const char *write_bytes(struct input *input)
 			input->fed += (size_t)n;
 		}
 	}
-	if (n < 0 || (!has_bytes(input) && input->ended))
+	if (n < 0)
+		stop(input);
+	else if (!has_bytes(input) && input->ended)
 		close_to(input);
 	return failure;
 }
@@ -259,10 +283,13 @@ static void take_bytes(struct input *input, ssize_t n)
 {
 	input->at = 0;
 	input->len = n > 0 ? (size_t)n : 0;
-	if (n <= 0) {
-		input->ended = true;
+	if (n > 0)
+		return;
+	input->ended = true;
+	if (comes_once(input))
 		close_to(input);
-	}
+	else
+		end_feeding(input);
 }
 
 /* ---- from what is read as it comes ---- */
@@ -323,8 +350,10 @@ static uint64_t unread(const struct input *input)
 {
 	int count = 0;
 
+	if (ioctl(*input->to_fd < 0 ? input->from_fd : *input->to_fd, FIONREAD, &count) < 0)
+		return 0;
 	/* The program may have put something in itself. */
-	if (ioctl(input->from_fd, FIONREAD, &count) < 0 || (uint64_t)count > input->fed)
+	if ((uint64_t)count > input->fed)
 		return input->fed;
 	return (uint64_t)count;
 }
@@ -434,12 +463,12 @@ static bool move(struct input *input, const char **ret_failure)
 	if (there == 0 && is_over(input)) {
 		there = look(input, &bytes);
 		if (there == 0 && !has_more(input))
-			close_to(input);
+			end_feeding(input);
 	}
 	if (there > 0) {
 		n = feed(input, bytes, (size_t)there, ret_failure);
 		if (n < 0)
-			close_to(input);
+			stop(input);
 		if (n > 0)
 			input->fed += (uint64_t)n;
 		moved |= n > 0;
@@ -475,12 +504,12 @@ const char *input_step(struct input *input, const struct pollfd *to, const struc
 {
 	if (input->kind == INPUT_NONE || *input->to_fd < 0)
 		return NULL;
-	if (is_looked_at(input))
-		return step_looked_at(input);
 	if (to->revents & POLLERR) {
-		close_to(input);
+		stop(input);
 		return NULL;
 	}
+	if (is_looked_at(input))
+		return step_looked_at(input);
 	if (to->revents && input->kind == INPUT_FILE)
 		return step_file(input);
 	if (source->revents)

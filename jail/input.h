@@ -45,7 +45,7 @@ struct input {
 	bool ready;            /* of INPUT_CALL: it may have bytes */
 	int *to_fd;            /* our end of the program's pipe, owned by the run */
 	struct poller *poller; /* that may wait for it; or NULL. Set by the owner after input_open() */
-	int from_fd; /* its other end, by which the bytes in it are counted also when ours is closed; owned, or -1 */
+	int from_fd; /* its other end, by which the bytes in it are counted when ours is closed; owned, or -1 */
 	int event_fd;      /* epoll: the source has more than it had; owned, or -1 */
 	int scratch[2];    /* of INPUT_PIPE: where the source's bytes are looked at; owned, or -1 */
 	int null_fd;       /* owned, or -1 */
@@ -63,9 +63,9 @@ struct input {
 	bool ended;           /* the source is at its end */
 };
 
-/* Into a pipe, whose end for writing, pipe_fds[1], does not block and is closed when all is in it. input_done() can be called whatever is
- * returned. 0; -1 with errno. */
-int input_open(struct input *ret, const struct input_source *source, int pipe_fds[2]);
+/* Into a pipe, whose end for writing, *to_fd, does not block and is closed when all is in it. input_done() can be called
+ * whatever is returned. 0; -1 with errno. */
+int input_open(struct input *ret, const struct input_source *source, int *to_fd);
 /* Of INPUT_CALL: its function has bytes again. */
 void input_ready(struct input *input);
 /* What to wait for; their fd may be -1. */
@@ -74,6 +74,8 @@ void input_poll(const struct input *input, struct pollfd *to, struct pollfd *sou
 int input_timeout_ms(const struct input *input);
 /* Move what can be moved. NULL, or what failed. */
 const char *input_step(struct input *input, const struct pollfd *to, const struct pollfd *source);
+/* The program has closed its input, or has all of it: nothing more is done with the source. */
+bool input_is_over(const struct input *input);
 /* The program reads no more: consume what it has read. */
 void input_settle(struct input *input);
 void input_done(struct input *input);

@@ -274,7 +274,7 @@ static int take_terminal(struct jail_run *run, struct warder_error *err)
 	run->output_pipe[JAIL_STDOUT][RUN_READ] = fcntl(run->terminal.master_fd, F_DUPFD_CLOEXEC, 3);
 	run->stdin_pipe[RUN_WRITE] = fcntl(run->terminal.master_fd, F_DUPFD_CLOEXEC, 3);
 	if (run->output_pipe[JAIL_STDOUT][RUN_READ] < 0 || run->stdin_pipe[RUN_WRITE] < 0 ||
-	    input_open(&run->input, &source, run->stdin_pipe) < 0)
+	    input_open(&run->input, &source, &run->stdin_pipe[RUN_WRITE]) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 				       "cannot read the program's terminal");
 	return 0;

@@ -39,7 +39,7 @@ int run_open_input(struct jail_run *run)
 					     .context = command->context,
 					     .fd = command->stdin_fd };
 
-	return has_input(command) ? input_open(&run->input, &source, run->stdin_pipe) : 1;
+	return has_input(command) ? input_open(&run->input, &source, &run->stdin_pipe[RUN_WRITE]) : 1;
 }
 
 static int make_input(struct jail_run *run)

@@ -154,7 +154,6 @@ int jail_warm(struct jail_run *run, char *const *argv, bool merged, struct warde
 		.argv = argv, .stdin_data = "", .stdin_fd = -1, .merged = merged, .result_bytes = RESULT_MOST
 	};
 	owned_fd int work_fd = -1;
-	owned_fd int input_fd = -1;
 	int work[2];
 
 	if (run_check_command(&command, err) < 0)
@@ -168,13 +167,8 @@ int jail_warm(struct jail_run *run, char *const *argv, bool merged, struct warde
 	run->command.input_fd = work_fd;
 	if (run_open_streams(run, err) < 0)
 		return -1;
-	/* What the input will be read from is looked at by the end that the program reads. */
-	input_fd = fcntl(run->stdin_pipe[RUN_READ], F_DUPFD_CLOEXEC, 3);
-	if (input_fd < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no descriptor");
 	if (run_start_program(run, err) < 0)
 		return -1;
-	run->stdin_pipe[RUN_READ] = fd_take(&input_fd);
 	run->command.input_fd = 0;
 	if (await_ready(run, err) < 0)
 		return -1;
@@ -206,7 +200,6 @@ static int open_input(struct jail_run *run, struct warder_error *err)
 	opened = run_open_input(run);
 	if (opened > 0)
 		fd_done(&run->stdin_pipe[RUN_WRITE]);
-	fd_done(&run->stdin_pipe[RUN_READ]);
 	return opened >= 0 ? 0
 			   : error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 					     "cannot make the program's input");

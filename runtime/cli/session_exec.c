@@ -279,6 +279,15 @@ static int lend_terminal(struct session_run *run, struct function_answers *answe
 	return err.sys_errno;
 }
 
+/* The keeper has our standard input, and closes it when the program reads no more: then a writer learns that, if we do not have it, either. */
+static void leave_input(void)
+{
+	owned_fd int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	if (null_fd >= 0)
+		dup2(null_fd, STDIN_FILENO);
+}
+
 /* Begin the command, and wait for its end. */
 static int begin_and_wait(struct report *report, struct warder_session *session,
 			  struct attendance *attendance, struct remote_command *command,
@@ -301,6 +310,8 @@ static int begin_and_wait(struct report *report, struct warder_session *session,
 	free(head);
 	function_answers_started(&attendance->answers);
 	fd_done(&attendance->typing.read_fd); /* the keeper has it */
+	if (status == 0 && command->streams && command->streams->input_fd == STDIN_FILENO)
+		leave_input();
 	if (status == 0 && command->terminal)
 		failed = lend_terminal(run, &attendance->answers, args->grace_us);
 	if (status == 0)

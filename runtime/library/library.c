@@ -903,6 +903,11 @@ void library_count(const struct warder_run *run, struct jail_counters *ret)
 	jail_count(run->jail, ret);
 }
 
+bool library_input_is_over(const struct warder_run *run)
+{
+	return jail_input_is_over(run->jail);
+}
+
 void library_hold_output(const struct warder_run *run, bool held)
 {
 	jail_hold_output(run->jail, held);

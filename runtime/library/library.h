@@ -86,6 +86,8 @@ const struct jail_run *library_jail(const struct warder_run *run);
 bool library_signal(const struct warder_run *run, int signal);
 void library_count(const struct warder_run *run, struct jail_counters *ret);
 void library_pause_clock(const struct warder_run *run, bool paused);
+/* jail_input_is_over() */
+bool library_input_is_over(const struct warder_run *run);
 /* jail_hold_output() */
 void library_hold_output(const struct warder_run *run, bool held);
 /* jail_copy_output() */

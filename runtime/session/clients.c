@@ -386,11 +386,11 @@ static int hold_input(struct client *client, struct execution *execution, struct
 
 	/* The end of a text of which everything was taken is no fault, though the program has ended meanwhile. */
 	if (execution->input_fd < 0 && (in->head.len || client->writes != execution))
-		return error_set(
-		    err, WARDER_ERROR_CONFLICT, "id",
-		    "the input of execution %s is closed; an execution keeps its input open if it "
-		    "was started with -i or -t",
-		    execution->id);
+		return error_set(err, WARDER_ERROR_CONFLICT, "id", "the input of execution %s is closed%s",
+				 execution->id,
+				 execution->flags & (RECORD_OPEN_INPUT | RECORD_TERMINAL)
+				     ? "; the program reads no more, or a client has closed it"
+				     : "; an execution keeps its input open if it was started with -i or -t");
 	if (client->writes && client->writes != execution)
 		return error_set(err, WARDER_ERROR_CONFLICT, "id",
 				 "the input of execution %s is not complete yet", client->writes->id);

@@ -620,6 +620,24 @@ static void end(struct execution *execution, struct warder_result *result, const
 		execution->failure = *failed;
 }
 
+/* Whether nobody reads its input any more. A program can open its terminal again as long as it runs. */
+static bool is_deaf(const struct execution *execution)
+{
+	if (execution->run)
+		return !(execution->flags & RECORD_TERMINAL) && library_input_is_over(execution->run);
+	return execution->state != EXECUTION_STARTING;
+}
+
+/* Whoever writes to an input that nobody reads any more is to learn that. */
+static void settle(struct execution *execution)
+{
+	if (!is_deaf(execution))
+		return;
+	fd_done(&execution->input_fd);
+	fd_done(&execution->source_fd);
+	fd_done(&execution->streams[0]);
+}
+
 static void drive(struct execution *execution)
 {
 	struct warder_error err = { 0 };
@@ -629,6 +647,7 @@ static void drive(struct execution *execution)
 		keeper_branch_dispatch(execution);
 	else if (warder_run_dispatch(execution->run, &result, &err) != 0)
 		end(execution, result, &err);
+	settle(execution);
 }
 
 /* Those that wait for the word how the session has ended. Returns the clock at which the next one has waited enough, or UINT64_MAX. */
@@ -1300,15 +1319,6 @@ static void forget(struct executions *all, size_t i)
 	memmove(&all->items[i], &all->items[i + 1], (all->count - i - 1) * sizeof(*all->items));
 	all->count--;
 	execution_free(execution);
-}
-
-/* Nobody reads its input any more: who writes is to be told. */
-static void settle(struct execution *execution)
-{
-	if (execution_lives(execution))
-		return;
-	fd_done(&execution->input_fd);
-	fd_done(&execution->source_fd);
 }
 
 /* When it may be forgotten; one that did not start was answered at once. */

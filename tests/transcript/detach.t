@@ -72,6 +72,18 @@ $ . "$TOP/tests/transcript/detach.sh"; id=$(sh d -i sh -c 'tr -d "\n" | fold -w 
 | 2
 !~ ^warder: the input of execution [0-9a-f]{16} is closed; .*
 
+= a program that closes its input: all that write to it learn that, also while they wait
+$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d -i sh -c 'trap go=1 USR1; echo begun; until [ "$go" ]; do sleep 0.05; done; read x; echo $x; exec <&-; sleep 60'); until warder logs $id | grep -q begun; do sleep 0.05; done; for i in 1 2; do yes | timeout -k 1 20 warder write $id & done; sleep 0.3; warder kill -s USR1 $id; wait -n; echo $?; wait -n; echo $?; warder write $id < /dev/null; echo $?; warder ps --json | grep -o '"input":false'; warder logs $id 2> /dev/null; end $id
+| 125
+| 125
+| 125
+| "input":false
+| begun
+| y
+!~ ^warder: execution [0-9a-f]{16} reads no input any more$
+!~ ^warder: execution [0-9a-f]{16} reads no input any more$
+!~ ^warder: the input of execution [0-9a-f]{16} is closed; the program reads no more, or a client has closed it$
+
 = without -i the input is empty
 $ . "$TOP/tests/transcript/detach.sh"; id=$(echo no | sh d wc -c); warder wait $id; warder logs $id; echo x | warder write $id; echo $?; end $id
 | 0

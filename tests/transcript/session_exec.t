@@ -64,6 +64,18 @@ $ sh s start; printf 'one\ntwo\n' | (sh s exec -- sh -c 'read x; echo got $x'; c
 | 3000000
 ! warder: killed: more than 5B on standard output (--max-output)
 
+= a program that closes its input ends the program that writes to it, and leaves what it did not read
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start; (yes; echo $? >&2; touch told) 2> status | sh s exec -- sh -c 'read x; echo $x; exec <&-; until [ -e /tmp/go ]; do sleep 0.05; done; echo end' & pid=$!; for i in $(seq 200); do [ -e told ] && break; sleep 0.05; done; cat status; sh s exec -n -- touch /tmp/go; wait $pid
+> printf 'one\ntwo\n' | (sh s exec -- sh -c 'read x; exec <&-; sleep 0.2; echo got $x'; cat); printf 'one\ntwo\n' > file; (sh s exec -- sh -c 'read x; exec <&-; sleep 0.2; echo got $x'; cat) < file; sh s stop
+| y
+| 141
+| end
+| got one
+| two
+| got one
+| two
+
 = signals to the caller reach the program, which may end by itself, or is killed after the grace
 + . "$TOP/tests/transcript/session.sh"
 $ sh s start; for how in '20s trap "echo heard; exit 5" TERM' '500ms trap "" TERM'; do rm -f out; sh s exec --grace ${how%% *} -- sh -c "${how#* }; echo begun; while :; do sleep 0.05; done" > out 2> /dev/null & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; kill $pid; wait $pid; echo $?; cat out; done; sh s stop

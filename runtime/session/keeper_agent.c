@@ -147,9 +147,10 @@ void keeper_agent_free(struct keeper_agent *agent)
 	free(agent);
 }
 
+/* The newest one: an older one may have ended just now. */
 static const struct execution *find(const struct executions *all)
 {
-	for (size_t i = 0; i < all->count; i++)
+	for (size_t i = all->count; i-- > 0;)
 		if (all->items[i]->agent && execution_lives(all->items[i]))
 			return all->items[i];
 	return NULL;

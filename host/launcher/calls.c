@@ -165,17 +165,18 @@ static int check_key(struct context *context, const struct row *row, struct call
 static int take(struct context *context, struct call **call, struct warder_error *err)
 {
 	const struct row *row = &rows[context->request->call];
+	const int known = check_key(context, row, *call, err);
 
 	(*call)->name = row->name;
-	if (check_key(context, row, *call, err) < 0)
+	if (context->tenant)
+		snprintf((*call)->tenant, sizeof((*call)->tenant), "%s", context->tenant->name);
+	if (known < 0)
 		return -1;
 	if (row->launches && call_is_stuck(context->launcher))
 		return call_say_stuck(err);
 	/* Now that it is known who asks. */
 	if (context->tenant && !call_name_tenant(context, *call))
 		return error_no_memory(err, NULL);
-	if (context->tenant)
-		snprintf((*call)->tenant, sizeof((*call)->tenant), "%s", context->tenant->name);
 	if (context->sandbox) {
 		memcpy((*call)->sandbox, context->sandbox->id, sizeof(context->sandbox->id));
 		context->sandbox->claim_ms = 0;

@@ -189,7 +189,8 @@ static int find_answered(const struct context *context, struct call *call, const
 		return 0;
 	if (strcmp(repeat->request, digest) != 0)
 		return error_set(err, WARDER_ERROR_CONFLICT, "idempotencyKey",
-				 "another request had this key in the last 10 minutes; use a new key");
+				 "a request of the last 10 minutes had this key, and another path, body or "
+				 "form of the answer (the header Accept); use a new key");
 	if (!repeat->ended_us) {
 		call->answer.retry_s = 1;
 		return error_set(err, WARDER_ERROR_CONFLICT, "idempotencyKey",

@@ -827,6 +827,8 @@ def logs():
               ("open", 200, "me", box, None, None), ("create", 404, "me", None, None, "notFound"), ("list", 401, None, None, None, "rejected"),
               ("expire", 204, "me", short["id"], None, None), ("remove", 204, "me", box, None, None)]
     tell(sorted(got, key=str) == sorted(wanted, key=str), "each call has a line", got)
+    missed = [line for line in found if line.get("status") == 404]
+    tell(len(missed) > 1 and all(line["tenant"] == "me" for line in missed), "a call about a sandbox that is not there names its tenant", missed)
     took_us = (time.time() - begin) * 1e6
     tell(all(0 < line.get("launchUs", 1) <= line["durationUs"] < took_us for line in calls), "no launch is longer than its call", calls)
     tell(all(("launchUs" in line) == (line["call"] in ("create", "run") and line["status"] < 400) for line in calls), "a launch has its time", calls)

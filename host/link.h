@@ -59,6 +59,7 @@ enum link_call {
 	LINK_ARTIFACTS,     /* a JSON array of the tenant's artifacts */
 	LINK_ARTIFACT,      /* text: {"id": ...}; a descriptor for reading one */
 	LINK_DROP_ARTIFACT, /* text: {"id": ...}; remove one */
+	LINK_EVENTS,        /* text: {"after": ...}; lines of a name, an id, JSON, in any number of answers */
 	LINK_CALLS,
 };
 

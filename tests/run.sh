@@ -332,6 +332,7 @@ run_root() {
 	suite root host-kills as_root env WARDER=build/gcc/warder tests/host/kills.py
 	suite root host-api as_root env WARDER=build/gcc/warder tests/host/api.py
 	suite root host-judge as_root env WARDER=build/gcc/warder tests/host/judge.py
+	suite root host-events as_root env WARDER=build/gcc/warder tests/host/events.py
 	suite root host-artifacts as_root env WARDER=build/gcc/warder tests/host/artifacts.py
 	suite root host-mcp as_root env WARDER=build/gcc/warder tests/host/mcp.py
 	! $deep || suite root host-load as_root env WARDER=build/gcc/warder tests/host/load.py
@@ -367,6 +368,7 @@ run_user() {
 	suite user host-limits as_user env WARDER=build/gcc/warder tests/host/limits.py
 	suite user host-api as_user env WARDER=build/gcc/warder tests/host/api.py
 	suite user host-judge as_user env WARDER=build/gcc/warder tests/host/judge.py
+	suite user host-events as_user env WARDER=build/gcc/warder tests/host/events.py
 	suite user host-artifacts as_user env WARDER=build/gcc/warder tests/host/artifacts.py
 	suite user host-mcp as_user env WARDER=build/gcc/warder tests/host/mcp.py
 	suite user host-snapshots as_user env WARDER=build/gcc/warder tests/host/snapshots.py

@@ -347,6 +347,8 @@ const struct route routes_v1[] = {
 	{ "POST", "/v1/judge", "run", OWN, judge,
 	  "judge a program by cases, with events if the client accepts text/event-stream", NULL, of_judge,
 	  LINK_JUDGE },
+	{ "GET", "/v1/events", "read", OWN, v1_follow_events,
+	  "what this host does for the tenant, as server-sent events", "after", NULL },
 	{ "GET", "/v1/artifacts", "run", OWN, ask_launcher,
 	  "what the tenant's programs have left, the newest first", NULL, NULL, LINK_ARTIFACTS },
 	{ "GET", ARTIFACT, "run", OWN, v1_read_artifact, "the bytes of an artifact", NULL, NULL },

@@ -52,6 +52,10 @@ void v1_judge_events(struct exchange *x);
 void v1_read_artifact(struct exchange *x);
 void v1_drop_artifact(struct exchange *x);
 
+/* ---- handlers: v1_log.c ---- */
+
+void v1_follow_events(struct exchange *x);
+
 /* ---- handlers: v1_terminal.c ---- */
 
 void v1_terminal(struct exchange *x);

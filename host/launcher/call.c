@@ -88,6 +88,7 @@ static void send_answer(struct launcher *launcher, struct call *call)
 	size_t count = 0;
 
 	log_call(launcher, call); /* with the status that is sent */
+	event_logs_add(launcher, call);
 	if (!asked)
 		return;
 	call->answer.magic = LINK_MAGIC;
@@ -220,6 +221,12 @@ void calls_cancel(struct launcher *launcher, uint64_t generation)
 
 void calls_drop(struct launcher *launcher)
 {
+	while (launcher->event_logs.followers) {
+		struct call *follower = launcher->event_logs.followers;
+
+		launcher->event_logs.followers = follower->next_run;
+		call_free(follower);
+	}
 	while (launcher->runs) {
 		struct call *run = launcher->runs;
 

@@ -30,6 +30,8 @@ struct call {
 	const char *name;            /* borrowed: for the log; NULL: it is not logged */
 	uint64_t taken_us;           /* when it came */
 	char tenant[TENANT_NAME_MAX + 1];
+	char tenant_digest[SHA256_HEX]; /* of its token; or "" */
+	bool is_event;                  /* for the tenant: event_logs.h */
 	char sandbox[SANDBOX_ID_LENGTH + 1];
 	struct link_answer answer;
 	char *text; /* owned: what goes with the answer */
@@ -58,6 +60,8 @@ struct call {
 	struct artifact_spool *spool;     /* owned: of a run whose client wants artifacts; or NULL */
 	atomic_bool cancelled;            /* its client is gone, or this host ends */
 	struct call *next_run;
+	uint64_t events_sent; /* of a follower of events: the number of the last one that it has got */
+	bool events_gap;      /* of a follower: it misses events of an earlier launcher */
 	char store[SNAPSHOT_STORE_MAX]; /* of a call about a snapshot: the tenant's; else "" */
 	const char *stores;             /* borrowed: the path of all stores */
 	struct snapshot
@@ -192,6 +196,13 @@ int call_describe_session(const char *id, struct json_value **ret, struct warder
 /* Code begins in the directory that has its files: not where a template begins programs, but where a policy of the client's own does. */
 void call_begin_with_files(struct call *call);
 
+/* ---- calls_events.c ---- */
+
+/* Send followers what is new, a few times a second. Those whose token or front is gone are forgotten. */
+void call_deliver_events(struct launcher *launcher);
+/* The client of a request of that front is gone. */
+void call_forget_follower(struct launcher *launcher, uint64_t generation, uint64_t number);
+
 /* ---- calls_snapshots.c, for the creation of a sandbox ---- */
 
 /* In a job: the files of call->snapshot, in a directory with which a session can begin. *ret_path is heap; *ret_fd holds the lock. -1 with *err. */
@@ -228,7 +239,7 @@ int calls_network(struct context *context, struct call *call, struct warder_erro
 int calls_run(struct context *context, struct call *call, struct warder_error *err);
 int calls_code(struct context *context, struct call *call, struct warder_error *err);
 int calls_judge(struct context *context, struct call *call, struct warder_error *err);
-/* calls_policies.c, calls_mcp.c, calls_snapshots.c, calls_artifacts.c */
+/* calls_policies.c, calls_mcp.c, calls_snapshots.c, calls_artifacts.c, calls_events.c */
 int calls_policies(struct context *context, struct call *call, struct warder_error *err);
 int calls_policy(struct context *context, struct call *call, struct warder_error *err);
 int calls_mcp(struct context *context, struct call *call, struct warder_error *err);
@@ -238,5 +249,6 @@ int calls_forget(struct context *context, struct call *call, struct warder_error
 int calls_artifacts(struct context *context, struct call *call, struct warder_error *err);
 int calls_artifact(struct context *context, struct call *call, struct warder_error *err);
 int calls_drop_artifact(struct context *context, struct call *call, struct warder_error *err);
+int calls_events(struct context *context, struct call *call, struct warder_error *err);
 
 #endif

@@ -15,6 +15,7 @@
 static int cancel(struct context *context, struct call *call, struct warder_error *err)
 {
 	call_cancel(context->launcher, context->launcher->front.generation, context->request->value);
+	call_forget_follower(context->launcher, context->launcher->front.generation, context->request->value);
 	call_free(call);
 	return 0;
 }
@@ -40,37 +41,39 @@ static const struct row {
 	bool sandbox;            /* about one sandbox */
 	bool launches;
 	const char *name; /* in the log; NULL: it is not logged */
+	bool is_event;    /* it starts, changes or ends something of the tenant's */
 } rows[LINK_CALLS] = {
 	[LINK_READY] = { ready, 0, false, false, NULL },
 	[LINK_HEALTH] = { calls_health, 0, false, false, NULL },
 	[LINK_WHO] = { calls_who, TENANT_READ, false, false, "who" },
 	[LINK_HOST] = { calls_host, TENANT_READ, false, false, "host" },
-	[LINK_CREATE] = { calls_create, TENANT_SANDBOXES, false, true, "create" },
+	[LINK_CREATE] = { calls_create, TENANT_SANDBOXES, false, true, "create", true },
 	[LINK_LIST] = { calls_list, TENANT_READ, false, false, "list" },
 	[LINK_SHOW] = { calls_show, TENANT_SANDBOXES, true, false, "show" },
-	[LINK_REMOVE] = { calls_remove, TENANT_SANDBOXES, true, false, "remove" },
-	[LINK_TIMEOUT] = { calls_timeout, TENANT_SANDBOXES, true, false, "timeout" },
+	[LINK_REMOVE] = { calls_remove, TENANT_SANDBOXES, true, false, "remove", true },
+	[LINK_TIMEOUT] = { calls_timeout, TENANT_SANDBOXES, true, false, "timeout", true },
 	[LINK_OPEN] = { calls_open, TENANT_SANDBOXES, true, false, "open" },
-	[LINK_RUN] = { calls_run, TENANT_RUN, false, true, "run" },
-	[LINK_PAUSE] = { calls_pause, TENANT_SANDBOXES, true, false, "pause" },
-	[LINK_RESUME] = { calls_resume, TENANT_SANDBOXES, true, false, "resume" },
+	[LINK_RUN] = { calls_run, TENANT_RUN, false, true, "run", true },
+	[LINK_PAUSE] = { calls_pause, TENANT_SANDBOXES, true, false, "pause", true },
+	[LINK_RESUME] = { calls_resume, TENANT_SANDBOXES, true, false, "resume", true },
 	[LINK_CONTROLS] = { calls_controls, TENANT_READ, false, true,
 			    "controls" }, /* one that is stuck is not chosen */
-	[LINK_CODE] = { calls_code, TENANT_RUN, false, true, "code" },
-	[LINK_JUDGE] = { calls_judge, TENANT_RUN, false, true, "judge" },
+	[LINK_CODE] = { calls_code, TENANT_RUN, false, true, "code", true },
+	[LINK_JUDGE] = { calls_judge, TENANT_RUN, false, true, "judge", true },
 	[LINK_POLICIES] = { calls_policies, TENANT_READ, false, false, "policies" },
 	[LINK_POLICY] = { calls_policy, TENANT_READ, false, false, "policy" },
 	[LINK_METRICS] = { calls_metrics, TENANT_METRICS, false, false, "metrics" },
 	[LINK_CANCEL] = { cancel, 0, false, false, NULL },
 	[LINK_CERTIFICATE] = { certificate, 0, false, false, NULL },
-	[LINK_NETWORK] = { calls_network, TENANT_SANDBOXES, true, false, "network" },
-	[LINK_STORE] = { calls_store, TENANT_SANDBOXES, true, false, "store" },
+	[LINK_NETWORK] = { calls_network, TENANT_SANDBOXES, true, false, "network", true },
+	[LINK_STORE] = { calls_store, TENANT_SANDBOXES, true, false, "store", true },
 	[LINK_SNAPSHOTS] = { calls_snapshots, TENANT_READ, false, false, "snapshots" },
-	[LINK_FORGET] = { calls_forget, TENANT_SANDBOXES, false, false, "forget" },
+	[LINK_FORGET] = { calls_forget, TENANT_SANDBOXES, false, false, "forget", true },
 	[LINK_ARTIFACTS] = { calls_artifacts, TENANT_RUN, false, false, "artifacts" },
 	[LINK_ARTIFACT] = { calls_artifact, TENANT_RUN, false, false, "artifact" },
-	[LINK_DROP_ARTIFACT] = { calls_drop_artifact, TENANT_RUN, false, false, "dropArtifact" },
-	[LINK_MCP] = { calls_mcp, TENANT_SANDBOXES, true, true, "mcp" },
+	[LINK_DROP_ARTIFACT] = { calls_drop_artifact, TENANT_RUN, false, false, "dropArtifact", true },
+	[LINK_EVENTS] = { calls_events, TENANT_READ, false, false, "events" },
+	[LINK_MCP] = { calls_mcp, TENANT_SANDBOXES, true, true, "mcp", true },
 };
 
 static int refuse_key(struct call *call, struct warder_error *err)
@@ -168,8 +171,11 @@ static int take(struct context *context, struct call **call, struct warder_error
 	const int known = check_key(context, row, *call, err);
 
 	(*call)->name = row->name;
-	if (context->tenant)
+	(*call)->is_event = row->is_event;
+	if (context->tenant) {
 		snprintf((*call)->tenant, sizeof((*call)->tenant), "%s", context->tenant->name);
+		memcpy((*call)->tenant_digest, context->tenant->digest, sizeof((*call)->tenant_digest));
+	}
 	if (known < 0)
 		return -1;
 	if (row->launches && call_is_stuck(context->launcher))

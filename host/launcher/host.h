@@ -6,6 +6,7 @@
 
 #include <limits.h>
 
+#include "host/launcher/event_logs.h"
 #include "host/launcher/front.h"
 #include "host/launcher/jobs.h"
 #include "host/launcher/launcher.h"
@@ -65,6 +66,7 @@ struct launcher {
 	struct repeats repeats;
 	struct snapshots snapshots;
 	struct run_artifacts artifacts;
+	struct event_logs event_logs;
 	struct call *runs; /* programs without a sandbox, and sandboxes that are being started */
 	int sandboxes_fd;  /* directory of the records */
 	int tenants_fd;    /* inotify over the directory of tenants */

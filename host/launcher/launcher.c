@@ -230,6 +230,7 @@ static void close_all(struct launcher *launcher)
 		warder_pool_free(launcher->pool);
 	}
 	run_artifacts_close(&launcher->artifacts);
+	event_logs_done(&launcher->event_logs);
 	signing_done(&launcher->signing);
 	fd_done(&launcher->sandboxes_fd);
 	fd_done(&launcher->tenants_fd);

@@ -5,14 +5,11 @@
 #include "base/clock.h"
 #include "runtime/library/result.h"
 
-void log_call(const struct launcher *launcher, const struct call *call)
+char *log_line(const struct call *call)
 {
 	const struct link_answer *answer = &call->answer;
 	struct json_writer w = { 0 };
-	char *line;
 
-	if (!launcher->options->log_call || !call->name)
-		return;
 	json_begin_object(&w);
 	result_write_time(&w, "time", clock_wall_ms());
 	json_key_string(&w, "event", "call");
@@ -30,7 +27,16 @@ void log_call(const struct launcher *launcher, const struct call *call)
 	if (call->launch_us)
 		json_key_uint(&w, "launchUs", call->launch_us);
 	json_end_object(&w);
-	line = json_take(&w);
+	return json_take(&w);
+}
+
+void log_call(const struct launcher *launcher, const struct call *call)
+{
+	char *line;
+
+	if (!launcher->options->log_call || !call->name)
+		return;
+	line = log_line(call);
 	if (line)
 		launcher->options->log_call(line);
 	free(line);

@@ -8,6 +8,8 @@
 
 #include "host/launcher/call.h"
 
+/* Its line; heap. NULL: no memory. */
+char *log_line(const struct call *call);
 /* The call has its answer. */
 void log_call(const struct launcher *launcher, const struct call *call);
 

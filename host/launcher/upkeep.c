@@ -52,6 +52,7 @@ static void reload_finish(struct job *job, void *of)
 		launcher->tenants = reload->tenants;
 		end_orphans(launcher);
 		calls_sweep_orphans(launcher);
+		event_logs_sweep(launcher);
 	} else {
 		launcher->options->log(reload->err.text);
 	}
@@ -93,6 +94,7 @@ int calls_sweep(struct launcher *launcher)
 
 	repeats_sweep(&launcher->repeats, clock_us());
 	run_artifacts_sweep(launcher, now_ms);
+	call_deliver_events(launcher);
 	call_continue_runs(launcher);
 	call_answer_stuck(launcher);
 	for (size_t i = 0; i < launcher->sandboxes.count; i++) {
@@ -117,6 +119,8 @@ int calls_sweep(struct launcher *launcher)
 		call->name = "expire";
 		call->generation = 0; /* nobody waits for the answer */
 		snprintf(call->tenant, sizeof(call->tenant), "%s", sandbox->tenant);
+		memcpy(call->tenant_digest, sandbox->tenant_digest, sizeof(call->tenant_digest));
+		call->is_event = true;
 		memcpy(call->sandbox, sandbox->id, sizeof(sandbox->id));
 		call_begin_remove(launcher, sandbox, call);
 	}

@@ -53,12 +53,21 @@ def edge(host, sandbox):
     return next((pid for pid, name in below(keeper).items() if name == "warder-edge"), None) if keeper else None
 
 
+def words(pid):
+    """Its command line."""
+    try:
+        with open("/proc/%d/cmdline" % pid) as file:
+            return file.read().split("\0")
+    except OSError:
+        return []
+
+
 def tool(host):
-    """The process that works in the stores for the launcher: its descriptor 9 is their directory."""
+    """The process that works for the launcher in the stores, which are its descriptor 9, or for a model's client."""
     stores = os.path.join(host.state, "stores")
     for pid in below(host.process.pid):
         try:
-            if pid != host.process.pid and os.readlink("/proc/%d/fd/9" % pid) == stores:
+            if pid != host.process.pid and (os.readlink("/proc/%d/fd/9" % pid) == stores or words(pid)[1:2] == ["mcp"]):
                 return pid
         except OSError:
             pass
@@ -128,10 +137,24 @@ def execute(one):
     return one.ask("POST", "/v1/sandboxes/%s/executions" % one.id, {"argv": ["sh", "-c", "sleep 0.05; echo done"]})
 
 
+def message(one, name, **arguments):
+    """A message of a model's client. Any sandbox of the tenant can be its session."""
+    return one.ask("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}, "Mcp-Session-Id: %s\r\n" % one.id)
+
+
+BATCH = {"language": "bash", "code": "sleep 0.05; read x; echo $x", "cases": [{"stdin": "1\n", "expected": "1"}, {"stdin": "2\n", "expected": "2"}], "template": "small"}
+INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}
 CALLS = {
     "create": lambda one: one.ask("POST", "/v2/sandboxes", {"templateID": "small", "timeout": 600}),
     "execute": execute,
     "run": lambda one: one.ask("POST", "/v1/run", {"argv": ["sleep", "0.05"], "template": "small"}),
+    "run with artifacts": lambda one: one.ask("POST", "/v1/run", {"argv": ["sh", "-c", "head -c 3000000 /dev/zero; sleep 0.05"], "template": "small", "artifacts": True}),
+    "judge": lambda one: one.ask("POST", "/v1/judge", BATCH),
+    "judge with events": lambda one: one.ask("POST", "/v1/judge", BATCH, "Accept: text/event-stream\r\n"),
+    "begin a model's session": lambda one: one.ask("POST", "/mcp?template=small", INITIALIZE),
+    "a model's command": lambda one: message(one, "run_command", command="sleep 0.05; echo done"),
+    "a model's code": lambda one: message(one, "run_code", language="bash", code="sleep 0.05; echo done", context="c"),
+    "end a model's session": lambda one: one.ask("DELETE", "/mcp", more="Mcp-Session-Id: %s\r\n" % one.id),
     "write a file": lambda one: one.inside("POST", "/files?path=/tmp/f", b"x" * 300000),
     "list files": lambda one: one.inside("POST", "/filesystem.Filesystem/ListDir", {"path": "/usr/lib", "depth": 2}),
     "pause": lambda one: one.ask("POST", "/sandboxes/%s/pause" % one.id),
@@ -151,7 +174,8 @@ VICTIMS = {
     "edge": lambda one: edge(one.host, one.id),
     "tool": lambda one: None,  # it begins during the call
 }
-ONLY = {"edge": ("replace its rules",), "tool": ("store the files", "begin with a snapshot", "remove a snapshot")}
+ONLY = {"edge": ("replace its rules",), "tool": ("store the files", "begin with a snapshot", "remove a snapshot", "begin a model's session", "a model's command", "a model's code")}
+ENDS = ("end", "end a model's session")
 
 
 def listed(host, token):
@@ -179,6 +203,13 @@ def shown(host, token, sandbox):
 
 def agree(host, token, sandbox):
     return rules_of(sandbox) == shown(host, token, sandbox)
+
+
+def runs_on(one):
+    """Programs of the sandbox that run, but no interpreters of contexts, and processes that serve its model's client."""
+    rows = one.ask("GET", "/v1/sandboxes/%s/executions" % one.id)[1]
+    programs = [row for row in rows if row["state"] == "running" and not row.get("context")] if isinstance(rows, list) else []
+    return programs + [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if "mcp" in words(pid)[1:2] and one.id in words(pid)]
 
 
 def one_kill(host, token, call, victim, delay):
@@ -210,9 +241,9 @@ def one_kill(host, token, call, victim, delay):
     caller.join(60 * SLOW)
     if caller.is_alive():
         return "the call does not end"
-    lives = victim != "keeper" and call != "end"
+    lives = victim != "keeper" and call not in ENDS
     # The wish to end it may have died with the process that had it.
-    unheard = call == "end" and victim in ("front", "launcher") and answer != [204]
+    unheard = call in ENDS and victim in ("front", "launcher") and answer != [204]
 
     def settled():
         names = listed(host, token)
@@ -225,6 +256,8 @@ def one_kill(host, token, call, victim, delay):
         one.ask("POST", "/sandboxes/%s/resume" % one.id, {"timeout": 500})
         if not until(lambda: execute(one)[0] == 201):
             return "the sandbox lives, and executes nothing: %s" % (execute(one),)
+    if not until(lambda: not runs_on(one)):
+        return "programs of a call go on without it: %s" % (runs_on(one),)
     wrong = [name for name in listed(host, token) or () if victim != "edge" and not until(lambda: agree(host, token, name) or name not in (listed(host, token) or ()))]
     if wrong:
         return "the rules of the sandbox are not those that the host shows: %s" % [(rules_of(name), shown(host, token, name)) for name in wrong]
@@ -243,7 +276,7 @@ def every_process_in_every_call():
         raise RuntimeError("no snapshot")
     first.ask("DELETE", "/sandboxes/" + first.id)
     mounts_before = mounts()
-    for call in CALLS:
+    for call in filter(None, os.environ.get("WARDER_TEST_CALLS", "").split(",")) or CALLS:
         for victim in VICTIMS:
             if call not in ONLY.get(victim, CALLS):
                 continue
@@ -255,6 +288,8 @@ def every_process_in_every_call():
     swept = lambda: host.ask("POST", "/v1/run", token, {"argv": ["true"], "template": "small"})[0] == 200 and not groups(killed)
     tell(bool(killed) and until(swept, 60), "no control group is left", sorted(groups(killed))[:10])
     tell(until(lambda: not stray_snapshots(host, token), 60), "every snapshot is listed, and has its files; nothing else is on the disk", stray_snapshots(host, token))
+    kept = {row["id"] for row in host.ask("GET", "/v1/artifacts", token)[1]}
+    tell(until(lambda: set(os.listdir(os.path.join(host.state, "artifacts"))) == kept), "no file of an artifact is left that is not listed", (kept, os.listdir(os.path.join(host.state, "artifacts"))))
     tell(mounts() == mounts_before, "no mount is left", (mounts(), mounts_before))
     host.end()
     left = subprocess.run(["ps", "-eo", "args="], capture_output=True, text=True).stdout

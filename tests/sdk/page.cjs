@@ -148,6 +148,29 @@ async function activity(page, made) {
 	});
 }
 
+async function snapshots(page, made) {
+	await test('the files of a sandbox are stored, shown, begun with and removed', async () => {
+		assert.ok(await page.isHidden('#stored'));
+		await ended(made.box, await start(made.box, ['sh', '-c', 'echo kept >/tmp/kept']));
+		await page.locator('#sandboxes .card', { hasText: 'nightly' }).locator('button:has-text("Store")').click();
+		await page.waitForFunction(() => document.querySelectorAll('#snapshots .card').length === 1, null, { timeout: patience });
+		const [stored] = await api('GET', '/v1/snapshots');
+		const text = await page.locator('#snapshots .card').innerText();
+		assert.ok(text.includes(stored.id) && text.includes(`of sandbox ${made.box.slice(0, 8)}`) && text.includes(' ago'), text);
+		await picture(page, 'snapshots');
+		const before = (await api('GET', '/v1/sandboxes')).map((box) => box.id);
+		await page.click('#snapshots button:has-text("New sandbox")');
+		await page.waitForFunction((count) => document.querySelectorAll('#sandboxes .card').length === count, before.length + 1, { timeout: patience });
+		const { id } = (await api('GET', '/v1/sandboxes')).find((box) => !before.includes(box.id));
+		const result = await ended(id, await start(id, ['grep', '-qx', 'kept', '/tmp/kept']));
+		assert.equal(result.exitCode, 0);
+		await api('DELETE', `/v1/sandboxes/${id}`);
+		await page.click('#snapshots button:has-text("Remove")');
+		await page.waitForSelector('#stored', { state: 'hidden', timeout: patience });
+		assert.deepEqual(await api('GET', '/v1/snapshots'), []);
+	});
+}
+
 async function code(page, made) {
 	await test('code runs in a jail of its own, with cause and receipt', async () => {
 		await page.click('[data-view=code]');
@@ -258,6 +281,7 @@ async function main() {
 		await login(context, page);
 		await policy(page);
 		await activity(page, made);
+		await snapshots(page, made);
 		await code(page, made);
 		await terminal(page, made);
 		await policies(page);

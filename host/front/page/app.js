@@ -20,7 +20,7 @@ function make(tag, attributes, ...children) {
 }
 
 const state = {
-  key: sessionStorage.getItem("warder.key"), host: null, sandboxes: [], executions: new Map(), chosen: null, filter: null,
+  key: sessionStorage.getItem("warder.key"), host: null, sandboxes: [], snapshots: [], executions: new Map(), chosen: null, filter: null,
   view: "activity", stream: null, resultStyle: "", policies: {},
 };
 
@@ -130,9 +130,10 @@ $("logout").addEventListener("click", guarded(async () => {
 /* ---- what there is ---- */
 
 async function look() {
-  const [host, sandboxes] = await Promise.all([ask("GET", "/v1/host"), ask("GET", "/v1/sandboxes")]);
+  const [host, sandboxes, snapshots] = await Promise.all([ask("GET", "/v1/host"), ask("GET", "/v1/sandboxes"), ask("GET", "/v1/snapshots")]);
   state.host = host;
   state.sandboxes = sandboxes;
+  state.snapshots = snapshots;
   const lists = await Promise.all(sandboxes.filter((box) => box.state === "running" || box.state === "paused").map((box) =>
     ask("GET", `/v1/sandboxes/${box.id}/executions`).catch(() => [])));
   const present = new Set();
@@ -154,7 +155,8 @@ function drawUsage() {
   $("usage").replaceChildren(
     meter("Sandboxes", used.sandboxes, limits.sandboxes, String(used.sandboxes)),
     meter("Memory", used.memoryBytes, limits.memoryBytes, size(used.memoryBytes)),
-    meter("CPUs", used.cpuMilli, limits.cpuMilli, String(used.cpuMilli / 1000)));
+    meter("CPUs", used.cpuMilli, limits.cpuMilli, String(used.cpuMilli / 1000)),
+    meter("Snapshots", used.snapshots, limits.snapshots, String(used.snapshots)));
   $("tenant").textContent = name;
 }
 
@@ -165,7 +167,7 @@ function drawSandboxes() {
     const left = box.endsMs ? box.endsMs - Date.now() : Date.parse(box.endAt) - Date.now();
     const label = box.metadata && Object.values(box.metadata)[0];
     const kind = box.state === "running" ? "run" : "wait";
-    const act = (method, what) => guarded(async () => { await ask(method, `/v1/sandboxes/${box.id}${what}`); await turn(); });
+    const act = (method, what, body) => guarded(async () => { await ask(method, `/v1/sandboxes/${box.id}${what}`, body); await turn(); });
     return make("div", { class: "card" },
       make("div", { class: "name" }, make("span", { class: "text", title: box.id }, label || box.id.slice(0, 8)), make("span", { class: "grow" }), make("span", { class: `badge ${kind}` }, box.state)),
       make("div", { class: "facts" }, `${box.template || "base"} · ${size(box.memoryBytes)} · ${+(box.cpuMilli / 1000).toFixed(2)} CPU`,
@@ -174,10 +176,24 @@ function drawSandboxes() {
         box.state === "paused" ? make("button", { class: "small", onclick: act("POST", "/resume") }, "Resume")
           : make("button", { class: "small", onclick: act("POST", "/pause"), disabled: box.state !== "running" }, "Pause"),
         make("button", { class: "small", disabled: box.state !== "running", onclick: () => { show("shell"); $("shell-place").value = box.id; openShell(); } }, "Terminal"),
+        make("button", { class: "small", title: "Store its files as a snapshot", onclick: act("POST", "/snapshots", {}) }, "Store"),
         make("span", { class: "grow" }),
         make("button", { class: "small danger", onclick: act("DELETE", "") }, "End")));
   });
   $("sandboxes").replaceChildren(...(cards.length ? cards : [make("div", { class: "empty" }, "No sandbox. “New” starts one.")]));
+}
+
+function drawSnapshots() {
+  const act = (method, path, body) => guarded(async () => { await ask(method, path, body); await turn(); });
+  $("stored").hidden = !state.snapshots.length;
+  $("snapshots").replaceChildren(...state.snapshots.map((one) => make("div", { class: "card" },
+    make("div", { class: "name" }, make("span", { class: "text", title: one.id }, one.name || one.id)),
+    make("div", { class: "facts" }, `${size(one.storedBytes)} · of sandbox ${one.sandbox.slice(0, 8)} · ${span(Math.max(Date.now() - one.createdMs, 0))} ago`,
+      one.leftOut ? ` · ${one.leftOut} sockets left out` : "", one.attributesLost ? ` · ${one.attributesLost} files lack attributes` : ""),
+    make("div", { class: "row" },
+      make("button", { class: "small", title: "A new sandbox with these files", onclick: act("POST", "/v1/sandboxes", { template: one.id, timeoutMs: 3600000 }) }, "New sandbox"),
+      make("span", { class: "grow" }),
+      make("button", { class: "small danger", onclick: act("DELETE", `/v1/snapshots/${one.id}`) }, "Remove")))));
 }
 
 function rows() {
@@ -226,6 +242,7 @@ function fillSelect(select, values, keep) {
 function draw() {
   drawUsage();
   drawSandboxes();
+  drawSnapshots();
   drawTiles();
   drawExecutions();
   const boxes = state.sandboxes.filter((box) => box.state === "running").map((box) => [box.id, (box.metadata && Object.values(box.metadata)[0]) || box.id.slice(0, 8)]);

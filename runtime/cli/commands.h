@@ -5,6 +5,7 @@
 #define WARDER_RUNTIME_CLI_COMMANDS_H
 
 #include "runtime/cli/flags.h"
+#include "runtime/session/session.h"
 
 /* Exit status when Warder itself refused or failed, and nothing was started. */
 #define EXIT_REFUSED 125
@@ -32,10 +33,22 @@ int session_read_word(struct args *outer, const char *name, char **flags);
 int session_write_word(struct args *outer, const char *name, char **flags);
 int session_list_word(struct args *outer, const char *name, char **flags);
 int session_cp_word(struct args *outer, const char *name, char **flags);
+/* What cp copies. */
+struct session_cp_places {
+	bool in; /* into the session */
+	const char *host, *path;
+	char session[SESSION_NAME_MAX + 2];
+};
+/* Of the two words, one is NAME:PATH. -1 with *err. */
+int session_cp_places(const char *from, const char *to, struct session_cp_places *ret,
+		      struct warder_error *err);
 /* Print the JSON array of a directory's entries for people. -1 with *err. */
 int session_print_files(const char *json, struct warder_error *err);
 int session_exec_word(struct args *outer, const char *name, char **flags);
 int session_patch_word(struct args *outer, const char *name, char **flags);
+/* The same, with an exec word of another kind of session. */
+int session_patch(struct args *outer, const char *name, char **words,
+		  int (*execute)(struct args *outer, const char *name, char **flags));
 int session_command(struct args *args, char **argv);
 /* Start the session that the flags ask for. -1 with *err. */
 int session_start_asked(const struct args *args, const char *name, struct warder_session **ret,

@@ -434,7 +434,8 @@ int session_exec_word(struct args *outer, const char *name, char **flags)
 
 /* An execution of git with the patch as its input: the rights are those of the session's user, and git looks at every file before it
  * writes the first one. A repository and a configuration in the session say nothing. */
-int session_patch_word(struct args *outer, const char *name, char **words)
+int session_patch(struct args *outer, const char *name, char **words,
+		  int (*execute)(struct args *outer, const char *name, char **flags))
 {
 	static const char *const apply[] = {
 		"--env", "GIT_DIR=/dev/null",     "--env", "GIT_CONFIG_GLOBAL=/dev/null",
@@ -465,5 +466,10 @@ int session_patch_word(struct args *outer, const char *name, char **words)
 	if (unconfigured)
 		flags[count++] = "--no-config";
 	memcpy(flags + count, apply, sizeof(apply));
-	return session_exec_word(outer, name, (char **)(uintptr_t)flags);
+	return execute(outer, name, (char **)(uintptr_t)flags);
+}
+
+int session_patch_word(struct args *outer, const char *name, char **words)
+{
+	return session_patch(outer, name, words, session_exec_word);
 }

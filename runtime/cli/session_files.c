@@ -168,10 +168,9 @@ static const char *find_colon(const char *word)
 	return colon && colon > word && !memchr(word, '/', (size_t)(colon - word)) ? colon : NULL;
 }
 
-static int take_places(struct task *task, const char **name, struct warder_error *err)
+int session_cp_places(const char *from, const char *to, struct session_cp_places *ret,
+		      struct warder_error *err)
 {
-	static char session[SESSION_NAME_MAX + 2];
-	const char *from = *name, *to = task->args.rest[0];
 	const char *from_colon = find_colon(from), *to_colon = find_colon(to);
 	const char *word = to_colon ? to : from, *colon = to_colon ? to_colon : from_colon;
 
@@ -180,15 +179,27 @@ static int take_places(struct task *task, const char **name, struct warder_error
 		    err, WARDER_ERROR_INVALID_REQUEST, "path",
 		    "%s: one of %.80s and %.80s has to be NAME:PATH, and the other a path of the host",
 		    from_colon ? "two sessions are named" : "no session is named", from, to);
-	task->in = to_colon != NULL;
-	task->host = task->in ? from : to;
-	task->path = colon[1] ? colon + 1 : ".";
-	if (strcmp(task->host, "-") == 0)
+	ret->in = to_colon != NULL;
+	ret->host = ret->in ? from : to;
+	ret->path = colon[1] ? colon + 1 : ".";
+	if (strcmp(ret->host, "-") == 0)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "path",
 				 "cp knows no archives; \"warder session read\" and \"write\" use the "
 				 "standard streams");
-	snprintf(session, sizeof(session), "%.*s", (int)(colon - word), word);
-	*name = session;
+	snprintf(ret->session, sizeof(ret->session), "%.*s", (int)(colon - word), word);
+	return 0;
+}
+
+static int take_places(struct task *task, const char **name, struct warder_error *err)
+{
+	static struct session_cp_places places;
+
+	if (session_cp_places(*name, task->args.rest[0], &places, err) < 0)
+		return -1;
+	task->in = places.in;
+	task->host = places.host;
+	task->path = places.path;
+	*name = places.session;
 	return 0;
 }
 

@@ -599,23 +599,16 @@ static char *write_execution(const struct args *args, struct warder_error *err)
 	return remote_request_take(&w, err);
 }
 
-static int start_execution(const struct remote_place *place, const struct args *args,
+static int start_execution(const struct remote_place *place, const char *body,
 			   char ret[ELSEWHERE_SANDBOX_MAX + 1], bool *ret_sent, struct warder_error *err)
 {
-	struct remote_asking how = { .timeout_ms = 4 * REMOTE_QUESTION_MS };
-	char *text = NULL, *body = write_execution(args, err);
+	struct remote_asking how = { .body = body, .timeout_ms = 4 * REMOTE_QUESTION_MS };
+	char *text = NULL;
 	size_t len = 0;
-	int status;
+	int status = remote_place_ask(place, "/executions", &how, &text, &len, err);
 
 	*ret = '\0';
-	*ret_sent = false;
-	if (!body)
-		return -1;
-	how.body = body;
-	status = remote_place_ask(place, "/executions", &how, &text, &len, err);
 	*ret_sent = how.sent;
-	explicit_bzero(body, strlen(body));
-	free(body);
 	if (status == 0)
 		status = take_id(text, len, place->session.backend, ret, ELSEWHERE_SANDBOX_MAX + 1, err);
 	free(text);
@@ -753,11 +746,19 @@ static int execute(struct report *report, const struct remote_place *place, stru
 	struct warder_result *result = NULL;
 	char execution[ELSEWHERE_SANDBOX_MAX + 1];
 	bool sent = false;
+	char *body;
+	int status;
 
 	if (report_ended_early(report))
 		return 128 + ending_signal();
+	body = write_execution(report->args, err);
+	if (!body)
+		return -1;
 	remote_place_renew(place);
-	if (start_execution(place, report->args, execution, &sent, err) < 0) {
+	status = start_execution(place, body, execution, &sent, err);
+	explicit_bzero(body, strlen(body));
+	free(body);
+	if (status < 0) {
 		if (!sent || err->code != WARDER_ERROR_UNAVAILABLE)
 			return -1;
 		result = remote_request_lost(place->session.backend, err);
@@ -766,6 +767,29 @@ static int execute(struct report *report, const struct remote_place *place, stru
 	}
 	remote_place_renew(place);
 	return result ? remote_request_finish(report, "", result) : -1;
+}
+
+int session_remote_run(const struct remote_place *place, const char *body, int *ret_code,
+		       struct warder_error *err)
+{
+	char execution[ELSEWHERE_SANDBOX_MAX + 1];
+	struct json_value *document = NULL;
+	const struct json_value *code = NULL;
+	char *result = NULL;
+	size_t len = 0;
+	bool sent;
+	int status = start_execution(place, body, execution, &sent, err);
+
+	if (status == 0)
+		status = wait_for_result(place, execution, 0, &result, &len, err);
+	if (status == 0)
+		status = json_parse(result, len, place->session.backend, NULL, &document, err);
+	if (status == 0)
+		code = json_member(document, "exitCode");
+	*ret_code = code && code->is_uint && code->uint <= 255 ? (int)code->uint : -1;
+	json_free(document);
+	free(result);
+	return status;
 }
 
 static int exec_word(struct args *outer, const char *name, char **flags)
@@ -856,6 +880,11 @@ static int plain_word(struct args *outer, const char *name, char **flags,
 	return run == show_status && err.code == WARDER_ERROR_NOT_FOUND ? 1 : EXIT_REFUSED;
 }
 
+static int patch_word(struct args *outer, const char *name, char **flags)
+{
+	return session_patch(outer, name, flags, exec_word);
+}
+
 static int status_word(struct args *outer, const char *name, char **flags)
 {
 	return plain_word(outer, name, flags, show_status);
@@ -878,6 +907,8 @@ static const struct remote_word {
 	{ "read", session_remote_read_word },
 	{ "write", session_remote_write_word },
 	{ "list", session_remote_list_word },
+	{ "cp", session_remote_cp_word },
+	{ "patch", patch_word },
 };
 
 static int refuse_word(struct args *outer)

@@ -11,14 +11,12 @@
 
 #include "base/file.h"
 #include "runtime/cli/commands.h"
-#include "runtime/cli/remote_place.h"
 #include "runtime/cli/term.h"
 
 #define PATH_BYTES_MAX 1024
 
-/* "?path=" and the path, in percent encoding. -1 with *err. */
-static int encode_path(const char *route, const char *path, char ret[REMOTE_PATH_SIZE],
-		       struct warder_error *err)
+int session_remote_files_path(const char *route, const char *path, char ret[REMOTE_PATH_SIZE],
+			      struct warder_error *err)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
 	size_t len = (size_t)snprintf(ret, REMOTE_PATH_SIZE, "%s?path=", route);
@@ -39,15 +37,14 @@ static uint64_t most_bytes(const struct args *args)
 	return asked && asked < REMOTE_RESULT_MAX ? asked : REMOTE_RESULT_MAX;
 }
 
-static int check_size(const char *path, size_t len, const struct args *args, struct warder_error *err)
+int session_remote_files_check(const char *path, size_t len, uint64_t most, struct warder_error *err)
 {
-	char most[32];
+	char text[32];
 
-	if (len <= most_bytes(args))
-		return 0;
-	return error_set(err, WARDER_ERROR_REJECTED, "--max-bytes",
-			 "%.200s has more than %s, the most that is passed on here", path,
-			 policy_format_size(most_bytes(args), most, sizeof(most)));
+	return len <= most ? 0
+			   : error_set(err, WARDER_ERROR_REJECTED, "--max-bytes",
+				       "%.200s has more than %s, the most that is passed on here", path,
+				       policy_format_size(most, text, sizeof(text)));
 }
 
 static int read_file(const struct remote_place *place, const struct args *args, struct warder_error *err)
@@ -56,12 +53,12 @@ static int read_file(const struct remote_place *place, const struct args *args, 
 	char rest[REMOTE_PATH_SIZE];
 	char *bytes = NULL;
 	size_t len = 0;
-	int status = encode_path("/files", args->rest[0], rest, err);
+	int status = session_remote_files_path("/files", args->rest[0], rest, err);
 
 	if (status == 0)
 		status = remote_place_ask(place, rest, &how, &bytes, &len, err);
 	if (status == 0)
-		status = check_size(args->rest[0], len, args, err);
+		status = session_remote_files_check(args->rest[0], len, most_bytes(args), err);
 	if (status == 0 && file_write_all(STDOUT_FILENO, bytes, len) < 0)
 		status = error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "stdout", errno,
 					 "standard output cannot be written");
@@ -76,14 +73,15 @@ static int write_file(const struct remote_place *place, const struct args *args,
 	char *bytes = malloc(room);
 	char rest[REMOTE_PATH_SIZE];
 	ssize_t len;
-	int status = bytes ? encode_path("/files", args->rest[0], rest, err) : error_no_memory(err, NULL);
+	int status = bytes ? session_remote_files_path("/files", args->rest[0], rest, err)
+			   : error_no_memory(err, NULL);
 
 	len = status == 0 ? file_read_up_to(STDIN_FILENO, bytes, room) : 0;
 	if (len < 0)
 		status = error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, "stdin", errno,
 					 "standard input cannot be read");
 	if (status == 0)
-		status = check_size("standard input", (size_t)len, args, err);
+		status = session_remote_files_check("standard input", (size_t)len, most_bytes(args), err);
 	if (status == 0) {
 		bytes[len] = '\0';
 		how.body = bytes;
@@ -121,7 +119,8 @@ static int list_files(const struct remote_place *place, const struct args *args,
 	char rest[REMOTE_PATH_SIZE];
 	char *text = NULL;
 	size_t len = 0;
-	int status = encode_path("/directories", args->rest[0] ? args->rest[0] : ".", rest, err);
+	int status =
+	    session_remote_files_path("/directories", args->rest[0] ? args->rest[0] : ".", rest, err);
 
 	if (status == 0)
 		status = remote_place_ask(place, rest, &how, &text, &len, err);

@@ -5,10 +5,18 @@
 #define WARDER_RUNTIME_CLI_SESSION_REMOTE_FILES_H
 
 #include "runtime/cli/flags.h"
+#include "runtime/cli/remote_place.h"
 
-/* The words read, write and list of such a session. They return the exit status. */
+/* The words read, write, list and cp of such a session. They return the exit status. */
 int session_remote_read_word(struct args *outer, const char *name, char **flags);
 int session_remote_write_word(struct args *outer, const char *name, char **flags);
 int session_remote_list_word(struct args *outer, const char *name, char **flags);
+int session_remote_cp_word(struct args *outer, const char *name, char **flags);
+
+/* The last part of a request about a path: the route, "?path=" and the path, in percent encoding. -1 with *err. */
+int session_remote_files_path(const char *route, const char *path, char ret[REMOTE_PATH_SIZE],
+			      struct warder_error *err);
+/* Refuse what has more than `most` bytes. -1 with *err. */
+int session_remote_files_check(const char *path, size_t len, uint64_t most, struct warder_error *err);
 
 #endif

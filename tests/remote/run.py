@@ -432,7 +432,7 @@ def sessions(path, host):
     status, out, err = session("write", "far", "x", "--max-bytes", "1k", input=blob)
     tell(status == 125 and session("read", "far", "x")[0] == 125, "nor is input above it", (status, err))
     # what it cannot do
-    for words in (["restart", "far"], ["pause", "far"], ["resume", "far"], ["extend", "far", "1h"], ["cp", "far:kept", work], ["cp", TOKEN, "far:x"], ["patch", "far"],
+    for words in (["restart", "far"], ["pause", "far"], ["resume", "far"], ["extend", "far", "1h"],
                   ["copy", "far", "new"], ["changes", "far"]):
         status, out, err = session(*words)
         tell(status == 125 and "works with sessions on this machine only" in err, "what a session there cannot do is refused with the reason: " + words[0], (status, err))
@@ -623,6 +623,73 @@ def adopted(path, host):
     tell(status == 0 and len(sandboxes(host)) == 1 and open(tale).read().split() == [first, second], "an attached one that is gone is replaced, too", (status, out, err))
     session("stop", "--all")
     tell(sandboxes(host) == [], "nothing is left", sandboxes(host))
+
+
+def copied(path, host):
+    """Files and patches of a session there, beside the same ones of a session here."""
+    session("start", "far", "--backends", path, "--backend", "remote:big", *PREFER)
+    session("start", "near", *PREFER)
+    blob = bytes(range(256)) * 3000
+    source = os.path.join(work, "source \u00fc.bin")
+    with open(source, "wb") as file:
+        file.write(blob)
+    os.chmod(source, 0o751)
+    both = lambda *words: [session("cp", *[word.replace("NAME:", name + ":") for word in words]) for name in ("near", "far")]
+    same = lambda here, there: here[:2] == there[:2]
+    look = lambda name, file: session("exec", name, "--", "sh", "-c", 'stat -c "%a %s %F" "$0"; sha256sum < "$0"', file)[:2]
+    for name, words, file in (("with a name", [source, "NAME:/tmp/a"], "/tmp/a"), ("into a directory", [source, "NAME:/tmp"], "/tmp/source \u00fc.bin"), ("over a file", [TOKEN, "NAME:/tmp/a"], "/tmp/a"),
+                              ("to a name that looks like a flag", [source, "NAME:/tmp/-n"], "/tmp/-n")):
+        here, there = both(*words)
+        tell(same(here, there) and there[0] == 0 and look("near", file) == look("far", file) != (0, b""), "a file is copied there: " + name, (here, there, look("far", file)))
+    for name in ("near", "far"):
+        session("exec", name, "--", "sh", "-c", "mkdir /tmp/d; ln -s /etc/passwd /tmp/link; chmod 750 /tmp/a")
+    target = lambda name: os.path.join(work, "to-" + name)
+    for name in ("near", "far"):
+        os.mkdir(target(name))
+    there = session("cp", "far:/tmp/source \u00fc.bin", target("far"))
+    file = os.path.join(target("far"), "source \u00fc.bin")
+    tell(there[0] == 0 and open(file, "rb").read() == blob and os.stat(file).st_mode & 0o7777 == 0o751, "and back, byte by byte, with its mode", there)
+    there = session("cp", "far:/tmp/a", file)
+    tell(there[0] == 0 and open(file).read() == open(TOKEN).read() and os.stat(file).st_mode & 0o7777 == 0o750, "in place of a file", there)
+    there = session("cp", source, "far:below")
+    tell(there[0] == 0 and session("read", "far", "below")[1] == blob, "a path that is not absolute is the same as that of read", there)
+    there = session("cp", "far:/tmp/a", file, "--on-existing", "error")
+    tell(there[0] == 125 and "exists" in there[2], "but not with --on-existing error", there)
+    there = session("cp", source, "far:/tmp/a", "--on-existing", "error")
+    tell(there[0] == 125 and "exists" in there[2] and look("far", "/tmp/a")[1].startswith(b"750"), "nor in the session", (there, look("far", "/tmp/a")))
+    os.symlink("/etc/passwd", os.path.join(work, "a-link"))
+    for name, words, word in (("a directory", ["far:/tmp/d", work], "regular file"), ("a directory by its name", ["far:/tmp/", work], "is a directory"), ("a link", ["far:/tmp/link", work], "regular file"), ("a file that is not there", ["far:/tmp/none", work], "there is no"),
+                              ("a directory of this machine", [work, "far:/tmp/e"], "is a directory"), ("a link as the target", ["far:/tmp/a", os.path.join(work, "a-link")], "a-link"),
+                              ("a target that is a directory of that name", [source, "far:/tmp/link"], "regular file"), ("a limit", ["far:/tmp/source \u00fc.bin", work, "--max-bytes", "1k"], "1KiB"), ("a limit of this machine's file", [source, "far:/tmp/e", "--max-bytes", "1k"], "1KiB"),
+                              ("two sessions", ["far:/tmp/a", "near:/tmp/x"], "two sessions"), ("one place", ["far:/tmp/a"], "two places")):
+        status, out, err = session("cp", *words)
+        tell(status == 125 and word in err, "a copy is refused with its reason: " + name, (status, err))
+    tell(sorted(os.listdir(target("near"))) == [] and open("/etc/passwd").read().startswith("root"), "and nothing else is written")
+    # patches
+    patch = b"--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+one\n"
+    change = b"--- a/new.txt\n+++ b/new.txt\n@@ -1 +1 @@\n-one\n+two\n"
+    for name, words, text in (("a new file", ["/tmp/d"], patch), ("a change", ["/tmp/d"], change), ("one that does not fit", ["/tmp/d"], change), ("no directory", ["/tmp/none"], change), ("an unknown flag", ["--x"], change)):
+        here, there = [session("patch", place, *words, input=text) for place in ("near", "far")]
+        tell(here[0] == there[0] and (here[2] == there[2] or here[0] in (126, 127, 125)), "a patch does the same there: " + name, (here, there))
+    tell(session("read", "far", "/tmp/d/new.txt")[1] == b"two\n", "it has changed the file")
+    session("stop", "--all")
+
+
+def lying_about_copies():
+    rows = lambda row: json.dumps([dict({"name": "a", "type": "file", "mode": 0o644, "sizeBytes": 1}, **row), 5, {"name": {}}]).encode()
+    for name, directory, code, word in (("a mode", rows({"mode": 99999999}), 0, ""), ("no mode", rows({"mode": "x"}), 0, ""), ("no list", b"{}", 125, "there is no"), ("a type", rows({"type": 7}), 125, "regular file"), ("no JSON", b"x", 125, "remote:big")):
+        server = serve("good")
+        server.sandbox = {"directory": directory, "other": b"content"}
+        lying = document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
+        session("start", "liar", "--backends", lying, "--backend", "remote:big", *PREFER)
+        target = os.path.join(work, "lie")
+        status, out, err = session("cp", "liar:/tmp/a", target)
+        tell(status == code and word in err and (code or (open(target).read() == "content" and os.stat(target).st_mode & 0o7000 == 0)), "a lie about a file has an end: " + name, (status, err))
+        if not code:
+            os.remove(target)
+        session("stop", "liar")
+        server.shutdown()
+        server.server_close()
 
 
 def interrupted(path, host):
@@ -1155,7 +1222,7 @@ try:
     for row in RESULT["receipt"]["controls"]:
         row["status"] = row.pop("reported")
     parts = ((signatures, host), (trust, host), (same, path), (results, path), (refusals, path), (pieces, path), (lying_about_code,), (sessions, path, host), (contexts, path, host),
-             (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (damaged, path, host), (unlisted, path), (silent,), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
+             (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (copied, path, host), (lying_about_copies,), (damaged, path, host), (unlisted, path), (silent,), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
              (tokens, host.url), (hostile,), (secrecy, path), (certificates,), (ends_with_client, host, path), (vanishes, host, path))
     for part, *args in parts:
         if not sys.argv[1:] or part.__name__ in sys.argv[1:]:

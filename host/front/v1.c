@@ -308,7 +308,7 @@ const struct route routes_v1[] = {
 	{ "POST", SANDBOX "/executions", "sandboxes", OWN, v1_start_execution, "start a program in a sandbox",
 	  NULL, of_start },
 	{ "GET", EXECUTION, "sandboxes", OWN, v1_show_execution,
-	  "an execution, or its result with receipt and cause", "wait", NULL },
+	  "an execution, or its result with receipt and cause", "wait nonce", NULL },
 	{ "GET", EXECUTION "/output", "sandboxes", OWN, v1_show_output,
 	  "the output from an offset on, as server-sent events", "stdout stderr", NULL },
 	{ "POST", EXECUTION "/signal", "sandboxes", OWN, v1_send_signal, "send a signal to an execution",

@@ -26,6 +26,7 @@ struct work {
 	char *decoded; /* owned: the input, if it came in base64; or NULL */
 	char *policy;  /* owned: the sandbox's, as JSON; or NULL */
 	bool keeps_input, closing;
+	bool is_signed;                                       /* the launcher has been asked for the result */
 	char id[REMOTE_ID_LENGTH + 1];                        /* that the execution is to have; or "" */
 	bool exists;                                          /* the same request has started it before */
 	uint64_t at[2];                                       /* offsets that the client has */
@@ -57,7 +58,8 @@ static void work_lost(void *owner)
 {
 	struct work *work = owner;
 
-	exchange_fail(work->x, 404, "the sandbox has ended");
+	if (!work->is_signed)
+		exchange_fail(work->x, 404, "the sandbox has ended");
 }
 
 static void opened(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
@@ -442,11 +444,31 @@ static void show_answered(void *owner, enum record_type request, const struct re
 		show_row(work, text ? text : "[]");
 }
 
+static void signed_result(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	exchange_json(x, 200, strdup(text ? text : "{}"));
+}
+
+/* The launcher asks the keeper again, and signs what that says. */
+static void ask_signed(struct work *work, const char *nonce)
+{
+	char *text = NULL;
+
+	work->is_signed = true;
+	if (asprintf(&text, "%s %s", work->x->args[1], nonce) < 0)
+		exchange_fail(work->x, 503, "no memory is left; try again");
+	else
+		exchange_ask(work->x, LINK_RESULT, 0, text, signed_result);
+}
+
 static void show_ended(void *owner, const struct record_end *end, const char *json)
 {
 	struct work *work = owner;
+	const char *nonce = exchange_query(work->x, "nonce");
 
-	if (json)
+	if (json && nonce)
+		ask_signed(work, nonce);
+	else if (json)
 		exchange_json(work->x, 200, strdup(json));
 	else
 		exchange_fail(work->x, 500, "the execution has ended, and its result is lost");

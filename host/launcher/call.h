@@ -85,6 +85,7 @@ struct context {
 	const char *template_name; /* in the place of the one that the request names; or NULL */
 };
 
+#define NONCE_MAX       64               /* digits of what a client wants to be signed */
 #define CALL_TIMEOUT_MS UINT64_C(300000) /* of a sandbox, unless the client names one */
 
 /* ---- call.c ---- */
@@ -229,6 +230,7 @@ int calls_create(struct context *context, struct call *call, struct warder_error
 int calls_list(struct context *context, struct call *call, struct warder_error *err);
 int calls_show(struct context *context, struct call *call, struct warder_error *err);
 int calls_open(struct context *context, struct call *call, struct warder_error *err);
+int calls_result(struct context *context, struct call *call, struct warder_error *err);
 int calls_remove(struct context *context, struct call *call, struct warder_error *err);
 /* calls_change.c */
 int calls_timeout(struct context *context, struct call *call, struct warder_error *err);

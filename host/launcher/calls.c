@@ -73,6 +73,7 @@ static const struct row {
 	[LINK_ARTIFACT] = { calls_artifact, TENANT_RUN, false, false, "artifact" },
 	[LINK_DROP_ARTIFACT] = { calls_drop_artifact, TENANT_RUN, false, false, "dropArtifact", true },
 	[LINK_EVENTS] = { calls_events, TENANT_READ, false, false, "events" },
+	[LINK_RESULT] = { calls_result, TENANT_SANDBOXES, true, false, "result" },
 	[LINK_MCP] = { calls_mcp, TENANT_SANDBOXES, true, true, "mcp", true },
 };
 

@@ -7,8 +7,6 @@
 
 #include "host/launcher/call.h"
 
-#define NONCE_MAX 64
-
 int calls_who(struct context *context, struct call *call, struct warder_error *err)
 {
 	struct json_writer w = { 0 };

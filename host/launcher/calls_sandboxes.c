@@ -1,6 +1,7 @@
 /*
  * Calls about a sandbox as it is: list, show, connect, end.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -10,7 +11,8 @@
 #include "runtime/session/records.h"
 #include "runtime/session/session.h"
 
-#define AGAIN_MS UINT64_C(10000) /* until an end that failed is tried again */
+#define AGAIN_MS  UINT64_C(10000) /* until an end that failed is tried again */
+#define RESULT_MS 5000            /* in which a keeper tells the result of what has ended */
 
 int calls_list(struct context *context, struct call *call, struct warder_error *err)
 {
@@ -51,6 +53,67 @@ int calls_open(struct context *context, struct call *call, struct warder_error *
 	if (!call->text)
 		return error_no_memory(err, NULL);
 	call->job.work = open_work;
+	call->job.finish = call_finish;
+	jobs_add(&context->launcher->jobs, &call->job);
+	return 0;
+}
+
+/* Ask the keeper for it. -1 with *err. */
+static int fetch_result(struct call *call, struct warder_error *err)
+{
+	struct remote *remote = NULL;
+	struct remote_end end;
+	char id[REMOTE_ID_LENGTH + 1];
+	int got = -1;
+
+	snprintf(id, sizeof(id), "%s", call->request + strlen(call->sandbox) + 1);
+	if (remote_open_in(call->sandbox, id, &remote, err) == 0 &&
+	    remote_wait_begin(remote, false, err) == 0)
+		got = remote_wait_done(remote, RESULT_MS, &end, &call->text, err);
+	remote_free(remote);
+	if (got == 0)
+		return error_set(err, WARDER_ERROR_CONFLICT, "execution", "execution %s has not ended", id);
+	if (got > 0 && !call->text)
+		return error_set(err, WARDER_ERROR_NOT_FOUND, "execution",
+				 "execution %s has ended, and its result is lost", id);
+	return got > 0 ? 0 : -1;
+}
+
+static void result_work(struct job *job)
+{
+	struct call *call = (struct call *)(void *)job;
+	struct warder_error *err = &call->answer.error;
+
+	if (fetch_result(call, err) < 0 || call_sign(call, "execution", err) < 0) {
+		call->answer.status = link_status(err->code);
+		return;
+	}
+	memset(err, 0, sizeof(*err));
+	call->answer.status = 200;
+}
+
+/* The front could say anything: what is signed comes from the keeper. The signature is for the sandbox, the execution and the nonce. */
+int calls_result(struct context *context, struct call *call, struct warder_error *err)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *text = context->text, *nonce = text + REMOTE_ID_LENGTH + 1;
+
+	if (context->sandbox->state != SANDBOX_RUNNING)
+		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run",
+				 context->sandbox->id);
+	if (strspn(text, digits) != REMOTE_ID_LENGTH)
+		return error_set(err, WARDER_ERROR_NOT_FOUND, "execution",
+				 "there is no such execution (any more)");
+	if (text[REMOTE_ID_LENGTH] != ' ' || !*nonce || strlen(nonce) > NONCE_MAX ||
+	    strspn(nonce, digits) != strlen(nonce))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "nonce",
+				 "\"nonce\" must have 1 to %d digits and letters a to f", NONCE_MAX);
+	if (asprintf(&call->request, "%s %s", context->sandbox->id, text) < 0) {
+		call->request = NULL;
+		return error_no_memory(err, NULL);
+	}
+	call->request_len = strlen(call->request);
+	call->job.work = result_work;
 	call->job.finish = call_finish;
 	jobs_add(&context->launcher->jobs, &call->job);
 	return 0;

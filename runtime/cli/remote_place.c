@@ -1,7 +1,8 @@
 /*
  * remote_place: the host is found anew for each command, in the operator's document as it is then.
  *
- * Before each command, the host signs a new nonce with the key that is trusted. Its answers about the sandbox are not signed.
+ * Before each command, the host signs a new nonce with the key that is trusted. Of its answers about the sandbox, the results of executions are
+ * signed.
  */
 #include "runtime/cli/remote_place.h"
 
@@ -29,6 +30,8 @@ int remote_place_ask(const struct remote_place *place, const char *rest, struct 
 		.timeout_ms = how->timeout_ms ? how->timeout_ms : REMOTE_QUESTION_MS,
 		.large = how->large,
 		.accept = how->accept,
+		.signs = how->signs,
+		.nonce = how->nonce,
 		.should_stop = how->unstoppable ? NULL : ending_came,
 	};
 	struct remote_answer answer;

@@ -24,6 +24,8 @@ struct remote_asking {
 	const char *body;    /* or NULL */
 	size_t body_len;     /* of a PUT */
 	uint64_t timeout_ms; /* 0: REMOTE_QUESTION_MS */
+	const char *signs;   /* the call by its name in the signature that the answer must have, or NULL */
+	const char *nonce;   /* what is signed with it */
 	const char *accept;  /* the media type that the answer may have, or NULL: any */
 	bool large;
 	bool unstoppable; /* a signal does not end it */

@@ -653,10 +653,13 @@ static int wait_for_result(const struct remote_place *place, const char *executi
 			   char **ret, size_t *ret_len, struct warder_error *err)
 {
 	struct waiting waiting = { .heard_ms = now_ms() };
-	struct remote_asking how = { 0 };
-	char rest[160];
+	char rest[160], nonce[REMOTE_ID_LENGTH + 1], claim[160];
+	struct remote_asking how = { .signs = "execution", .nonce = claim };
 
-	snprintf(rest, sizeof(rest), "/executions/%s?wait=1", execution);
+	if (remote_draw_id(nonce, err) < 0)
+		return -1;
+	snprintf(rest, sizeof(rest), "/executions/%s?wait=1&nonce=%s", execution, nonce);
+	snprintf(claim, sizeof(claim), "%s %s %s", place->session.sandbox, execution, nonce);
 	for (;;) {
 		how.timeout_ms = poll_ms(place, &waiting);
 		how.unstoppable = waiting.signals > 0;

@@ -309,6 +309,22 @@ int remote_open(const char *id, struct remote **ret, struct warder_error *err)
 	return 0;
 }
 
+int remote_open_in(const char *session, const char *id, struct remote **ret, struct warder_error *err)
+{
+	struct remote *remote;
+	const int got = connect_to(session, &remote, err);
+
+	if (got != 0)
+		return got < 0 ? -1 : none(id, err);
+	snprintf(remote->id, sizeof(remote->id), "%s", id);
+	if (check_there(remote, err) < 0) {
+		remote_free(remote);
+		return -1;
+	}
+	*ret = remote;
+	return 0;
+}
+
 int remote_reconnect(struct remote *remote, struct warder_error *err)
 {
 	struct remote *again;

@@ -389,6 +389,8 @@ int execution_start_audited(struct warder_session *session, const struct warder_
 int execution_follow(const struct remote *owner, struct warder_execution **ret, struct warder_error *err);
 /* Find an execution, in whichever session. -1 with *err (NOT_FOUND). */
 int remote_open(const char *id, struct remote **ret, struct warder_error *err);
+/* The same in one session. */
+int remote_open_in(const char *session, const char *id, struct remote **ret, struct warder_error *err);
 /* A connection to the keeper of a session over which a process of another user can ask for executions in it (records.h), and for nothing
  * else. *ret_fd is the caller's. -1 with *err (NOT_FOUND). */
 int remote_connect(const char *session, int *ret_fd, struct warder_error *err);

@@ -808,12 +808,47 @@ def unreachable(host, path):
     tell(session("stop", "lost")[0] == 0, "it can be stopped")
 
 
+def signed_results(path, host):
+    """What a host signs of an execution, and results that it has not signed."""
+    sandbox = json.loads(asked(host, "/v1/sandboxes", "{}"))["id"]
+    url = "/v1/sandboxes/%s/executions" % sandbox
+    execution = json.loads(asked(host, url, json.dumps({"argv": ["echo", ',"signature":{"key":']})))["id"]
+    answer = asked(host, "%s/%s?wait=1&nonce=0123abcd" % (url, execution))
+    claim = ("%s %s 0123abcd" % (sandbox, execution)).encode()
+    good, key = verifies("execution", claim, answer)
+    tell(good and key == KEY and json.loads(answer)["cause"] == "exit" and "receipt" in json.loads(answer), "a host signs the result of an execution", answer)
+    tell(not verifies("execution", claim + b"0", answer)[0] and not verifies("run", claim, answer)[0], "for this execution, nonce and call alone")
+    tell(b"signature" not in asked(host, "%s/%s?wait=1" % (url, execution)), "and not without a nonce")
+    for name, path, status in (("a nonce that is none", "%s/%s?wait=1&nonce=xyz" % (url, execution), 400), ("a long one", "%s/%s?wait=1&nonce=%s" % (url, execution, "a" * 65), 400),
+                               ("an unknown execution", "%s/%s?wait=1&nonce=ab" % (url, "0" * 16), 404)):
+        answer = json.loads(asked(host, path))
+        tell(answer.get("code") == status and "signature" not in answer, "nothing is signed for " + name, answer)
+    subprocess.run(["curl", "-s", "-X", "DELETE", "-H", "X-API-Key: " + open(TOKEN).read().strip(), host.url + "/v1/sandboxes/" + sandbox])
+    good = json.dumps(dict(RESULT, stdout={"bytesTotal": 0}, stderr={"bytesTotal": 0})).encode()
+    claim_of = lambda handler: " ".join(handler.path.replace("?", "/").replace("=", "/").split("/")[i] for i in (3, 5, -1)).encode()
+    envelope = lambda text, said, key: text[:-1] + b',"signature":{"key":"%s","value":"%s"}}' % (key.encode(), base64.b64encode(sign(said)))
+    cases = (("not signed", lambda handler: handler.answer(200, good), "not signed"), ("signed for another execution", lambda handler: handler.signed("execution", b"abc1 ffffffffffffffff " + claim_of(handler).split()[2], good), "signature"),
+             ("signed for another nonce", lambda handler: handler.signed("execution", claim_of(handler)[:-1] + b"x", good), "signature"), ("signed as a run", lambda handler: handler.answer(200, envelope(good, statement("run", claim_of(handler), good), EVIL_KEY)), "signature"),
+             ("changed", lambda handler: handler.answer(200, envelope(good.replace(b'"exitCode": 0', b'"exitCode": 1'), statement("execution", claim_of(handler), good), EVIL_KEY)), "signature"),
+             ("signed by another key", lambda handler: handler.answer(200, envelope(good, statement("execution", claim_of(handler), good), KEY)), "another host"))
+    for name, answer, word in cases:
+        server = serve("good")
+        server.sandbox = {"result": answer}
+        lying = document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
+        session("start", "liar", "--backends", lying, "--backend", "remote:big", *PREFER)
+        status, out, err = session("exec", "liar", "--json", "--", "true")
+        tell(status == 137 and json.loads(out)["cause"] == "host" and word in json.loads(out)["detail"], "a result of an execution is refused: " + name, (status, out, err))
+        session("stop", "liar")
+        server.shutdown()
+        server.server_close()
+
+
 def lying_about_sessions():
     """Every answer about a sandbox may be a lie."""
     cases = [("an id that is a path", "sandbox", b'{"id": "../../v1/x"}', '"id"'), ("an id of 1 KB", "sandbox", b'{"id": "%s"}' % (b"a" * 1000), '"id"'),
              ("no id", "sandbox", b"[]", '"id"'), ("too much", "sandbox", b" " * (17 << 20), "MiB"),
-             ("an execution that is a path", "execution", b'{"id": "../x"}', '"id"'), ("a result that is none", "result", b"[]", "status"),
-             ("counts that are none", "result", b"{}", "cause"), ("code for which nothing ran", "result", b'{"language": "python"}', '"cause"'), ("output without end", "output", b"data: x\n" * (3 << 20), "16 MiB"),
+             ("an execution that is a path", "execution", b'{"id": "../x"}', '"id"'), ("a result that is none", "result", b"[]", "not signed"),
+             ("counts that are none", "result", b'{"x": 1}', "cause"), ("code for which nothing ran", "result", b'{"language": "python"}', '"cause"'), ("output without end", "output", b"data: x\n" * (3 << 20), "16 MiB"),
              ("a redirect", "execution", None, "redirect")]
     for name, where, text, word in cases:
         server = serve("good")
@@ -1002,6 +1037,9 @@ class Evil(http.server.BaseHTTPRequestHandler):
             return text(self)
         if text is None:
             return self.answer(307, b"", [("Location", "http://127.0.0.1:%d/stolen" % self.server.server_address[1])])
+        if kind == "result":
+            words = self.path.replace("?", "/").replace("=", "/").split("/")
+            return self.signed("execution", " ".join((words[3], words[5], words[-1])).encode(), text)
         return self.answer(201 if kind in ("sandbox", "execution") else 200, text)
 
     def do_DELETE(self):
@@ -1222,7 +1260,7 @@ try:
     for row in RESULT["receipt"]["controls"]:
         row["status"] = row.pop("reported")
     parts = ((signatures, host), (trust, host), (same, path), (results, path), (refusals, path), (pieces, path), (lying_about_code,), (sessions, path, host), (contexts, path, host),
-             (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (copied, path, host), (lying_about_copies,), (damaged, path, host), (unlisted, path), (silent,), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
+             (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (copied, path, host), (lying_about_copies,), (damaged, path, host), (unlisted, path), (silent,), (signed_results, path, host), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
              (tokens, host.url), (hostile,), (secrecy, path), (certificates,), (ends_with_client, host, path), (vanishes, host, path))
     for part, *args in parts:
         if not sys.argv[1:] or part.__name__ in sys.argv[1:]:

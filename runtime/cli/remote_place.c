@@ -51,6 +51,23 @@ int remote_place_ask(const struct remote_place *place, const char *rest, struct 
 	return status;
 }
 
+int remote_place_take_id(const char *text, size_t len, const char *label, char *ret, size_t size,
+			 struct warder_error *err)
+{
+	struct json_value *document = NULL;
+	const char *id = "";
+
+	if (json_parse(text, len, label, NULL, &document, err) == 0)
+		id = json_member_text(document, "id", "");
+	if (!elsewhere_is_id(id) || strlen(id) >= size)
+		error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "%s: the answer has no valid \"id\"",
+			  label);
+	else
+		snprintf(ret, size, "%s", id);
+	json_free(document);
+	return *ret ? 0 : -1;
+}
+
 bool remote_place_is_gone(const struct warder_error *err)
 {
 	return err->code == WARDER_ERROR_NOT_FOUND && strcmp(err->field, "id") == 0;

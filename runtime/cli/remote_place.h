@@ -36,6 +36,9 @@ struct remote_asking {
 /* About the sandbox: `rest` is what follows its id in the path. *ret_text (or NULL) is heap. -1 with *err. */
 int remote_place_ask(const struct remote_place *place, const char *rest, struct remote_asking *how,
 		     char **ret_text, size_t *ret_len, struct warder_error *err);
+/* The id in an answer of `len` bytes, which goes into a path and into a file, and so must be one. -1 with *err. */
+int remote_place_take_id(const char *text, size_t len, const char *label, char *ret, size_t size,
+			 struct warder_error *err);
 /* Whether the error of a request says that the host does not know the sandbox. */
 bool remote_place_is_gone(const struct warder_error *err);
 /* Set *err for that. Returns -1. */

@@ -7,7 +7,6 @@
 #include "runtime/cli/session_remote.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +17,11 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/sha256.h"
-#include "base/text.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
-#include "runtime/cli/remote_events.h"
 #include "runtime/cli/remote_place.h"
 #include "runtime/cli/remote_request.h"
+#include "runtime/cli/session_remote_exec.h"
 #include "runtime/cli/session_remote_files.h"
 #include "runtime/cli/term.h"
 #include "runtime/library/reported.h"
@@ -133,24 +131,6 @@ static char *write_start(const struct args *args, const struct elsewhere *sessio
 	return remote_request_take(&w, err);
 }
 
-/* The id in an answer goes into a path and into a file: it must be one. */
-static int take_id(const char *text, size_t len, const char *label, char *ret, size_t size,
-		   struct warder_error *err)
-{
-	struct json_value *document = NULL;
-	const char *id = "";
-
-	if (json_parse(text, len, label, NULL, &document, err) == 0)
-		id = json_member_text(document, "id", "");
-	if (!elsewhere_is_id(id) || strlen(id) >= size)
-		error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "%s: the answer has no valid \"id\"",
-			  label);
-	else
-		snprintf(ret, size, "%s", id);
-	json_free(document);
-	return *ret ? 0 : -1;
-}
-
 static int ask_for_sandbox(struct remote_place *place, const struct backend_remote_request *request,
 			   bool *ret_sent, struct warder_error *err)
 {
@@ -160,8 +140,8 @@ static int ask_for_sandbox(struct remote_place *place, const struct backend_remo
 
 	*ret_sent = answer.sent;
 	if (status == 0)
-		status = take_id(text, answer.bytes, place->session.backend, place->session.sandbox,
-				 sizeof(place->session.sandbox), err);
+		status = remote_place_take_id(text, answer.bytes, place->session.backend,
+					      place->session.sandbox, sizeof(place->session.sandbox), err);
 	free(text);
 	return status;
 }
@@ -538,292 +518,6 @@ char *session_remote_list(char *text, struct warder_error *err)
 	return NULL;
 }
 
-/* ---- exec ---- */
-
-/* The flags that an execution there can have; the session's policy is not changed by one. */
-static int check_exec_flags(const struct args *args, struct warder_error *err)
-{
-	static const char *const known[] = {
-		"--env",  "--env-from", "--cwd",     "--timeout", "--background", "--no-input",
-		"--json", "--grace",    "--receipt", "--audit",   "--audit-argv", "--no-config",
-	};
-	const struct remote_request_flag flags[] = {
-		{ args->terminal, "--terminal" },
-		{ args->execution.detach, "--detach" },
-		{ args->progress, "--progress" },
-		{ args->functions.count > 0, "--function-command" },
-		{ args->session.auto_start, "--auto-start" },
-		{ args->base, "--policy" },
-		{ 0 },
-	};
-
-	for (size_t i = 0; i < args->given.count; i++) {
-		bool is_known = false;
-
-		for (size_t k = 0; k < ARRAY_LENGTH(known); k++)
-			is_known |= strcmp(args->given.rows[i].flag, known[k]) == 0;
-		if (!is_known)
-			return error_set(
-			    err, WARDER_ERROR_INVALID_REQUEST, args->given.rows[i].flag,
-			    "%s: an execution in a session on another machine has the policy of the "
-			    "session; it can have --env, --cwd, --timeout and --background of its own",
-			    args->given.rows[i].flag);
-	}
-	return remote_request_check_flags(flags, "local", err);
-}
-
-static int write_directory(struct json_writer *w, const struct args *args, struct warder_error *err)
-{
-	if (!given_has(&args->given, "workingDirectory"))
-		return 0;
-	json_key(w, "cwd");
-	return remote_request_text(w, args->policy->policy.working_directory, "workingDirectory", err);
-}
-
-static char *write_execution(const struct args *args, struct warder_error *err)
-{
-	const struct policy *policy = &args->policy->policy;
-	struct json_writer w = { 0 };
-
-	json_begin_object(&w);
-	if (given_has(&args->given, "limits.wallTime"))
-		json_key_uint(&w, "timeoutMs", policy->limits.wall_time_us / 1000);
-	json_key_bool(&w, "background", args->session.background);
-	if (write_directory(&w, args, err) < 0 || remote_request_environment(&w, policy, err) < 0 ||
-	    remote_request_texts(&w, "argv", args->rest, err) < 0 ||
-	    remote_request_input(&w, args->no_input ? -1 : STDIN_FILENO, err) < 0) {
-		json_writer_done(&w);
-		return NULL;
-	}
-	json_end_object(&w);
-	return remote_request_take(&w, err);
-}
-
-static int start_execution(const struct remote_place *place, const char *body,
-			   char ret[ELSEWHERE_SANDBOX_MAX + 1], bool *ret_sent, struct warder_error *err)
-{
-	struct remote_asking how = { .body = body, .timeout_ms = 4 * REMOTE_QUESTION_MS };
-	char *text = NULL;
-	size_t len = 0;
-	int status = remote_place_ask(place, "/executions", &how, &text, &len, err);
-
-	*ret = '\0';
-	*ret_sent = how.sent;
-	if (status == 0)
-		status = take_id(text, len, place->session.backend, ret, ELSEWHERE_SANDBOX_MAX + 1, err);
-	free(text);
-	if (status < 0 && remote_place_is_gone(err))
-		return remote_place_say_gone(&place->session, err);
-	return status;
-}
-
-static void send_signal(const struct remote_place *place, const char *execution, int number)
-{
-	struct warder_error ignored;
-	char rest[160], body[40];
-	struct remote_asking how = { .body = body, .unstoppable = true };
-
-	snprintf(rest, sizeof(rest), "/executions/%s/signal", execution);
-	snprintf(body, sizeof(body), "{\"signal\": %d}", number);
-	remote_place_ask(place, rest, &how, NULL, NULL, &ignored);
-}
-
-struct waiting {
-	uint64_t heard_ms; /* when the host last answered anything */
-	uint64_t kill_ms;  /* after a signal: when SIGKILL follows */
-	int signals;       /* sent to the program */
-};
-
-static uint64_t now_ms(void)
-{
-	return clock_us() / 1000;
-}
-
-static uint64_t poll_ms(const struct remote_place *place, const struct waiting *waiting)
-{
-	const uint64_t most = remote_place_poll_ms(place), now = now_ms();
-
-	if (waiting->signals != 1 || waiting->kill_ms > now + most)
-		return most;
-	return waiting->kill_ms > now ? waiting->kill_ms - now : 1;
-}
-
-/* Wait for the result; the lease is renewed as long as that takes. A signal goes to the program, and after the grace SIGKILL. */
-static int wait_for_result(const struct remote_place *place, const char *execution, uint64_t grace_us,
-			   char **ret, size_t *ret_len, struct warder_error *err)
-{
-	struct waiting waiting = { .heard_ms = now_ms() };
-	char rest[160], nonce[REMOTE_ID_LENGTH + 1], claim[160];
-	struct remote_asking how = { .signs = "execution", .nonce = claim };
-
-	if (remote_draw_id(nonce, err) < 0)
-		return -1;
-	snprintf(rest, sizeof(rest), "/executions/%s?wait=1&nonce=%s", execution, nonce);
-	snprintf(claim, sizeof(claim), "%s %s %s", place->session.sandbox, execution, nonce);
-	for (;;) {
-		how.timeout_ms = poll_ms(place, &waiting);
-		how.unstoppable = waiting.signals > 0;
-		if (remote_place_renew(place))
-			waiting.heard_ms = now_ms();
-		if (remote_place_ask(place, rest, &how, ret, ret_len, err) == 0)
-			return 0;
-		if (!waiting.signals && ending_signal()) {
-			send_signal(place, execution, ending_signal());
-			waiting.signals = 1;
-			waiting.kill_ms = now_ms() + grace_us / 1000;
-		} else if (err->sys_errno != ETIMEDOUT || waiting.signals > 1) {
-			return -1;
-		} else if (waiting.signals && now_ms() >= waiting.kill_ms) {
-			send_signal(place, execution, SIGKILL);
-			waiting.signals = 2;
-		} else if (remote_place_check_hope(place, waiting.heard_ms, err) < 0) {
-			return -1;
-		}
-	}
-}
-
-static void append(struct reported_streams *to, int stream, const char *bytes, size_t len)
-{
-	char *grown = realloc(to->bytes[stream], to->len[stream] + len + 1);
-
-	if (!grown)
-		return;
-	memcpy(grown + to->len[stream], bytes, len);
-	to->bytes[stream] = grown;
-	to->len[stream] += len;
-	grown[to->len[stream]] = '\0';
-}
-
-static void take_event(void *context, const char *name, const struct json_value *data)
-{
-	size_t len = 0;
-	char *bytes = remote_events_bytes(data, &len);
-
-	if (bytes)
-		append(context, remote_events_stream(data), bytes, len);
-	free(bytes);
-}
-
-/* Without the output, the result is still known. */
-static void fetch_output(const struct remote_place *place, const char *execution, struct reported_streams *to)
-{
-	struct remote_asking how = { .large = true,
-				     .timeout_ms = 4 * REMOTE_QUESTION_MS,
-				     .unstoppable = true };
-	struct warder_error err = { 0 };
-	char *output = NULL;
-	char rest[160];
-	size_t len = 0;
-
-	snprintf(rest, sizeof(rest), "/executions/%s/output?stdout=0&stderr=0", execution);
-	if (remote_place_ask(place, rest, &how, &output, &len, &err) == 0) {
-		remote_events_each(output, len, take_event, to);
-	} else {
-		to->lost = true;
-		term_complain("the program has ended, but its output did not arrive: %s", err.text);
-	}
-	free(output);
-}
-
-static int collect(const struct remote_place *place, const char *execution, uint64_t grace_us,
-		   struct warder_result **ret, struct warder_error *err)
-{
-	struct reported_streams streams = { 0 };
-	char *result = NULL;
-	size_t len = 0;
-	int status = wait_for_result(place, execution, grace_us, &result, &len, err);
-
-	if (status == 0) {
-		fetch_output(place, execution, &streams);
-		status = reported_read_beside(result, len, place->session.backend, &streams, ret, err);
-	}
-	free(streams.bytes[0]);
-	free(streams.bytes[1]);
-	free(result);
-	return status;
-}
-
-/* Returns the exit status, or -1 with *err: nothing ran. */
-static int execute(struct report *report, const struct remote_place *place, struct warder_error *err)
-{
-	struct warder_result *result = NULL;
-	char execution[ELSEWHERE_SANDBOX_MAX + 1];
-	bool sent = false;
-	char *body;
-	int status;
-
-	if (report_ended_early(report))
-		return 128 + ending_signal();
-	body = write_execution(report->args, err);
-	if (!body)
-		return -1;
-	remote_place_renew(place);
-	status = start_execution(place, body, execution, &sent, err);
-	explicit_bzero(body, strlen(body));
-	free(body);
-	if (status < 0) {
-		if (!sent || err->code != WARDER_ERROR_UNAVAILABLE)
-			return -1;
-		result = remote_request_lost(place->session.backend, err);
-	} else if (collect(place, execution, report->args->grace_us, &result, err) < 0) {
-		result = remote_request_lost(place->session.backend, err);
-	}
-	remote_place_renew(place);
-	return result ? remote_request_finish(report, "", result) : -1;
-}
-
-int session_remote_run(const struct remote_place *place, const char *body, int *ret_code,
-		       struct warder_error *err)
-{
-	char execution[ELSEWHERE_SANDBOX_MAX + 1];
-	struct json_value *document = NULL;
-	const struct json_value *code = NULL;
-	char *result = NULL;
-	size_t len = 0;
-	bool sent;
-	int status = start_execution(place, body, execution, &sent, err);
-
-	if (status == 0)
-		status = wait_for_result(place, execution, 0, &result, &len, err);
-	if (status == 0)
-		status = json_parse(result, len, place->session.backend, NULL, &document, err);
-	if (status == 0)
-		code = json_member(document, "exitCode");
-	*ret_code = code && code->is_uint && code->uint <= 255 ? (int)code->uint : -1;
-	json_free(document);
-	free(result);
-	return status;
-}
-
-static int exec_word(struct args *outer, const char *name, char **flags)
-{
-	struct remote_place place = { 0 };
-	struct args args;
-	struct report report;
-	struct warder_error err = { 0 };
-	int status = -1;
-
-	report_catch_signals();
-	if (args_parse(FLAG_SESSION_EXEC, flags, &args, &err) != 0 || report_open(&args, &report, &err) != 0)
-		return command_refuse(&args, &err, EXIT_REFUSED);
-	args.json |= outer->json;
-	if (!args.rest[0])
-		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
-			  "which program? warder session exec NAME [FLAG...] -- PROGRAM");
-	else if (args_load(FLAG_SESSION_EXEC, flags, &args, &err) == 0 && args_provide(&args, &err) == 0 &&
-		 check_exec_flags(&args, &err) == 0 &&
-		 report_audit(&report, "session exec", name, &err) == 0 &&
-		 remote_place_open(name, &place, &err) == 0)
-		status = execute(&report, &place, &err);
-	if (status < 0)
-		status = report_refuse(&report, &err,
-				       strcmp(err.field, "name") == 0 ? EXIT_REFUSED
-								      : error_exit_status(err.code));
-	report_done(&report);
-	args_done(&args);
-	return status;
-}
-
 /* ---- words ---- */
 
 /* The name in NAME:PATH; "": it is a path of this machine. */
@@ -885,7 +579,7 @@ static int plain_word(struct args *outer, const char *name, char **flags,
 
 static int patch_word(struct args *outer, const char *name, char **flags)
 {
-	return session_patch(outer, name, flags, exec_word);
+	return session_patch(outer, name, flags, session_remote_exec_word);
 }
 
 static int status_word(struct args *outer, const char *name, char **flags)
@@ -904,7 +598,7 @@ static const struct remote_word {
 	int (*run)(struct args *outer, const char *name, char **flags);
 } words[] = {
 	{ "start", NULL }, /* session_remote_start() */
-	{ "exec", exec_word },
+	{ "exec", session_remote_exec_word },
 	{ "status", status_word },
 	{ "stop", stop_word },
 	{ "read", session_remote_read_word },

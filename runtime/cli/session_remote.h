@@ -5,7 +5,6 @@
 #define WARDER_RUNTIME_CLI_SESSION_REMOTE_H
 
 #include "runtime/cli/flags.h"
-#include "runtime/cli/remote_place.h"
 
 /* Whether `warder session WORD NAME` is about a session on another machine. `words` begins with the name; of cp, it may also come last. */
 bool session_remote_is(const char *word, char *const *words);
@@ -19,10 +18,6 @@ int session_remote_check_start(const struct args *args, struct warder_error *err
 /* Start the session, or find the same one. *ret_json: its description, heap. -1 with *err. */
 int session_remote_start(const struct args *args, const char *name, char **ret_json,
 			 struct warder_error *err);
-
-/* Start the execution that `body` describes, and wait for its end; *ret_code: its exit status, or -1. -1 with *err. */
-int session_remote_run(const struct remote_place *place, const char *body, int *ret_code,
-		       struct warder_error *err);
 
 /* `text`, the JSON array of the sessions of this machine, with those of others behind it; takes it, NULL included. NULL with *err. */
 char *session_remote_list(char *text, struct warder_error *err);

@@ -13,7 +13,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "runtime/cli/commands.h"
-#include "runtime/cli/session_remote.h"
+#include "runtime/cli/session_remote_exec.h"
 #include "runtime/cli/session_remote_files.h"
 
 #define COPY_MODES 0777

@@ -1,0 +1,16 @@
+/*
+ * session_remote_exec: executions in a session on another machine. Private to cli/.
+ */
+#ifndef WARDER_RUNTIME_CLI_SESSION_REMOTE_EXEC_H
+#define WARDER_RUNTIME_CLI_SESSION_REMOTE_EXEC_H
+
+#include "runtime/cli/flags.h"
+#include "runtime/cli/remote_place.h"
+
+/* The word exec of such a session. Returns the exit status. */
+int session_remote_exec_word(struct args *outer, const char *name, char **flags);
+/* Start the execution that `body` describes, and wait for its end; *ret_code: its exit status, or -1. -1 with *err. */
+int session_remote_run(const struct remote_place *place, const char *body, int *ret_code,
+		       struct warder_error *err);
+
+#endif

@@ -1,5 +1,6 @@
 #include "host/input.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -23,4 +24,29 @@ int input_take(const struct json_value *document, const char **ret, size_t *ret_
 	return *ret ? 0
 		    : error_set(err, WARDER_ERROR_INVALID_REQUEST, "stdinBase64",
 				"\"stdinBase64\" must be a text in base64, padded and without line breaks");
+}
+
+int input_take_argv(const struct json_value *document, char ***ret, struct warder_error *err)
+{
+	const struct json_value *value = json_member(document, "argv");
+	const size_t count = value && value->type == JSON_ARRAY ? json_length(value) : 0;
+	char **argv;
+	size_t i = 0;
+
+	if (!count)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
+				 "\"argv\" must be an array of texts, the program first");
+	argv = calloc(count + 1, sizeof(*argv));
+	if (!argv)
+		return error_no_memory(err, NULL);
+	for (const struct json_value *one = value->child; one; one = one->next) {
+		if (one->type != JSON_STRING) {
+			free(argv);
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
+					 "\"argv\" must be an array of texts");
+		}
+		argv[i++] = one->string;
+	}
+	*ret = argv;
+	return 0;
 }

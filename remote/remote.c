@@ -76,24 +76,33 @@ static bool is_rest(const char *rest)
 	return !*rest || strcmp(rest, "/") == 0;
 }
 
+bool remote_is_address(const char *address, bool *ret_loopback)
+{
+	const size_t len = *address == '[' ? strcspn(address, "]") + 1 : strcspn(address, ":/");
+
+	if (len > strlen(address) || !is_host(address, len) || !is_rest(address + len))
+		return false;
+	*ret_loopback = is_loopback(address, len);
+	return true;
+}
+
 int remote_check_url(const char *url, bool insecure, struct warder_error *err)
 {
 	const bool plain = strncmp(url, "http://", 7) == 0;
 	const char *host = url + (plain ? 7 : 8);
-	size_t len;
+	bool loopback = false;
 
 	if (!plain && strncmp(url, "https://", 8) != 0)
 		return bad("must begin with https:// or http://", err);
 	if (strchr(url, '@'))
 		return bad("holds credentials; the token stands in the file that \"tokenFile\" names", err);
-	len = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/");
-	if (len > strlen(host) || !is_host(host, len) || !is_rest(host + len))
+	if (!remote_is_address(host, &loopback))
 		return bad("must be a scheme, a host and a port, as in https://sandbox.example.org:8443",
 			   err);
 	if (!plain && insecure)
 		return bad("is https, for which certificates are always checked; leave \"insecure\" out",
 			   err);
-	if (plain && !insecure && !is_loopback(host, len))
+	if (plain && !insecure && !loopback)
 		return bad(
 		    "is http, which is for 127.0.0.1 and [::1]; use https, or say \"insecure\": true if the "
 		    "network in between is yours",

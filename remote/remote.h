@@ -50,6 +50,8 @@ size_t remote_statement(const char *call, const char *request, size_t request_le
 /* Whether it has the form of a key: "ed25519:" and 32 bytes in base64. */
 bool remote_is_key(const char *text);
 
+/* Whether it is a name or an address, perhaps with a port; *ret_loopback: it is 127.x.x.x or [::1]. */
+bool remote_is_address(const char *address, bool *ret_loopback);
 /* Check the address of a host: http:// or https://, a name or an address, perhaps a port, nothing else; http only to an address of
  * loopback, unless `insecure`. 0; -1 with *err (INVALID_REQUEST), which does not repeat a password. */
 int remote_check_url(const char *url, bool insecure, struct warder_error *err);

@@ -40,7 +40,7 @@ static struct json_value *parse(const char *member, size_t len)
 	return json_parse(text, len, "signature", NULL, &document, &ignored) == 0 ? document : NULL;
 }
 
-static bool is_good(const char *key, const char *value, const char *statement, size_t statement_len)
+bool verify_signature(const char *key, const char *value, const char *statement, size_t statement_len)
 {
 	size_t key_len = 0, value_len = 0;
 	unsigned char *public = (unsigned char *)text_unbase64(key + 8, strlen(key + 8), &key_len);
@@ -71,7 +71,7 @@ static int check(const struct verify_claim *claim, const char *key, const char *
 		return error_set(err, WARDER_ERROR_REJECTED, "backend",
 				 "the host shows the key %s, and %s is trusted: it may be another host", key,
 				 claim->key);
-	if (!is_good(key, value, statement, statement_len))
+	if (!verify_signature(key, value, statement, statement_len))
 		return error_set(
 		    err, WARDER_ERROR_UNAVAILABLE, "backend",
 		    "the signature of the answer is wrong: the host has not given this answer to this "

@@ -12,31 +12,6 @@
 
 #define LOOK_US UINT64_C(100000)
 
-static int take_argv(const struct json_value *document, char ***ret, struct warder_error *err)
-{
-	const struct json_value *value = json_member(document, "argv");
-	const size_t count = value && value->type == JSON_ARRAY ? json_length(value) : 0;
-	char **argv;
-	size_t i = 0;
-
-	if (!count)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
-				 "\"argv\" must be an array of texts, the program first");
-	argv = calloc(count + 1, sizeof(*argv));
-	if (!argv)
-		return error_no_memory(err, NULL);
-	for (const struct json_value *one = value->child; one; one = one->next) {
-		if (one->type != JSON_STRING) {
-			free(argv);
-			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
-					 "\"argv\" must be an array of texts");
-		}
-		argv[i++] = one->string;
-	}
-	*ret = argv;
-	return 0;
-}
-
 int call_sign(struct call *call, const char *name, struct warder_error *err)
 {
 	if (signing_sign(call->signing, name, call->request, call->request_len, &call->text, err) == 0)
@@ -78,7 +53,7 @@ static int run_program(struct call *call, struct warder_error *err)
 
 	if (input_take(call->document, &command.input, &command.input_len, &bytes, err) < 0)
 		return -1;
-	if (take_argv(call->document, &argv, err) < 0) {
+	if (input_take_argv(call->document, &argv, err) < 0) {
 		free(bytes);
 		return -1;
 	}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "host/launcher/call.h"
+#include "host/launcher/grant.h"
 #include "policy/policy.h"
 #include "runtime/library/library.h"
 
@@ -55,10 +56,9 @@ static int set_variables(struct warder_policy *policy, const struct json_value *
 	return 0;
 }
 
-const struct warder_policy *call_ceiling(const struct context *context, const char *name,
-					 struct warder_error *err)
+const struct warder_policy *grant_ceiling(const struct settings *settings, const struct tenant *tenant,
+					  const char *name, struct warder_error *err)
 {
-	const struct settings *settings = &context->launcher->settings;
 	const struct warder_policy *template = settings_template(settings, name);
 	char shown[100];
 
@@ -67,9 +67,13 @@ const struct warder_policy *call_ceiling(const struct context *context, const ch
 			  json_quote(name, shown, sizeof(shown)));
 		return NULL;
 	}
-	return context->tenant->ceiling ? context->tenant->ceiling
-	       : settings->ceiling      ? settings->ceiling
-					: template;
+	return tenant->ceiling ? tenant->ceiling : settings->ceiling ? settings->ceiling : template;
+}
+
+const struct warder_policy *call_ceiling(const struct context *context, const char *name,
+					 struct warder_error *err)
+{
+	return grant_ceiling(&context->launcher->settings, context->tenant, name, err);
 }
 
 const char *call_template(const struct context *context, const struct json_value *document)
@@ -79,12 +83,11 @@ const char *call_template(const struct context *context, const struct json_value
 }
 
 /* Held against the ceiling. Without one, a template is allowed as it is. */
-int call_choose_policy(const struct context *context, const struct json_value *document,
-		       struct warder_policy **ret, struct warder_error *err)
+int grant_policy(const struct settings *settings, const struct tenant *tenant, const char *name,
+		 const struct json_value *document, struct warder_policy **ret, struct warder_error *err)
 {
-	const struct warder_policy *ceiling = call_ceiling(context, call_template(context, document), err);
-	const struct warder_policy *template =
-	    settings_template(&context->launcher->settings, call_template(context, document));
+	const struct warder_policy *ceiling = grant_ceiling(settings, tenant, name, err);
+	const struct warder_policy *template = settings_template(settings, name);
 	const struct json_value *own = json_member(document, "policy");
 	struct warder_policy *policy = NULL;
 	int done;
@@ -104,4 +107,11 @@ int call_choose_policy(const struct context *context, const struct json_value *d
 	}
 	*ret = policy;
 	return 0;
+}
+
+int call_choose_policy(const struct context *context, const struct json_value *document,
+		       struct warder_policy **ret, struct warder_error *err)
+{
+	return grant_policy(&context->launcher->settings, context->tenant, call_template(context, document),
+			    document, ret, err);
 }

@@ -150,14 +150,38 @@ static int take_ceiling(const struct json_value *value, struct tenant *ret, stru
 	return parsed;
 }
 
+static int check_key(const char *key, const char *field, struct warder_error *err)
+{
+	return remote_is_key(key) ? 0
+				  : error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
+					      "%s must be a key that \"warder submit --make-key\" prints: "
+					      "\"ed25519:\" and 44 characters",
+					      field);
+}
+
+static int take_request_key(const struct json_value *value, struct tenant *ret, struct warder_error *err)
+{
+	if (!value || value->type == JSON_NULL)
+		return 0;
+	if (value->type != JSON_STRING || check_key(value->string, "requestKey", err) < 0)
+		return bad(value, "requestKey", "\"ed25519:\" and a key in base64, or null", err);
+	memcpy(ret->request_key, value->string, REMOTE_KEY_TEXT);
+	return 0;
+}
+
 int tenant_parse(const char *name, const char *text, struct tenant *ret, struct warder_error *err)
 {
 	static const struct {
 		const char *key;
 		int (*take)(const struct json_value *value, struct tenant *ret, struct warder_error *err);
 	} members[] = {
-		{ "version", NULL },          { "tokenDigest", take_digest }, { "scopes", take_scopes },
-		{ "expiresMs", take_expiry }, { "limits", take_limits },      { "ceiling", take_ceiling },
+		{ "version", NULL },
+		{ "tokenDigest", take_digest },
+		{ "scopes", take_scopes },
+		{ "expiresMs", take_expiry },
+		{ "limits", take_limits },
+		{ "ceiling", take_ceiling },
+		{ "requestKey", take_request_key },
 	};
 	struct tenant tenant = { 0 };
 	struct json_value *document = NULL;
@@ -351,6 +375,8 @@ static char *encode(const char *digest, unsigned int of, const struct tenant_opt
 		json_number(&w, ceiling);
 	else
 		json_null(&w);
+	if (options->request_key) /* earlier versions do not know it */
+		json_key_string(&w, "requestKey", options->request_key);
 	json_end_object(&w);
 	return json_take(&w);
 }
@@ -403,6 +429,7 @@ int tenants_add(const char *state, const char *name, const struct tenant_options
 	int written;
 
 	if (check_name(name, err) < 0 || (options->scopes && read_scopes(options->scopes, &of, err) < 0) ||
+	    (options->request_key && check_key(options->request_key, "--request-key", err) < 0) ||
 	    draw_token(ret_token, err) < 0 || read_ceiling(options->ceiling, &ceiling, err) < 0)
 		return -1;
 	link_digest(ret_token, digest);
@@ -415,6 +442,20 @@ int tenants_add(const char *state, const char *name, const struct tenant_options
 		written = write_new(dir_fd, name, text, err);
 	free(text);
 	return written;
+}
+
+int tenants_read(const char *state, const char *name, struct tenant *ret, struct warder_error *err)
+{
+	owned_fd int dir_fd = -1;
+	char *text = NULL;
+	int got;
+
+	if (check_name(name, err) < 0 || state_open(state, STATE_TENANTS, &dir_fd, err) < 0 ||
+	    state_read(dir_fd, name, &text, err) < 0)
+		return -1;
+	got = tenant_parse(name, text, ret, err);
+	free(text);
+	return got;
 }
 
 int tenants_revoke(const char *state, const char *name, struct warder_error *err)

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "remote/remote.h"
 #include "runtime/warder.h"
 
 #define TENANT_NAME_MAX    64
@@ -45,7 +46,8 @@ struct tenant {
 	unsigned int scopes;     /* enum tenant_scope */
 	uint64_t expires_ms;     /* since the epoch; 0: never */
 	struct tenant_limits limits;
-	struct warder_policy *ceiling; /* owned; NULL: the host's */
+	struct warder_policy *ceiling;     /* owned; NULL: the host's */
+	char request_key[REMOTE_KEY_TEXT]; /* that signs its requests to a fleet; "": it may send none */
 };
 
 struct tenants {
@@ -58,6 +60,7 @@ struct tenant_options {
 	const char *scopes; /* names with commas between them */
 	uint64_t expires_us;
 	const char *ceiling; /* path of a policy document */
+	const char *request_key;
 };
 
 /* Read all tenants. A file that cannot be read as a tenant is reported to log(), or to nobody if this is NULL, and left out. -1 with *err. */
@@ -75,6 +78,8 @@ void tenant_done(struct tenant *tenant);
 int tenants_add(const char *state, const char *name, const struct tenant_options *options,
 		char ret_token[TENANT_TOKEN_BYTES], struct warder_error *err);
 /* Remove a tenant: its token is refused from now on. -1 with *err (NOT_FOUND). */
+/* The tenant of that name, read now; *ret is the caller's, for tenant_done(). -1 with *err (NOT_FOUND). */
+int tenants_read(const char *state, const char *name, struct tenant *ret, struct warder_error *err);
 int tenants_revoke(const char *state, const char *name, struct warder_error *err);
 /* The names of scopes, as a JSON array into an open place. */
 struct json_writer;

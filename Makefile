@@ -59,6 +59,11 @@ STORE_CLI_SRC := $(sort $(wildcard store/cli/*.c))
 # What talks to an execution host on another machine.
 REMOTE_SRC := $(filter-out remote/remote.c,$(sort $(wildcard remote/*.c)))
 REMOTE_LIBS := -lcurl -lcrypto
+# What talks to a NATS server, and parts of others that it uses.
+FLEET_SRC := $(sort $(wildcard fleet/*.c))
+FLEET_PARTS := remote/verify.c host/input.c host/link.c $(addprefix host/launcher/,grant.c limits.c settings.c state.c tenants.c) \
+               $(addprefix runtime/cli/,ending.c lines.c term.c)
+FLEET_LIBS := -lnats -lcrypto -lpthread
 # What connects for a jail, outside of it.
 EDGE_SRC := $(sort $(wildcard edge/*.c))
 EDGE_LIBS := -lcares
@@ -78,6 +83,7 @@ STORE_CLI_OBJ := $(STORE_CLI_SRC:%.c=$(BUILD)/lib/%.o)
 EDGE_OBJ := $(EDGE_SRC:%.c=$(BUILD)/lib/%.o)
 SIGNER_OBJ := $(SIGNER_SRC:%.c=$(BUILD)/lib/%.o)
 REMOTE_OBJ := $(REMOTE_SRC:%.c=$(BUILD)/lib/%.o)
+FLEET_OBJ := $(FLEET_SRC:%.c=$(BUILD)/lib/%.o)
 FRONT_OBJ := $(FRONT_SRC:%.c=$(BUILD)/lib/%.o) $(FRONT_ASM:%.S=$(BUILD)/lib/%.o)
 INIT_OBJ  := $(INIT_SRC:%.c=$(BUILD)/init/%.o)
 TEST_SRC  := $(sort $(shell find tests/unit -name 'test_*.c') $(wildcard tests/mechanism/*.c))
@@ -91,12 +97,12 @@ OPINION_LIBS := -lcap -lnl-route-3 -lnl-3 -lcjson
 TEST_LIBS := -Wl,--as-needed $(STORE_LIBS) $(EDGE_LIBS) $(FRONT_LIBS) $(REMOTE_LIBS) -lcriterion -lseccomp -lcmark -lpthread $(OPINION_LIBS)
 
 # Debian packages, by what needs them.
-DEPS_BUILD := gcc make musl-tools libc6-dev linux-libc-dev libarchive-dev zlib1g-dev libsqlite3-dev libssl-dev libc-ares-dev libmicrohttpd-dev libcurl4-openssl-dev
+DEPS_BUILD := gcc make musl-tools libc6-dev linux-libc-dev libarchive-dev zlib1g-dev libsqlite3-dev libssl-dev libc-ares-dev libmicrohttpd-dev libcurl4-openssl-dev libnats-dev
 DEPS_DEMO  := $(DEPS_BUILD) python3 curl
 DEPS_CHECK := $(DEPS_DEMO) g++ clang clang-format cppcheck shellcheck mandoc git libcriterion-dev libseccomp-dev libcmark-dev libcap-dev libnl-route-3-dev libcjson-dev libuv1-dev pkg-config \
               nodejs perl sqlite3 busybox-static crun runc podman procps xz-utils util-linux flex bison bc tmux vim less \
               node-typescript ruby r-base-core lua5.4 php-cli golang-go rustc openjdk-17-jdk-headless lld mmdebstrap umoci skopeo docker-registry zstd \
-              lintian cargo cmake python3-venv python3-pandas python3-matplotlib iproute2 openssl openssh-client openssh-server slirp4netns passt chromium nginx
+              lintian cargo cmake python3-venv python3-pandas python3-matplotlib iproute2 openssl openssh-client openssh-server slirp4netns passt chromium nginx nats-server
 DEPS_FUZZ  := libclang-rt-14-dev
 DEPS_VM    := qemu-system-x86 qemu-system-common e2fsprogs kmod lz4 zstd
 
@@ -108,7 +114,7 @@ TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idiraft
 .PHONY: all lib tool test-programs asan-programs asan-tool asan-containers tsan-programs guest-programs fault-programs fuzz-programs syntax
 .PHONY: help demo man check check-deep check-root check-vm soak asan tsan fuzz coverage assurance bench waterfall lint analyze docker fmt fmt-check install uninstall deps clean
 all: tool lib                       ## the command line tool and the library, below build/
-tool: $(BUILD)/warder $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge $(BUILD)/warder-front $(BUILD)/warder-signer $(BUILD)/warder-agent $(BUILD)/warder-remote
+tool: $(BUILD)/warder $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge $(BUILD)/warder-front $(BUILD)/warder-signer $(BUILD)/warder-agent $(BUILD)/warder-remote $(BUILD)/warder-fleet
 lib: $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder.a $(BUILD)/libwarder-store.so.$(SO) $(BUILD)/libwarder-store.a
 
 help:
@@ -202,6 +208,9 @@ $(BUILD)/warder-signer: $(SIGNER_OBJ)
 $(BUILD)/warder-remote: $(REMOTE_OBJ) $(BUILD)/lib/remote/remote.o $(addprefix $(BUILD)/lib/base/,error.o file.o fd.o json.o sha256.o text.o)
 	$(call say,LD,$@)$(CC) $(HARDEN_LINK) $(SAN) -o $@ $^ $(REMOTE_LIBS)
 
+$(BUILD)/warder-fleet: $(FLEET_OBJ) $(FLEET_PARTS:%.c=$(BUILD)/lib/%.o) $(LIB_OBJ)
+	$(call say,LD,$@)$(CC) $(HARDEN_LINK) $(SAN) -o $@ $^ $(FLEET_LIBS)
+
 # ---- tests ----
 
 test-programs: $(TEST_SRC:%.c=$(BUILD)/%) $(BUILD)/tests/lib/without $(BUILD)/tests/lib/second_reader
@@ -211,7 +220,7 @@ guest-programs: $(patsubst tests/mechanism/%.c,$(BUILD)/tests/guest/%,$(wildcard
 fuzz-programs: $(FUZZ_SRC:%.c=$(BUILD)/%)
 
 # The warnings of a compiler without its code: a fifth of the time.
-SYNTAX_SRC := $(sort $(LIB_SRC) $(CLI_SRC) $(STORE_SRC) $(STORE_CLI_SRC) $(EDGE_SRC) $(FRONT_SRC) $(SIGNER_SRC) $(AGENT_SRC) $(REMOTE_SRC) $(ATTEMPTS_SRC) \
+SYNTAX_SRC := $(sort $(LIB_SRC) $(CLI_SRC) $(STORE_SRC) $(STORE_CLI_SRC) $(EDGE_SRC) $(FRONT_SRC) $(SIGNER_SRC) $(AGENT_SRC) $(REMOTE_SRC) $(FLEET_SRC) $(ATTEMPTS_SRC) \
                      $(TEST_SRC) $(wildcard tests/fault/*.c) $(FUZZ_SRC))
 syntax: $(SYNTAX_SRC:%.c=$(BUILD)/syntax/%.d)
 $(BUILD)/syntax/tests/mechanism/test_opinions.d: CPPFLAGS += -I/usr/include/libnl3
@@ -348,7 +357,7 @@ COMPLETION := bash-completion/completions/warder zsh/site-functions/_warder fish
 RECIPES    := $(wildcard recipes/*)
 # What `install` puts below DESTDIR, and `uninstall` takes away again.
 INSTALLED = $(PREFIX)/bin/warder $(PREFIX)/libexec/warder/warder-attempts $(PREFIX)/libexec/warder/warder-store \
-            $(PREFIX)/libexec/warder/warder-edge $(PREFIX)/libexec/warder/warder-front $(PREFIX)/libexec/warder/warder-signer $(PREFIX)/libexec/warder/warder-agent $(PREFIX)/libexec/warder/warder-remote \
+            $(PREFIX)/libexec/warder/warder-edge $(PREFIX)/libexec/warder/warder-front $(PREFIX)/libexec/warder/warder-signer $(PREFIX)/libexec/warder/warder-agent $(PREFIX)/libexec/warder/warder-remote $(PREFIX)/libexec/warder/warder-fleet \
             $(LIBDIR)/libwarder.so.$(SO) $(LIBDIR)/libwarder.so $(LIBDIR)/libwarder.a \
             $(LIBDIR)/libwarder-store.so.$(SO) $(LIBDIR)/libwarder-store.so $(LIBDIR)/libwarder-store.a \
             $(LIBDIR)/pkgconfig/warder-store.pc $(PREFIX)/include/warder-store.h \
@@ -370,7 +379,7 @@ $(MAN3): docs/man3.awk
 install: all $(MAN3)                ## install below PREFIX (/usr/local); DESTDIR is respected
 	$(Q)mkdir -p $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	$(Q)install -m 755 $(BUILD)/warder $(DESTDIR)$(PREFIX)/bin/
-	$(Q)install -m 755 $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge $(BUILD)/warder-front $(BUILD)/warder-signer $(BUILD)/warder-agent $(BUILD)/warder-remote $(DESTDIR)$(PREFIX)/libexec/warder/
+	$(Q)install -m 755 $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge $(BUILD)/warder-front $(BUILD)/warder-signer $(BUILD)/warder-agent $(BUILD)/warder-remote $(BUILD)/warder-fleet $(DESTDIR)$(PREFIX)/libexec/warder/
 	$(Q)install -m 755 $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder-store.so.$(SO) $(DESTDIR)$(LIBDIR)/
 	$(Q)ln -sf libwarder.so.$(SO) $(DESTDIR)$(LIBDIR)/libwarder.so
 	$(Q)ln -sf libwarder-store.so.$(SO) $(DESTDIR)$(LIBDIR)/libwarder-store.so

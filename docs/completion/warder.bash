@@ -4,7 +4,7 @@ _warder()
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags= i
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'run code tool mcp scan judge languages changes session context ps logs attach write kill wait serve tenant explain backend policy doctor blocks format data checkpoint image events workspace snapshot artifact completion --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'run code tool mcp scan judge languages changes session context ps logs attach write kill wait serve tenant worker submit explain backend policy doctor blocks format data checkpoint image events workspace snapshot artifact completion --help --version' -- "$word")
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do
@@ -15,7 +15,7 @@ _warder()
 	--net) mapfile -t COMPREPLY < <(compgen -W 'none loopback allow learn host' -- "$word"); return ;;
 	--as) mapfile -t COMPREPLY < <(compgen -W 'block inline text' -- "$word"); return ;;
 	--require|--prefer) mapfile -t COMPREPLY < <(compgen -W 'languages network network.publish network.maxConnections network.bytes filesystem.view filesystem.workspace filesystem.paths filesystem.tmp environment limits.wallTime limits.cpuTime limits.memory limits.swap limits.cpus limits.pids limits.openFiles limits.fileSize limits.stack limits.disk limits.code output.stdout output.stderr processes.spawn processes.identity syscalls syscalls.speculation devices.terminals functions workingDirectory' -- "$word"); return ;;
-	--policy|--workspace|--ro|--rw|--dry-run|--ceiling|--stdin|--rules|--audit|--audit|--audit|--languages|--stats|--config|--tls-cert|--tls-key|--ceiling|--log|--env-from|--receipt|--backends) mapfile -t COMPREPLY < <(compgen -A file -- "$word"); return ;;
+	--policy|--workspace|--ro|--rw|--dry-run|--ceiling|--stdin|--rules|--audit|--audit|--audit|--languages|--stats|--config|--config|--credentials|--ca-file|--key|--make-key|--tls-cert|--tls-key|--ceiling|--log|--env-from|--receipt|--backends) mapfile -t COMPREPLY < <(compgen -A file -- "$word"); return ;;
 	esac
 	case ${COMP_WORDS[1]} in
 	run) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --dry-run --changes --set --require --prefer --ceiling --cgroup-parent --delegate --artifacts --max-artifact --audit --audit-argv --no-service --detach --interactive --keep --log --grace --terminal --replay --no-input --progress --function-command --env-from --receipt --backend --backends --json --no-config --help' ;;
@@ -35,7 +35,9 @@ _warder()
 	kill) flags='--signal --help' ;;
 	wait) flags='--json --help' ;;
 	serve) flags='--local --listen --state --config --check --tls-cert --tls-key --log-json --stop-all --insecure-http --idle-timeout --help' ;;
-	tenant) flags='--state --scopes --expires --ceiling --json --help' ;;
+	tenant) flags='--state --scopes --expires --ceiling --request-key --json --help' ;;
+	worker) flags='--state --config --nats --credentials --ca-file --parallel --redeliver-after --deliveries --help' ;;
+	submit) flags='--nats --credentials --ca-file --tenant --key --make-key --lifetime --help' ;;
 	explain) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --backend --backends --json --no-config --help' ;;
 	backend) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --for-model --model --backends --json --no-config --help list describe declare trust' ;;
 	policy) flags='--ceiling --for --json --help check show ceiling' ;;

@@ -82,6 +82,8 @@ int attach_command(struct args *args, char **argv);
 int write_command(struct args *args, char **argv);
 int kill_command(struct args *args, char **argv);
 int serve_command(struct args *args, char **argv);
+int worker_command(struct args *args, char **argv);
+int submit_command(struct args *args, char **argv);
 int tenant_command(struct args *args, char **argv);
 int wait_command(struct args *args, char **argv);
 int run_command(struct args *args, char **argv);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "fleet/fleet.h"
 #include "runtime/cli/spool.h"
 #include "runtime/cli/workers.h"
 #include "runtime/code/code.h"
@@ -331,12 +332,12 @@ static int change_cwd(struct args *args, const struct flag *flag, const char *va
 	(FLAG_RUN | FLAG_CODE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR |                  \
 	 FLAG_COMPLETION | FLAG_TOOL | FLAG_JUDGE | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | FLAG_BACKEND |    \
 	 USES_TEXT | FLAG_SESSION_ANY | FLAG_EXECUTION | FLAG_CONTEXT_ANY | FLAG_CODE_CONTEXT | FLAG_MCP |   \
-	 FLAG_SERVE | FLAG_TENANT)
+	 FLAG_SERVE | FLAG_TENANT | FLAG_WORKER | FLAG_SUBMIT)
 
 #define TAKES_CONFIG                                                                                         \
 	(EVERY & ~(FLAG_POLICY | FLAG_DOCTOR | FLAG_COMPLETION | FLAG_SESSION | FLAG_SESSION_FILES |         \
 		   FLAG_EXECUTION | FLAG_CONTEXT | FLAG_CONTEXT_RUN | FLAG_CONTEXT_FORK |                    \
-		   FLAG_CODE_CONTEXT | FLAG_SERVE | FLAG_TENANT))
+		   FLAG_CODE_CONTEXT | FLAG_SERVE | FLAG_TENANT | FLAG_WORKER | FLAG_SUBMIT))
 
 /* How a row says what its flag does. A member of another type than the kind needs does not compile. */
 #define AT(type, member)     .offset = _Generic(((struct args *)0)->member, type : offsetof(struct args, member))
@@ -537,12 +538,48 @@ static const struct flag flags[] = {
 	  "serve HTTP clients at this address. Other values: \"unix:PATH\", for a Unix socket; "
 	  "\"inherited\", for a socket that a service manager passes",
 	  TEXT(host.listen), .typed = true },
-	{ FLAG_SERVE | FLAG_TENANT, "--state", "DIR", NULL,
+	{ FLAG_SERVE | FLAG_TENANT | FLAG_WORKER, "--state", "DIR", NULL,
 	  "the directory of tenants and sandboxes (default: /var/lib/warder/host for root, "
 	  "$XDG_STATE_HOME/warder for others)",
 	  TEXT(host.state), .typed = true },
 	{ FLAG_SERVE, "--config", "FILE", NULL, "with --listen: read settings from FILE", TEXT(host.config),
 	  .typed = true },
+	{ FLAG_WORKER, "--config", "FILE", NULL,
+	  "read templates and the ceiling from FILE, the settings of \"warder serve --config\"",
+	  TEXT(host.config), .typed = true },
+	{ FLAG_WORKER | FLAG_SUBMIT, "--nats", "URL", NULL,
+	  "the server: tls://HOST:PORT, or on this machine nats://127.0.0.1:PORT", TEXT(fleet.url),
+	  .typed = true },
+	{ FLAG_WORKER | FLAG_SUBMIT, "--credentials", "FILE", NULL,
+	  "the credentials file for the server; only a server on this machine works without one",
+	  TEXT(fleet.credentials), .typed = true },
+	{ FLAG_WORKER | FLAG_SUBMIT, "--ca-file", "FILE", NULL,
+	  "accept only certificates that an authority in FILE has signed (default: the authorities of this "
+	  "host)",
+	  TEXT(fleet.ca_file), .typed = true },
+	{ FLAG_WORKER, "--parallel", "NUMBER", NULL,
+	  "run at most this many requests at the same time (default: number of CPUs)",
+	  NUMBER(fleet.parallel, FLEET_PARALLEL_MAX), .typed = true },
+	{ FLAG_WORKER, "--redeliver-after", "TIME", NULL,
+	  "give a request to another worker if its worker has been silent for TIME (default: 30s). The "
+	  "worker "
+	  "that was started last decides for all",
+	  TIME(fleet.redeliver_us), .fallback = "30s", .typed = true },
+	{ FLAG_WORKER, "--deliveries", "NUMBER", NULL,
+	  "give up a request that NUMBER workers got and did not answer (default: 5)",
+	  NUMBER(fleet.deliveries, 1000), .typed = true },
+	{ FLAG_SUBMIT, "--tenant", "NAME", NULL, "the tenant whose requests these are", TEXT(fleet.tenant),
+	  .typed = true },
+	{ FLAG_SUBMIT, "--key", "FILE", NULL, "sign with the key in FILE, which --make-key has made",
+	  TEXT(fleet.key), .typed = true },
+	{ FLAG_SUBMIT, "--make-key", "FILE", NULL,
+	  "make a key in the new file FILE, print its public half for \"warder tenant add --request-key\", "
+	  "and "
+	  "submit nothing",
+	  TEXT(fleet.make_key), .typed = true },
+	{ FLAG_SUBMIT, "--lifetime", "TIME", NULL,
+	  "give up a request that has no result after TIME (default: 1h); no worker starts it later",
+	  TIME(fleet.lifetime_us), .fallback = "1h", .typed = true },
 	{ FLAG_SERVE, "--check", NULL, NULL,
 	  "with --listen: only check flags, settings and tenants; serve nothing", SWITCH(host.check),
 	  .typed = true },
@@ -569,6 +606,10 @@ static const struct flag flags[] = {
 	  TIME(host.expires_us), .fallback = "no expiry", .typed = true },
 	{ FLAG_TENANT, "--ceiling", "FILE", NULL, "add: a policy that no sandbox of the tenant may exceed",
 	  TEXT(ceiling_path), .typed = true },
+	{ FLAG_TENANT, "--request-key", "KEY", NULL,
+	  "add: the public key of the tenant's requests to \"warder worker\"; \"warder submit --make-key\" "
+	  "prints it",
+	  TEXT(host.request_key), .typed = true },
 	{ FLAG_SERVE, "--idle-timeout", "TIME", NULL,
 	  "with --local: end after this long without a request (default: 10m)", TIME(session.idle_us),
 	  .fallback = "10m" },

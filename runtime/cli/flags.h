@@ -61,9 +61,11 @@ enum flag_command {
 	FLAG_TENANT = 4294967296,
 	FLAG_CODE_CONTEXT = 536870912, /* `warder code --context` */
 	FLAG_MCP = 1073741824,
+	FLAG_WORKER = 17179869184,
+	FLAG_SUBMIT = 34359738368,
 };
 
-#define FLAG_COUNT_MAX   160 /* rows of the table */
+#define FLAG_COUNT_MAX   192 /* rows of the table */
 #define REQUEST_LIST_MAX 64  /* as BLOCKS_MAX_FILTERS */
 
 struct config;
@@ -130,10 +132,18 @@ struct args_context {
 
 /* What is asked of `warder serve --listen` and `warder tenant`. */
 struct args_host {
-	const char *listen, *state, *config, *scopes; /* or NULL */
-	const char *certificate, *private_key;        /* or NULL */
+	const char *listen, *state, *config, *scopes, *request_key; /* or NULL */
+	const char *certificate, *private_key;                      /* or NULL */
 	bool check, insecure_http, log_json, stop_all;
 	uint64_t expires_us; /* 0: never */
+};
+
+/* What is asked of `warder worker` and `warder submit`. */
+struct args_fleet {
+	const char *url, *credentials, *ca_file; /* or NULL */
+	const char *tenant, *key, *make_key;     /* or NULL */
+	unsigned parallel, deliveries;           /* 0: the default */
+	uint64_t redeliver_us, lifetime_us;      /* 0: the default */
 };
 
 /* What is asked of `warder session`. */
@@ -179,6 +189,7 @@ struct args {
 	const char *backend;  /* or NULL */
 	struct args_session session;
 	struct args_host host;
+	struct args_fleet fleet;
 	struct args_execution execution;
 	struct args_context context;
 	uint64_t grace_us; /* that a program has after a signal of Warder's */

@@ -243,6 +243,7 @@ static const struct command commands[] = {
 	  "warder serve --local --idle-timeout 1s", serve_command },
 	{ "tenant", FLAG_TENANT,
 	  "tenant add NAME [--state DIR] [--scopes LIST] [--expires TIME] [--ceiling FILE]\n"
+	  "                               [--request-key KEY]\n"
 	  "       warder tenant list [--state DIR] [--json]\n"
 	  "       warder tenant revoke NAME [--state DIR]",
 	  "manage the tenants of \"warder serve --listen\": the clients that may use it",
@@ -253,6 +254,30 @@ static const struct command commands[] = {
 	  "state=$(mktemp -d) && warder tenant add me --state $state && warder tenant revoke me --state "
 	  "$state",
 	  tenant_command },
+	{ "worker", FLAG_WORKER, "worker --nats URL [FLAG...]",
+	  "run the requests of tenants that wait in a NATS server",
+	  "Several workers, on several hosts, share one queue. The worker runs a request if a tenant of "
+	  "--state "
+	  "has\n"
+	  "signed it, within the ceiling of this tenant. If a worker dies, another one runs its requests "
+	  "again, so "
+	  "an\n"
+	  "execution may happen twice. The worker prints \"ready\" when it takes requests; see "
+	  "warder-fleet(1).\n"
+	  "Exit status: 128+N if signal N ended it, 125 if Warder refused or failed.\n",
+	  "warder worker --help", worker_command },
+	{ "submit", FLAG_SUBMIT,
+	  "submit --nats URL --tenant NAME --key FILE [FLAG...]\n"
+	  "       warder submit --make-key FILE",
+	  "send requests to the workers of a NATS server, and print the results",
+	  "Reads one request from each line of standard input, and prints one line for each, with its "
+	  "result, as "
+	  "soon\n"
+	  "as it is there. A request: {\"id\": \"a\", \"argv\": [\"echo\", \"hello\"]}. A wrong line is "
+	  "refused in its\n"
+	  "result. An execution may happen twice, and the first result counts; see warder-fleet(1).\n"
+	  "Exit status: 0 if every line got a result, good or bad; 125 if Warder refused or failed.\n",
+	  "key=$(mktemp -u) && warder submit --make-key $key", submit_command },
 	{ "explain", FLAG_EXPLAIN, "explain [FLAG...] [PRESET|FILE]",
 	  "show how this host enforces each field",
 	  "Starts no program and needs no privilege. Exit status: 0 if the policy would run here, 125 if it "

@@ -15,7 +15,8 @@ static int add(const struct args *args, struct warder_error *err)
 {
 	const struct tenant_options options = { .scopes = args->host.scopes,
 						.expires_us = args->host.expires_us,
-						.ceiling = args->ceiling_path };
+						.ceiling = args->ceiling_path,
+						.request_key = args->host.request_key };
 	char token[TENANT_TOKEN_BYTES];
 
 	if (tenants_add(args->host.state, args->rest[1], &options, token, err) < 0)

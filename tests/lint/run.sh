@@ -3,7 +3,7 @@
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 . tests/lib/tap.sh
-sources=$(find base policy rootfs jail edge remote backends runtime store host -name '*.[ch]' 2>/dev/null | sort)
+sources=$(find base policy rootfs jail edge remote backends runtime store host fleet -name '*.[ch]' 2>/dev/null | sort)
 headers=$(grep '\.h$' <<<"$sources")
 scripts=$(git ls-files -co --exclude-standard -- '*.sh' .ci/run)
 texts=$(git ls-files -co --exclude-standard)
@@ -37,7 +37,7 @@ cache=${BUILD:-build}/cppcheck
 		cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
 			--suppressions-list=tests/lint/cppcheck.txt --cppcheck-build-dir="$cache" --error-exitcode=1 -j2 \
 			--template='{file}:{line}: {id}: {message}' -D_GNU_SOURCE -D__x86_64__ -DWARDER_VERSION='"0"' -I. \
-			base policy rootfs jail edge remote backends runtime store host
+			base policy rootfs jail edge remote backends runtime store host fleet
 	}
 	# SC2317: what only a trap calls looks unreachable.
 	scripts() { shellcheck -x -e SC2317 $scripts; }

@@ -314,6 +314,20 @@ $ warder tenant add me --state s | wc -l; warder tenant list --state s; warder t
 | me
 |~ ^\[\{"name":"me","scopes":
 
+= the key of a tenant's requests
+$ key=$(warder submit --make-key k); stat -c %a k; warder tenant add me --state s --request-key "$key" | wc -l; grep -c '"requestKey": "ed25519:' s/tenants/me.json; warder submit --make-key k
+| 600
+| 1
+| 1
+! warder: --make-key k: File exists
+? 125
+
+= worker and submit say which flag is missing
+$ warder worker; warder submit --nats nats://127.0.0.1 --tenant me
+! warder: --nats is missing; it names the server
+! warder: --key is missing; it names the file with the tenant's key
+? 125
+
 = every flag and command is in the manual
 $ { for c in run explain policy doctor blocks format tool judge data; do warder $c --help | sed -n 's/^  \(-., \)\{0,1\}--\([a-z-]*\).*/\2/p'; done; } | sort -u | while read f; do grep -q "Fl -$f" "$TOP/docs/warder.1" || echo "missing: $f"; done
 
@@ -337,7 +351,7 @@ $ for words in "policy --help" "help policy" "policy show --help" "policy check 
 | usage: warder policy check FILE... | policy show PRESET|FILE | policy ceiling [--for PRESET|FILE]
 | usage: warder policy check FILE... | policy show PRESET|FILE | policy ceiling [--for PRESET|FILE]
 | usage: warder policy check FILE... | policy show PRESET|FILE | policy ceiling [--for PRESET|FILE]
-! warder: unknown command nonsense; known: "run", "code", "tool", "mcp", "scan", "judge", "languages", "changes", "session", "context", "ps", "logs", "attach", "write", "kill", "wait", "serve", "tenant", "explain", "backend", "policy", "doctor", "blocks", "format", "data", "checkpoint", ...
+! warder: unknown command nonsense; known: "run", "code", "tool", "mcp", "scan", "judge", "languages", "changes", "session", "context", "ps", "logs", "attach", "write", "kill", "wait", "serve", "tenant", "worker", "submit", "explain", "backend", "policy", "doctor", "blocks", "format", ...
 ? 125
 
 = a program's own --help is the program's

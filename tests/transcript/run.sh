@@ -60,6 +60,7 @@ cp "$WARDER" "$scratch/bin/warder" && chmod 755 "$scratch/bin/warder" || exit 1
 export WARDER_STORE=$scratch/case/store
 [ ! -x "$BUILD/warder-edge" ] || cp "$BUILD/warder-edge" "$scratch/bin/" || exit 1
 [ ! -x "$BUILD/warder-remote" ] || cp "$BUILD/warder-remote" "$scratch/bin/" || exit 1
+[ ! -x "$BUILD/warder-fleet" ] || cp "$BUILD/warder-fleet" "$scratch/bin/" || exit 1
 for program in without second_reader; do
 	[ ! -x "$BUILD/tests/lib/$program" ] || cp "$BUILD/tests/lib/$program" "$scratch/bin/" || exit 1
 done

@@ -1,0 +1,27 @@
+/*
+ * execute: one request, run by `warder run`. Private to fleet/.
+ *
+ * This process holds credentials and what libnats loads, so that it launches no jail itself. The child gets the policy that the tenant was granted
+ * as a memory file, and returns the JSON of its result in another one. It gets SIGTERM, and ends its program, when this process dies.
+ */
+#ifndef WARDER_FLEET_EXECUTE_H
+#define WARDER_FLEET_EXECUTE_H
+
+#include <stdbool.h>
+
+#include "base/json.h"
+
+struct execution {
+	const char *program;              /* path of `warder` */
+	const char *policy;               /* its JSON */
+	const struct json_value *request; /* with argv and the input */
+	void (*beat)(void *context);      /* called every beat_ms */
+	bool (*ends)(void);               /* the child is to end now */
+	void *context;
+	unsigned int beat_ms;
+};
+
+/* Run it and wait for its end. 0 with *ret_json, the caller's; 1 with *err: there is no result, and it may be tried again; -1 with *err. */
+int execute(const struct execution *execution, char **ret_json, struct warder_error *err);
+
+#endif

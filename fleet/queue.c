@@ -1,0 +1,340 @@
+/*
+ * queue: streams, and what is stored in them.
+ *
+ * A request and a result are work-queue messages: the server removes each when its reader acknowledges it. The server drops a message whose id it
+ * has seen lately, so that what was sent twice after a lost answer is stored once.
+ *
+ * Only the address that the user names is used: the server may announce others, and these are ignored, because the rule on encryption was held
+ * against the address alone.
+ */
+#include "fleet/queue.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "fleet/fleet.h"
+#include "remote/remote.h"
+
+#define REQUESTS "WARDER_REQUESTS"
+#define RESULTS  "WARDER_RESULTS"
+#define DEAD     "WARDER_DEAD"
+#define WORKERS  "workers" /* the consumer that they share */
+
+#define ANSWER_MS     5000
+#define RECONNECT_MS  250
+#define SECOND_NS     INT64_C(1000000000)
+#define HOUR_NS       (3600 * SECOND_NS)
+#define MESSAGES_MAX  100000 /* that wait */
+#define REQUESTS_MAX  (INT64_C(4) << 30)
+#define DEAD_MAX      (INT64_C(256) << 20) /* then the oldest ones go */
+#define UNCLAIMED_NS  (600 * SECOND_NS)    /* the results of a reader that is gone are nobody's then */
+#define RESULT_ACK_NS (30 * SECOND_NS)
+#define SUBJECT_MAX   256
+#define REASON_MAX    512
+
+static int fail(natsStatus status, const char *what, struct warder_error *err)
+{
+	natsStatus last;
+	const char *detail = nats_GetLastError(&last);
+
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, "--nats", "%s: %s%s%.200s", what,
+			 natsStatus_GetText(status), detail && *detail ? ": " : "", detail ? detail : "");
+}
+
+/* ---- the connection ---- */
+
+/* Encryption and credentials are needed except on this machine. ret_host: the name that the certificate must have. */
+static int check(const struct queue_options *options, bool *ret_encrypted, struct warder_error *err)
+{
+	const bool plain = strncmp(options->url, "nats://", 7) == 0;
+	bool loopback = false;
+
+	if (strchr(options->url, '@'))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--nats",
+				 "--nats holds credentials; put them into the file that --credentials names");
+	if ((!plain && strncmp(options->url, "tls://", 6) != 0) ||
+	    !remote_is_address(options->url + (plain ? 7 : 6), &loopback))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--nats",
+				 "--nats must be tls:// or nats://, a host and a port, as in "
+				 "tls://nats.example.org:4222");
+	if (plain && !loopback)
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "--nats",
+		    "--nats: nats:// is not encrypted, and is for 127.0.0.1 and [::1]; use tls://");
+	if (!loopback && !options->credentials)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--credentials",
+				 "a server on another machine needs --credentials FILE");
+	*ret_encrypted = !plain;
+	return 0;
+}
+
+/* The host of the URL, without brackets and port. */
+static void take_host(const char *url, char ret[SUBJECT_MAX])
+{
+	const char *host = strstr(url, "://") + 3;
+
+	snprintf(ret, SUBJECT_MAX, "%.*s", (int)(*host == '[' ? strcspn(host + 1, "]") : strcspn(host, ":/")),
+		 *host == '[' ? host + 1 : host);
+}
+
+static natsStatus encrypt(natsOptions *of, const struct queue_options *options)
+{
+	char host[SUBJECT_MAX];
+	natsStatus status = natsOptions_SetSecure(of, true);
+
+	take_host(options->url, host);
+	if (status == NATS_OK)
+		status = natsOptions_SetExpectedHostname(of, host);
+	if (status == NATS_OK && options->ca_file)
+		status = natsOptions_LoadCATrustedCertificates(of, options->ca_file);
+	return status;
+}
+
+static int connect_to(const struct queue_options *options, bool encrypted, struct queue *queue,
+		      struct warder_error *err)
+{
+	natsOptions *of = NULL;
+	natsStatus status = natsOptions_Create(&of);
+
+	if (status == NATS_OK)
+		status = natsOptions_SetURL(of, options->url);
+	if (status == NATS_OK)
+		status = natsOptions_SetName(of, FLEET_PROGRAM);
+	if (status == NATS_OK)
+		status = natsOptions_SetTimeout(of, ANSWER_MS);
+	if (status == NATS_OK)
+		status = natsOptions_SetIgnoreDiscoveredServers(of, true);
+	if (status == NATS_OK)
+		status = natsOptions_SetMaxReconnect(of, -1);
+	if (status == NATS_OK)
+		status = natsOptions_SetReconnectWait(of, RECONNECT_MS);
+	if (status == NATS_OK && options->credentials)
+		status = natsOptions_SetUserCredentialsFromFiles(of, options->credentials, NULL);
+	if (status == NATS_OK && encrypted)
+		status = encrypt(of, options);
+	if (status == NATS_OK)
+		status = natsConnection_Connect(&queue->connection, of);
+	natsOptions_Destroy(of);
+	return status == NATS_OK ? 0 : fail(status, options->url, err);
+}
+
+/* ---- streams ---- */
+
+static const struct stream {
+	const char *name, *subject;
+	jsRetentionPolicy retention;
+	jsDiscardPolicy discard;
+	int64_t messages, bytes, age_ns, duplicates_ns;
+} streams[] = {
+	/* A request that is too much is refused, and does not push out another one. */
+	{ REQUESTS, "warder.requests.*", js_WorkQueuePolicy, js_DiscardNew, MESSAGES_MAX, REQUESTS_MAX, 0,
+	  HOUR_NS },
+	{ RESULTS, "warder.results.*.*.*", js_WorkQueuePolicy, js_DiscardNew, -1, -1,
+	  FLEET_RESULTS_HOURS *HOUR_NS, HOUR_NS },
+	{ DEAD, "warder.dead.*", js_LimitsPolicy, js_DiscardOld, MESSAGES_MAX, DEAD_MAX,
+	  INT64_C(24) * FLEET_DEAD_DAYS *HOUR_NS, HOUR_NS },
+};
+
+static int make_stream(const struct queue *queue, const struct stream *stream, struct warder_error *err)
+{
+	const char *subjects[] = { stream->subject };
+	jsStreamConfig config;
+	jsStreamInfo *info = NULL;
+	jsErrCode code = 0;
+	natsStatus status = js_GetStreamInfo(&info, queue->js, stream->name, NULL, &code);
+
+	jsStreamInfo_Destroy(info);
+	if (status == NATS_OK)
+		return 0;
+	jsStreamConfig_Init(&config);
+	config.Name = stream->name;
+	config.Subjects = subjects;
+	config.SubjectsLen = 1;
+	config.Retention = stream->retention;
+	config.Discard = stream->discard;
+	config.MaxMsgs = stream->messages;
+	config.MaxBytes = stream->bytes;
+	config.MaxAge = stream->age_ns;
+	config.Duplicates = stream->duplicates_ns;
+	config.Storage = js_FileStorage;
+	status = js_AddStream(NULL, queue->js, &config, NULL, &code);
+	if (status == NATS_OK || code == JSStreamNameExistErr)
+		return 0;
+	return fail(status, stream->name, err);
+}
+
+int queue_open(const struct queue_options *options, struct queue *ret, struct warder_error *err)
+{
+	struct queue queue = { 0 };
+	jsOptions patience;
+	bool encrypted = false;
+	int status;
+
+	if (check(options, &encrypted, err) < 0)
+		return -1;
+	status = connect_to(options, encrypted, &queue, err);
+	jsOptions_Init(&patience);
+	patience.Wait = ANSWER_MS;
+	if (status == 0 && natsConnection_JetStream(&queue.js, queue.connection, &patience) != NATS_OK)
+		status = error_no_memory(err, NULL);
+	for (size_t i = 0; status == 0 && i < ARRAY_LENGTH(streams); i++)
+		status = make_stream(&queue, &streams[i], err);
+	if (status == 0)
+		*ret = queue;
+	else
+		queue_done(&queue);
+	return status;
+}
+
+void queue_done(struct queue *queue)
+{
+	jsCtx_Destroy(queue->js);
+	natsConnection_Destroy(queue->connection);
+	*queue = (struct queue){ 0 };
+}
+
+/* ---- reading ---- */
+
+int queue_share_requests(const struct queue *queue, uint64_t redeliver_us, struct warder_error *err)
+{
+	jsConsumerConfig config;
+	natsStatus status;
+
+	jsConsumerConfig_Init(&config);
+	config.Durable = WORKERS;
+	config.AckPolicy = js_AckExplicit;
+	config.AckWait = (int64_t)redeliver_us * 1000;
+	config.MaxDeliver = -1; /* the worker that gets it once too often gives it up, with the reason */
+	config.MaxAckPending = MESSAGES_MAX;
+	status = js_AddConsumer(NULL, queue->js, REQUESTS, &config, NULL, NULL);
+	return status == NATS_OK ? 0 : fail(status, "the queue of requests", err);
+}
+
+static int subscribe(const struct queue *queue, const char *stream, const char *consumer,
+		     natsSubscription **ret, struct warder_error *err)
+{
+	jsSubOptions options;
+	natsStatus status;
+
+	jsSubOptions_Init(&options);
+	options.Stream = stream;
+	options.Consumer = consumer;
+	status = js_PullSubscribe(ret, queue->js, NULL, consumer, NULL, &options, NULL);
+	return status == NATS_OK ? 0 : fail(status, stream, err);
+}
+
+int queue_take_requests(const struct queue *queue, natsSubscription **ret, struct warder_error *err)
+{
+	return subscribe(queue, REQUESTS, WORKERS, ret, err);
+}
+
+int queue_take_results(const struct queue *queue, const char *tenant, const char *batch,
+		       natsSubscription **ret, struct warder_error *err)
+{
+	char subject[SUBJECT_MAX];
+	jsConsumerConfig config;
+	natsStatus status;
+
+	snprintf(subject, sizeof(subject), "warder.results.%s.%s.*", tenant, batch);
+	jsConsumerConfig_Init(&config);
+	config.Durable = batch;
+	config.AckPolicy = js_AckExplicit;
+	config.AckWait = RESULT_ACK_NS;
+	config.FilterSubject = subject;
+	config.InactiveThreshold = UNCLAIMED_NS;
+	status = js_AddConsumer(NULL, queue->js, RESULTS, &config, NULL, NULL);
+	return status == NATS_OK ? subscribe(queue, RESULTS, batch, ret, err)
+				 : fail(status, "the queue of results", err);
+}
+
+void queue_forget_results(const struct queue *queue, const char *batch)
+{
+	js_DeleteConsumer(queue->js, RESULTS, batch, NULL, NULL);
+}
+
+natsMsg *queue_next(natsSubscription *subscription, unsigned int within_ms)
+{
+	natsMsgList list = { 0 };
+	natsMsg *message = NULL;
+	const natsStatus status = natsSubscription_Fetch(&list, subscription, 1, within_ms, NULL);
+
+	if (status == NATS_OK && list.Count == 1) {
+		message = list.Msgs[0];
+		list.Msgs[0] = NULL;
+	} else if (status != NATS_TIMEOUT) { /* no connection now */
+		nats_Sleep(within_ms < RECONNECT_MS ? within_ms : RECONNECT_MS);
+	}
+	natsMsgList_Destroy(&list);
+	return message;
+}
+
+/* ---- writing ---- */
+
+static int put(const struct queue *queue, natsMsg *message, const char *id, struct warder_error *err)
+{
+	jsPubOptions options;
+	jsErrCode code = 0;
+	natsStatus status;
+
+	jsPubOptions_Init(&options);
+	options.MsgId = id;
+	options.MaxWait = ANSWER_MS;
+	status = js_PublishMsg(NULL, queue->js, message, &options, &code);
+	natsMsg_Destroy(message);
+	if (status == NATS_OK)
+		return 0;
+	fail(status, "the server does not store a message", err);
+	return status == NATS_MAX_PAYLOAD || status == NATS_INVALID_ARG ? -1 : 1;
+}
+
+int queue_put_request(const struct queue *queue, const char *tenant, const char *id, const char *text,
+		      size_t len, struct warder_error *err)
+{
+	char subject[SUBJECT_MAX];
+	natsMsg *message = NULL;
+
+	snprintf(subject, sizeof(subject), "warder.requests.%s", tenant);
+	if (natsMsg_Create(&message, subject, NULL, text, (int)len) != NATS_OK)
+		return error_no_memory(err, NULL);
+	return put(queue, message, id, err);
+}
+
+int queue_put_result(const struct queue *queue, const struct message *message, const char *json,
+		     struct warder_error *err)
+{
+	char subject[SUBJECT_MAX];
+	natsMsg *result = NULL;
+
+	snprintf(subject, sizeof(subject), "warder.results.%s.%s.%s", message->tenant, message->batch,
+		 message->id);
+	if (natsMsg_Create(&result, subject, NULL, json, (int)strlen(json)) != NATS_OK)
+		return error_no_memory(err, NULL);
+	return put(queue, result, message->id, err);
+}
+
+int queue_bury(const struct queue *queue, const struct message *message, uint64_t deliveries,
+	       const char *reason, struct warder_error *err)
+{
+	char subject[SUBJECT_MAX], number[24], line[REASON_MAX];
+	natsMsg *dead = NULL;
+	natsStatus status;
+
+	snprintf(subject, sizeof(subject), "warder.dead.%s", message->tenant ? message->tenant : "unknown");
+	snprintf(number, sizeof(number), "%llu", (unsigned long long)deliveries);
+	snprintf(line, sizeof(line), "%s", reason);
+	for (char *at = line; *at; at++)
+		if ((unsigned char)*at < ' ')
+			*at = ' ';
+	status = natsMsg_Create(&dead, subject, NULL, message->text, (int)message->len);
+	if (status == NATS_OK)
+		status = natsMsgHeader_Set(dead, "Warder-Request", message->id);
+	if (status == NATS_OK)
+		status = natsMsgHeader_Set(dead, "Warder-Deliveries", number);
+	if (status == NATS_OK)
+		status = natsMsgHeader_Set(dead, "Warder-Reason", line);
+	if (status == NATS_OK)
+		return put(queue, dead, message->id, err);
+	natsMsg_Destroy(dead);
+	return error_no_memory(err, NULL);
+}

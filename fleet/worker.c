@@ -1,0 +1,301 @@
+/*
+ * worker: one thread for each request that may run at the same time.
+ *
+ * A thread acknowledges a request only after the server has stored its result. So a request whose worker dies comes back, to any worker, and what it
+ * does may happen twice. A request that has come back too often is given up: it goes to the dead letters, and its sender gets the reason.
+ */
+#include "fleet/worker.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "fleet/execute.h"
+#include "fleet/fleet.h"
+#include "host/launcher/grant.h"
+#include "runtime/cli/ending.h"
+#include "runtime/cli/term.h"
+#include "runtime/library/result.h"
+
+#define FETCH_MS    2000
+#define AGAIN_MS    1000 /* a request that has failed here waits that long */
+#define RETRY_MS    200
+#define BEATS       3 /* within the time of --redeliver-after */
+#define STACK_BYTES ((size_t)512 << 10)
+
+struct worker {
+	const struct queue *queue;
+	const struct worker_options *options;
+	struct settings settings;
+};
+
+struct slot {
+	struct worker *worker;
+	natsSubscription *subscription;
+	pthread_t thread;
+	natsMsg *delivery; /* the request at hand */
+};
+
+/* What becomes of a request. */
+enum verdict {
+	VERDICT_RESULT, /* it has run, or its tenant may not run it: the answer */
+	VERDICT_DEAD,   /* it is not a tenant's request, or has been tried too often */
+	VERDICT_AGAIN,  /* this worker could not try it */
+};
+
+static bool ends(void)
+{
+	return ending_signal() != 0;
+}
+
+static void beat(void *context)
+{
+	struct slot *slot = context;
+
+	natsMsg_InProgress(slot->delivery, NULL);
+}
+
+/* ---- a request ---- */
+
+static enum verdict take_tenant(const struct worker *worker, const struct message *message,
+				struct tenant *ret, struct warder_error *err)
+{
+	if (tenants_read(worker->options->state, message->tenant, ret, err) < 0) {
+		if (err->code != WARDER_ERROR_NOT_FOUND)
+			return VERDICT_AGAIN;
+		error_set(err, WARDER_ERROR_REJECTED, "tenant", "the worker knows no tenant %.64s",
+			  message->tenant);
+		return VERDICT_DEAD;
+	}
+	if (!ret->request_key[0]) {
+		error_set(err, WARDER_ERROR_REJECTED, "tenant",
+			  "tenant %.64s has no key for requests; see \"warder tenant add --request-key\"",
+			  message->tenant);
+		return VERDICT_DEAD;
+	}
+	if (message_check(message, ret->request_key, err) < 0)
+		return VERDICT_DEAD;
+	if (!(ret->scopes & TENANT_RUN))
+		error_set(err, WARDER_ERROR_REJECTED, "tenant",
+			  "tenant %.64s may not run programs: it lacks the scope run", message->tenant);
+	else if (ret->expires_ms && ret->expires_ms <= clock_wall_ms())
+		error_set(err, WARDER_ERROR_REJECTED, "tenant", "tenant %.64s has expired", message->tenant);
+	return VERDICT_RESULT;
+}
+
+static enum verdict run(struct slot *slot, const struct message *message, const struct tenant *tenant,
+			char **ret_json, struct warder_error *err)
+{
+	const struct worker *worker = slot->worker;
+	struct execution execution = {
+		.program = worker->options->program,
+		.request = message->request,
+		.beat = beat,
+		.ends = ends,
+		.context = slot,
+		.beat_ms = (unsigned int)(worker->options->redeliver_us / 1000 / BEATS),
+	};
+	struct warder_policy *policy = NULL;
+	char *text = NULL;
+	int status;
+
+	if (message_check_request(message->request, err) < 0 ||
+	    grant_policy(&worker->settings, tenant, json_member_text(message->request, "template", "base"),
+			 message->request, &policy, err) < 0)
+		return VERDICT_RESULT;
+	text = warder_policy_json(policy);
+	warder_policy_free(policy);
+	execution.policy = text;
+	status = text ? execute(&execution, ret_json, err) : error_no_memory(err, NULL);
+	free(text);
+	return status == 1 ? VERDICT_AGAIN : VERDICT_RESULT;
+}
+
+/* VERDICT_RESULT: *ret_json, or *err where that is NULL. */
+static enum verdict decide(struct slot *slot, struct message *message, uint64_t deliveries, char **ret_json,
+			   struct warder_error *err)
+{
+	struct tenant tenant = { 0 };
+	enum verdict verdict;
+
+	if (message_read(natsMsg_GetData(slot->delivery), (size_t)natsMsg_GetDataLength(slot->delivery),
+			 message, err) < 0)
+		return VERDICT_DEAD;
+	verdict = take_tenant(slot->worker, message, &tenant, err);
+	if (verdict == VERDICT_RESULT && err->code == WARDER_ERROR_NONE &&
+	    deliveries > slot->worker->options->deliveries) {
+		error_set(err, WARDER_ERROR_EXECUTION_FAILED, NULL,
+			  "%u workers got the request and did not answer: they ended, or could not run it",
+			  slot->worker->options->deliveries);
+		verdict = VERDICT_DEAD;
+	}
+	if (verdict == VERDICT_RESULT && err->code == WARDER_ERROR_NONE)
+		verdict = run(slot, message, &tenant, ret_json, err);
+	tenant_done(&tenant);
+	return verdict;
+}
+
+/* ---- its answer ---- */
+
+/* Until the server has stored it, or this process is to end. 0; 1: it is to end; -1 with *err. */
+static int publish(struct slot *slot, const struct message *message, const char *json,
+		   struct warder_error *err)
+{
+	int status;
+
+	while ((status = queue_put_result(slot->worker->queue, message, json, err)) > 0 && !ends()) {
+		nats_Sleep(RETRY_MS);
+		beat(slot);
+	}
+	return status;
+}
+
+static char *refusal(const struct warder_error *err)
+{
+	return result_error_json(err, NULL);
+}
+
+/* Publish the result, or what the tenant is to know instead. */
+static int answer(struct slot *slot, const struct message *message, char *json, struct warder_error *err)
+{
+	char *text = json ? strdup(json) : refusal(err);
+	int status;
+
+	if (text && strlen(text) > FLEET_MESSAGE_MAX) {
+		error_set(
+		    err, WARDER_ERROR_REJECTED, "output",
+		    "the program ran, and its result has %zu bytes; at most %zu can wait in the server. Set "
+		    "output.stdout and output.stderr in the policy",
+		    strlen(text), FLEET_MESSAGE_MAX);
+		free(text);
+		text = refusal(err);
+	}
+	status = text ? publish(slot, message, text, err) : error_no_memory(err, NULL);
+	free(text);
+	return status;
+}
+
+/* 0; 1: it did not work. */
+static int bury(struct slot *slot, const struct message *message, uint64_t deliveries,
+		struct warder_error *err)
+{
+	const struct warder_error reason = *err;
+
+	if (queue_bury(slot->worker->queue, message, deliveries, reason.text, err) != 0)
+		return 1;
+	term_complain("dead letter %.16s of tenant %s: %s", message->id,
+		      message->tenant ? message->tenant : "unknown", reason.text);
+	*err = reason;
+	return message->batch ? answer(slot, message, NULL, err) : 0;
+}
+
+static void handle(struct slot *slot)
+{
+	struct warder_error err = { 0 };
+	jsMsgMetaData *data = NULL;
+	struct message message = { 0 };
+	uint64_t deliveries = 1;
+	char *json = NULL;
+	enum verdict verdict;
+	int status = 1;
+
+	if (natsMsg_GetMetaData(&data, slot->delivery) == NATS_OK)
+		deliveries = data->NumDelivered;
+	jsMsgMetaData_Destroy(data);
+	verdict = decide(slot, &message, deliveries, &json, &err);
+	if (verdict == VERDICT_RESULT)
+		status = answer(slot, &message, json, &err);
+	else if (verdict == VERDICT_DEAD)
+		status = bury(slot, &message, deliveries, &err);
+	if (status == 0)
+		natsMsg_AckSync(slot->delivery, NULL, NULL);
+	else
+		natsMsg_NakWithDelay(slot->delivery, ends() ? 0 : AGAIN_MS, NULL);
+	if (status != 0 && !ends())
+		term_complain("request %.16s is tried again: %s", message.id, err.text);
+	free(json);
+	message_done(&message);
+}
+
+/* ---- threads ---- */
+
+static void *work(void *context)
+{
+	struct slot *slot = context;
+
+	while (!ends()) {
+		slot->delivery = queue_next(slot->subscription, FETCH_MS);
+		if (!slot->delivery)
+			continue;
+		if (ends())
+			natsMsg_Nak(slot->delivery, NULL);
+		else
+			handle(slot);
+		natsMsg_Destroy(slot->delivery);
+		slot->delivery = NULL;
+	}
+	return NULL;
+}
+
+static int start(struct slot *slot, struct worker *worker, struct warder_error *err)
+{
+	pthread_attr_t attributes;
+	int failed;
+
+	slot->worker = worker;
+	if (queue_take_requests(worker->queue, &slot->subscription, err) < 0)
+		return -1;
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	failed = pthread_create(&slot->thread, &attributes, work, slot);
+	pthread_attr_destroy(&attributes);
+	return failed ? error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "--parallel", failed,
+					"cannot start a thread")
+		      : 0;
+}
+
+static int work_all(struct worker *worker, struct slot *slots, struct warder_error *err)
+{
+	unsigned int count = 0;
+	int status = 0;
+
+	while (count < worker->options->parallel && (status = start(&slots[count], worker, err)) == 0)
+		count++;
+	if (status == 0) {
+		puts("ready");
+		fflush(stdout);
+	}
+	while (status == 0 && !ends())
+		ending_sleep(60000000);
+	if (status < 0)
+		raise(SIGTERM); /* the threads that run end */
+	for (unsigned int i = 0; i < worker->options->parallel; i++) {
+		if (i < count)
+			pthread_join(slots[i].thread, NULL);
+		natsSubscription_Destroy(slots[i].subscription);
+	}
+	natsConnection_FlushTimeout(worker->queue->connection, FETCH_MS);
+	return status;
+}
+
+int worker_run(const struct queue *queue, const struct worker_options *options, struct warder_error *err)
+{
+	struct worker worker = { .queue = queue, .options = options };
+	struct slot *slots = calloc(options->parallel, sizeof(*slots));
+	int status;
+
+	if (!slots)
+		return error_no_memory(err, NULL);
+	status = settings_load(options->config, &worker.settings, err);
+	if (status == 0)
+		status = queue_share_requests(queue, options->redeliver_us, err);
+	if (status == 0)
+		status = work_all(&worker, slots, err);
+	settings_done(&worker.settings);
+	free(slots);
+	return status;
+}

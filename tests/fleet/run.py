@@ -1,0 +1,380 @@
+#!/usr/bin/env python3
+"""Requests through a NATS server of the suite's own, on loopback, with workers and a server that are killed."""
+import base64, json, os, shutil, signal, socket, subprocess, sys, tempfile, threading, time
+
+WARDER = os.path.realpath(os.environ.get("WARDER", "build/warder"))
+SLOW = float(os.environ.get("WARDER_TEST_SLOW", "1"))
+SERVER = shutil.which("nats-server") or "/usr/sbin/nats-server"
+work = os.path.realpath(tempfile.mkdtemp(prefix="warder-fleet-"))
+count = failed = 0
+processes = []
+
+
+def tell(ok, name, why=""):
+    global count, failed
+    count += 1
+    failed += not ok
+    print(("ok" if ok else "not ok") + " %d - %s" % (count, name))
+    if not ok:
+        print("# " + str(why).strip().replace("\n", "\n# ")[:3000])
+    sys.stdout.flush()
+
+
+def path(name):
+    return os.path.join(work, name)
+
+
+def until(true, seconds=15):
+    end = time.monotonic() + seconds * SLOW
+    while not true():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def end(process, number=signal.SIGTERM):
+    if process.poll() is None:
+        process.send_signal(number)
+    try:
+        return process.wait(20 * SLOW)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
+
+
+# ---- a server ----
+
+class Server:
+    def __init__(self, name, config=""):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.name, self.config = name, path(name + ".conf")
+        with open(self.config, "w") as file:
+            file.write('listen: "127.0.0.1:%d"\njetstream { store_dir: "%s" }\n%s' % (self.port, path(name + "-store"), config))
+        self.url = "nats://127.0.0.1:%d" % self.port
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen([SERVER, "-c", self.config, "-l", path(self.name + ".log")], stdin=subprocess.DEVNULL)
+        processes.append(self.process)
+        if not until(self.answers):
+            raise RuntimeError("nats-server does not start: " + open(path(self.name + ".log")).read()[-800:])
+
+    def answers(self):
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), 1) as peer:
+                return peer.recv(4) == b"INFO"
+        except OSError:
+            return False
+
+    def ask(self, subject, body=b"", wait=True):
+        """One request in the server's protocol; the JSON of the answer."""
+        with socket.create_connection(("127.0.0.1", self.port), 10) as peer:
+            lines = peer.makefile("rb")
+            lines.readline()
+            peer.sendall(b'CONNECT {"verbose":false,"headers":true,"no_responders":true}\r\nSUB answer 1\r\nPUB %s answer %d\r\n%s\r\nPING\r\n'
+                         % (subject.encode(), len(body), body))
+            for line in lines:
+                if line.startswith(b"PONG") and not wait:
+                    return None
+                if line.startswith(b"MSG"):
+                    return json.loads(lines.read(int(line.split()[-1])))
+
+    def dead(self, tenant):
+        """The reason of the last dead letter."""
+        message = self.ask("$JS.API.STREAM.MSG.GET.WARDER_DEAD", json.dumps({"last_by_subj": "warder.dead." + tenant}).encode())
+        return base64.b64decode(message.get("message", {}).get("hdrs", "")).decode()
+
+    def requests(self):
+        return self.ask("$JS.API.CONSUMER.INFO.WARDER_REQUESTS.workers")
+
+    def messages(self, stream):
+        return self.ask("$JS.API.STREAM.INFO." + stream)["state"]["messages"]
+
+
+# ---- workers, tenants, submissions ----
+
+class Worker:
+    def __init__(self, server, *words, redeliver="2s"):
+        self.errors = path("worker-%d" % len(processes))
+        self.process = subprocess.Popen([WARDER, "worker", "--nats", server.url, "--state", path("state"), "--redeliver-after", redeliver] + list(words),
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=open(self.errors, "w"), text=True)
+        processes.append(self.process)
+        if self.process.stdout.readline() != "ready\n":
+            raise RuntimeError("the worker is not ready: " + self.said())
+
+    def said(self):
+        return open(self.errors).read()
+
+    def children(self):
+        return subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True).stdout.split()
+
+
+def make_key(name):
+    done = subprocess.run([WARDER, "submit", "--make-key", path(name)], capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def add_tenant(name, key, *words):
+    return subprocess.run([WARDER, "tenant", "add", name, "--state", path("state"), "--request-key", key] + list(words), capture_output=True, text=True)
+
+
+def submit(server, lines, tenant="alice", key="alice.key", words=()):
+    return subprocess.Popen([WARDER, "submit", "--nats", server.url, "--tenant", tenant, "--key", path(key)] + list(words),
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True), \
+        "".join(line if isinstance(line, str) else json.dumps(line) + "\n" for line in lines)
+
+
+def results(begun, seconds=40):
+    process, text = begun
+    try:
+        out, errors = process.communicate(text, seconds * SLOW)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, errors = process.communicate()
+        errors += "\nno end"
+    return process.returncode, [json.loads(line) for line in out.splitlines()], errors
+
+
+def ask(server, lines, **how):
+    status, found, errors = results(submit(server, lines, **how))
+    return {one["line"]: one for one in found} if status == 0 and len(found) == len(lines) else {"failed": (status, found, errors)}
+
+
+def refusal(one):
+    error = one.get("result", {}).get("error") or {}
+    return error.get("kind"), error.get("field"), error.get("message", "")
+
+
+def shell(text, **more):
+    return dict({"argv": ["sh", "-c", text]}, **more)
+
+
+# ---- what is tested ----
+
+def keys():
+    key = make_key("alice.key")
+    mode = os.stat(path("alice.key")).st_mode & 0o777
+    tell(key.startswith("ed25519:") and len(key) == 52 and mode == 0o600, "a key is made, with mode 0600", (key, mode))
+    before = open(path("alice.key")).read()
+    again = subprocess.run([WARDER, "submit", "--make-key", path("alice.key")], capture_output=True, text=True)
+    tell(again.returncode == 125 and open(path("alice.key")).read() == before, "a key does not replace a file", again.stderr)
+    with open(path("ceiling.json"), "w") as file:
+        json.dump({"version": 1, "filesystem": {"tmp": "64MiB"}, "limits": {"wallTime": "10s", "memory": "64MiB"}}, file)
+    added = add_tenant("alice", key)
+    small = add_tenant("small", make_key("small.key"), "--ceiling", path("ceiling.json"))
+    wrong = add_tenant("wrong", "ed25519:short")
+    tell(added.returncode == 0 and small.returncode == 0, "a tenant gets the key", added.stderr + small.stderr)
+    tell(wrong.returncode == 125 and "--request-key" in wrong.stderr, "a wrong key is refused", wrong.stderr)
+
+
+def exact(server):
+    lines = [shell("echo %d; echo no >&2; exit %d" % (i * i, i % 3), id="n%d" % i) for i in range(20)]
+    found = ask(server, lines)
+    good = all(found.get(i + 1, {}).get("id") == "n%d" % i and found[i + 1]["result"]["stdout"]["text"] == "%d\n" % (i * i) and
+               found[i + 1]["result"]["exitCode"] == i % 3 and found[i + 1]["result"]["stderr"]["text"] == "no\n" for i in range(20))
+    tell(good, "each of 20 requests gets its own result", found)
+    found = ask(server, [{"argv": ["cat"], "stdin": "text"}, {"argv": ["cat"], "stdinBase64": "AAH/"},
+                         shell("echo $X", env={"X": "y"}), shell("sleep 9", policy={"version": 1, "limits": {"wallTime": "300ms"}})])
+    said = [found.get(i, {}).get("result", {}) for i in (1, 2, 3, 4)]
+    tell([one.get("stdout", {}).get("text", one.get("stdout", {}).get("base64")) for one in said[:3]] == ["text", "AAH/", "y\n"] and
+         said[3].get("cause") == "wallTime" and said[3].get("status") == "timeout", "input, variables and the policy arrive", said)
+    controls = {one["control"]: one["status"] for one in said[0].get("receipt", {}).get("controls", [])}
+    tell(controls.get("network.none") == "enforced", "the result has the receipt of the run", controls)
+    same = ask(server, [shell("echo same")] * 3)
+    tell(all(same.get(i, {}).get("result", {}).get("stdout", {}).get("text") == "same\n" for i in (1, 2, 3)), "equal lines are three requests", same)
+    tell(server.messages("WARDER_REQUESTS") == 0 and server.messages("WARDER_RESULTS") == 0, "nothing is left in the server",
+         (server.messages("WARDER_REQUESTS"), server.messages("WARDER_RESULTS")))
+
+
+def malformed(server):
+    lines = ["not JSON\n", '{"argv": "x"}\n', '{"argv": ["true"], "mounts": 1}\n', '{"argv": ["true"], "policy": {"version": 1, "limts": {}}}\n',
+             '{"argv": ["true"], "id": 7}\n', '{"argv": ["true"], "argv": ["true"]}\n', '{"argv": ["true"], "stdin": "%s"}\n' % ("x" * 270000),
+             '{"argv": ["true"], "stdin": "%s"}\n' % ("x" * 262100), "[]\n", '{"argv": ["echo", "good"]}\n']
+    found = ask(server, lines)
+    for number, field, words in ((1, "request", "a value is expected"), (2, "argv", "array of texts"), (3, "mounts", "unknown member"),
+                                 (4, "limts", "limts"), (5, "id", "must be a text"), (6, "argv", "argv"), (7, "request", "262144"),
+                                 (8, "request", "262144"), (9, "request", "must be an object")):
+        kind, where, message = refusal(found.get(number, {}))
+        tell(kind == "invalidRequest" and message.startswith("line %d: " % number) and words in message and (field in str(where) or field in message),
+             "a wrong line is refused by line and member: %s" % words, found.get(number, found))
+    tell(found.get(10, {}).get("result", {}).get("stdout", {}).get("text") == "good\n", "the lines behind it go on", found.get(10, found))
+
+
+def refused(server):
+    over = ask(server, [shell("true", policy={"version": 1, "limits": {"wallTime": "5s", "memory": "65MiB"}}), shell("true")], tenant="small", key="small.key")
+    kind, field, message = refusal(over.get(1, {}))
+    tell((kind, field) == ("rejected", "limits.memory"), "a policy over the tenant's ceiling is refused by the field", over)
+    tell(refusal(over.get(2, {}))[0] == "rejected", "so is the template, where the ceiling is lower", over)
+    within = ask(server, [shell("echo in", policy={"version": 1, "filesystem": {"tmp": "64MiB"}, "limits": {"wallTime": "5s", "memory": "64MiB"}})],
+                 tenant="small", key="small.key")
+    tell(within.get(1, {}).get("result", {}).get("stdout", {}).get("text") == "in\n", "a policy within it runs", within)
+    forged = ask(server, [shell("echo forged")], tenant="alice", key="small.key")
+    kind, field, message = refusal(forged.get(1, {}))
+    tell((kind, field) == ("rejected", "signature") and "signature" in message, "a request that another key has signed is refused", forged)
+    tell("Warder-Reason" in server.dead("alice") and "signature" in server.dead("alice"), "it is a dead letter, with the reason", server.dead("alice"))
+    unknown = ask(server, [shell("true")], tenant="nobody", key="alice.key")
+    kind, field, message = refusal(unknown.get(1, {}))
+    tell((kind, field) == ("rejected", "tenant") and "nobody" in message and "nobody" in server.dead("nobody"), "so is that of an unknown tenant", unknown)
+    server.ask("warder.requests.x", b"rubbish", wait=False)
+    tell(until(lambda: "not a signed request" in server.dead("unknown")), "what is not a request is a dead letter", server.dead("unknown"))
+    large = ask(server, [shell("head -c 400000 /dev/zero | tr '\\0' x")])
+    kind, field, message = refusal(large.get(1, {}))
+    tell(kind == "rejected" and "262144" in message and "the program ran" in message, "a result that is too large is refused with the limit", large)
+
+
+def flags():
+    def says(words, *expected):
+        done = subprocess.run([WARDER] + words, capture_output=True, text=True, timeout=30 * SLOW, stdin=subprocess.DEVNULL)
+        return done.returncode == 125 and not done.stdout and all(one in done.stderr for one in expected), done.stderr
+    good, said = says(["worker"], "--nats is missing")
+    tell(good, "a worker needs the server", said)
+    for words, expected in ((["--nats", "nats://10.1.2.3:4222"], "not encrypted"), (["--nats", "tls://10.1.2.3:4222"], "--credentials"),
+                            (["--nats", "nats://me:secret@127.0.0.1"], "holds credentials"), (["--nats", "http://127.0.0.1"], "must be tls:// or nats://"),
+                            (["--nats", "nats://localhost"], "not encrypted"), (["--nats", "nats://127.0.0.1:1"], "nats://127.0.0.1:1")):
+        good, said = says(["worker", "--state", path("state")] + words, expected)
+        tell(good and "secret" not in said, "refused: " + " ".join(words), said)
+    os.mkdir(path("alone"))
+    shutil.copy(WARDER, path("alone/warder"))
+    done = subprocess.run([path("alone/warder"), "submit", "--make-key", path("k")], capture_output=True, text=True)
+    installed = any(os.path.exists(one + "/libexec/warder/warder-fleet") for one in ("/usr", "/usr/local"))
+    tell(installed or (done.returncode == 125 and "warder-fleet is not installed" in done.stderr), "without warder-fleet, the reason is given", done.stderr)
+
+
+def open_keys(server):
+    os.chmod(path("alice.key"), 0o644)
+    status, found, errors = results(submit(server, [shell("true")]))
+    os.chmod(path("alice.key"), 0o600)
+    tell(status == 125 and not found and "0600" in errors, "a key that others can read is refused", (status, found, errors))
+
+
+def long_work(server):
+    """Longer than the time after which a silent worker has lost its request."""
+    found = ask(server, [shell("sleep 5; echo long")])
+    state = server.requests()
+    tell(found.get(1, {}).get("result", {}).get("stdout", {}).get("text") == "long\n" and state["num_redelivered"] == 0 and
+         state["delivered"]["consumer_seq"] == state["delivered"]["stream_seq"], "a worker that lives keeps a long request", (found, state))
+
+
+def killed_worker(server):
+    first = Worker(server, "--parallel", "1")
+    begun = submit(server, [shell("sleep 1.5; echo done", id="k")])
+    answer = []
+    reader = threading.Thread(target=lambda: answer.append(results(begun)))
+    reader.start()
+    busy = until(lambda: first.children())
+    children = first.children()
+    end(first.process, signal.SIGKILL)
+    gone = until(lambda: not any(os.path.exists("/proc/" + pid) for pid in children))
+    second = Worker(server, "--parallel", "1")
+    reader.join()
+    status, found, errors = answer[0]
+    tell(busy and status == 0 and len(found) == 1 and found[0]["id"] == "k" and found[0]["result"]["stdout"]["text"] == "done\n",
+         "a worker is killed, and another one answers, once", answer)
+    tell(gone, "the jail of a killed worker ends", children)
+    tell(end(second.process) == 143, "a signal ends a worker")
+
+
+def given_back(server):
+    first = Worker(server, "--parallel", "1", redeliver="20s")
+    begun = submit(server, [shell("sleep 1; echo back")])
+    answer = []
+    reader = threading.Thread(target=lambda: answer.append(results(begun)))
+    reader.start()
+    until(lambda: first.children())
+    children = first.children()
+    status = end(first.process)
+    left = [pid for pid in children if os.path.exists("/proc/" + pid)]
+    second = Worker(server, "--parallel", "1", redeliver="20s")
+    begin = time.monotonic()
+    reader.join()
+    tell(status == 143 and not left and answer[0][0] == 0 and answer[0][1][0]["result"]["stdout"]["text"] == "back\n" and
+         time.monotonic() - begin < 15 * SLOW, "a worker that ends gives its request back at once, and leaves no process", (status, left, answer))
+    end(second.process)
+
+
+def given_up(server):
+    workers = [Worker(server, "--parallel", "1", "--deliveries", "1", redeliver="1s")]
+    begun = submit(server, [shell("sleep 2; echo done", id="up")])
+    answer = []
+    reader = threading.Thread(target=lambda: answer.append(results(begun)))
+    reader.start()
+    until(lambda: workers[0].children())
+    end(workers[0].process, signal.SIGKILL)
+    workers.append(Worker(server, "--parallel", "1", "--deliveries", "1", redeliver="1s"))
+    reader.join()
+    status, found, errors = answer[0]
+    kind, field, message = refusal(found[0]) if found else (None, None, "")
+    tell(status == 0 and kind == "executionFailed" and "did not answer" in message, "a request that comes back too often is given up", answer)
+    tell("did not answer" in server.dead("alice") and "Warder-Deliveries: 2" in server.dead("alice"), "it is a dead letter, with the reason", server.dead("alice"))
+    end(workers[1].process)
+
+
+def restarted(server, worker):
+    begun = submit(server, [shell("sleep 0.2; echo %d" % i) for i in range(30)])
+    answer = []
+    reader = threading.Thread(target=lambda: answer.append(results(begun)))
+    reader.start()
+    until(lambda: worker.children())
+    end(server.process, signal.SIGKILL)
+    time.sleep(0.5)
+    server.start()
+    reader.join()
+    status, found, errors = answer[0]
+    texts = sorted(int(one["result"].get("stdout", {}).get("text", -1)) for one in found)
+    tell(status == 0 and texts == list(range(30)), "the server is killed and starts again: one result each", (status, texts, errors))
+
+
+def late(server):
+    status, found, errors = results(submit(server, [shell("echo late")], words=["--lifetime", "1s"]))
+    kind, field, message = refusal(found[0]) if found else (None, None, "")
+    tell(status == 0 and kind == "timeout" and "--lifetime" in message, "without a worker, a request ends with its lifetime", (status, found, errors))
+    worker = Worker(server, "--parallel", "1")
+    tell(until(lambda: "expired" in server.dead("alice")), "a worker does not run it later", server.dead("alice"))
+    end(worker.process)
+
+
+def encrypted():
+    def certificate(name):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=" + name,
+                        "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", path(name + ".pem.key"), "-out", path(name + ".pem")], check=True, capture_output=True)
+    certificate("right")
+    certificate("other")
+    server = Server("tls", 'tls { cert_file: "%s", key_file: "%s" }\n' % (path("right.pem"), path("right.pem.key")))
+    server.url = server.url.replace("nats://", "tls://")
+    for words, expected in ((["--ca-file", path("other.pem")], False), ([], False), (["--ca-file", path("right.pem")], True)):
+        done = subprocess.run([WARDER, "submit", "--nats", server.url, "--tenant", "alice", "--key", path("alice.key")] + words,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30 * SLOW)
+        tell((done.returncode == 0) == expected, "TLS, %s: %s" % (words[-1].rsplit("/")[-1] if words else "authorities of the host", "accepted" if expected else "refused"), done.stderr)
+    end(server.process)
+
+
+if not os.path.exists(SERVER):
+    print("ok 1 - all of it # SKIP nats-server is not installed\n1..1")
+    sys.exit(0)
+server = None
+try:
+    server = Server("main")
+    keys()
+    worker = Worker(server, "--parallel", "2")
+    exact(server)
+    malformed(server)
+    refused(server)
+    open_keys(server)
+    long_work(server)
+    restarted(server, worker)
+    end(worker.process)
+    killed_worker(server)
+    given_back(server)
+    given_up(server)
+    late(server)
+    flags()
+    encrypted()
+finally:
+    for process in reversed(processes):
+        end(process)
+    shutil.rmtree(work, ignore_errors=True)
+print("1..%d" % count)
+sys.exit(failed > 0)

@@ -20,8 +20,8 @@ find "$stage$libdir" -name '*.so.*' -type f -exec chmod 644 {} +
 find "$stage/usr/share/man" -type f -exec gzip -9n {} +
 gzip -9n "$stage/usr/share/doc/warder/NEWS.md"
 
-# Only an execution host needs these.
-for path in libexec/warder/warder-front libexec/warder/warder-signer share/man/man1/warder-serve.1.gz share/man/man7/warder-e2b.7.gz; do
+# Only an execution host and a fleet need these.
+for path in libexec/warder/warder-front libexec/warder/warder-signer libexec/warder/warder-fleet share/man/man1/warder-fleet.1.gz share/man/man1/warder-serve.1.gz share/man/man7/warder-e2b.7.gz; do
 	mkdir -p "$host/usr/${path%/*}"
 	mv "$stage/usr/$path" "$host/usr/$path"
 done
@@ -91,6 +91,8 @@ Priority: optional
 Description: sandboxes of Warder for clients over HTTP
  An execution host creates sandboxes for its clients, runs programs in them, and
  signs the results. It serves Warder's own interface and that of E2B's clients.
+ The package also has the program for "warder worker" and "warder submit",
+ which share requests between hosts through a NATS server.
  .
  This package has the programs and the units of systemd. They are not enabled:
  "systemctl enable --now warder-host.socket" serves at 127.0.0.1:3000, and

@@ -222,7 +222,7 @@ static int take_results(struct submission *submission, unsigned int within_ms, s
 		return 0;
 	status = take_result(submission, message, err);
 	if (status == 0)
-		natsMsg_Ack(message, NULL);
+		natsMsg_AckSync(message, NULL, NULL); /* the consumer must not be removed before */
 	natsMsg_Destroy(message);
 	return status;
 }

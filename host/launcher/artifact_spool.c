@@ -53,10 +53,8 @@ static void drop_streams(struct artifact_spool *spool)
 	}
 }
 
-void artifact_spool_free(struct artifact_spool *spool)
+void artifact_spool_drop(struct artifact_spool *spool)
 {
-	if (!spool)
-		return;
 	drop_streams(spool);
 	while (spool->made) {
 		struct run_artifact *artifact = spool->made;
@@ -64,6 +62,14 @@ void artifact_spool_free(struct artifact_spool *spool)
 		spool->made = artifact->next;
 		run_artifact_free(artifact, spool->directory_fd);
 	}
+	spool->made_end = &spool->made;
+}
+
+void artifact_spool_free(struct artifact_spool *spool)
+{
+	if (!spool)
+		return;
+	artifact_spool_drop(spool);
 	free(spool);
 }
 

@@ -30,7 +30,7 @@ int call_wait(struct call *call, struct warder_run *run, struct warder_error *er
 			warder_cancel(run);
 	if (done > 0) {
 		call->cause = warder_result_cause(result);
-		if (call->spool)
+		if (call->spool && !atomic_load(&call->cancelled))
 			artifact_spool_keep(call->spool, result);
 		call->text = warder_result_json(result);
 		if (!call->text)
@@ -38,6 +38,9 @@ int call_wait(struct call *call, struct warder_run *run, struct warder_error *er
 	}
 	warder_result_free(result);
 	warder_run_free(run);
+	/* Removing large files takes a while: it is done here, not when the main thread frees the call. */
+	if (call->spool && (done <= 0 || atomic_load(&call->cancelled)))
+		artifact_spool_drop(call->spool);
 	return done > 0 ? 0 : -1;
 }
 

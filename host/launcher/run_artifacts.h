@@ -77,6 +77,8 @@ int artifact_spool_open(struct artifact_spool *spool, const struct warder_spill 
 			struct warder_error *err);
 /* In the job: keep the streams that the result has cut, and the files that it holds open. What cannot be kept is noted in the result. */
 void artifact_spool_keep(struct artifact_spool *spool, struct warder_result *result);
+/* In the job: nobody wants them, so their files are removed. */
+void artifact_spool_drop(struct artifact_spool *spool);
 /* What was kept, oldest first, which is the caller's from now on. */
 struct run_artifact *artifact_spool_take(struct artifact_spool *spool);
 

@@ -357,6 +357,59 @@ def encrypted():
     end(server.process)
 
 
+# ---- users of a server ----
+
+class Signer:
+    """An Ed25519 key in the form of NATS (nkeys): base32 of a kind, the key and a checksum."""
+    def __init__(self, name, kind):
+        self.kind, self.file = kind, path(name + ".pem")
+        subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", self.file], check=True)
+        private = subprocess.run(["openssl", "pkey", "-in", self.file, "-outform", "DER"], check=True, capture_output=True).stdout[-32:]
+        public = subprocess.run(["openssl", "pkey", "-in", self.file, "-pubout", "-outform", "DER"], check=True, capture_output=True).stdout[-32:]
+        self.public = self.encode(bytes([kind << 3]) + public)
+        self.seed = self.encode(bytes([18 << 3 | kind >> 2, kind << 6 & 0xff]) + private)
+
+    @staticmethod
+    def encode(raw):
+        checksum = 0
+        for byte in raw:
+            checksum ^= byte << 8
+            for _ in range(8):
+                checksum = (checksum << 1 ^ 0x1021 if checksum & 0x8000 else checksum << 1) & 0xffff
+        return base64.b32encode(raw + checksum.to_bytes(2, "little")).decode().rstrip("=")
+
+    def sign(self, subject, name, **claims):
+        def part(raw):
+            return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+        body = {"jti": name, "iat": int(time.time()), "iss": self.public, "sub": subject, "name": name, "nats": dict(claims, version=2)}
+        text = part(b'{"typ":"JWT","alg":"ed25519-nkey"}') + "." + part(json.dumps(body).encode())
+        with open(path("to-sign"), "w") as file:
+            file.write(text)
+        done = subprocess.run(["openssl", "pkeyutl", "-sign", "-rawin", "-inkey", self.file, "-in", path("to-sign")], check=True, capture_output=True)
+        return text + "." + part(done.stdout)
+
+
+def with_credentials():
+    operator, system, account, user = Signer("operator", 14), Signer("system", 0), Signer("account", 0), Signer("user", 20)
+    limits = {one: -1 for one in ("subs", "data", "payload", "imports", "exports", "conn", "leaf", "mem_storage", "disk_storage", "streams", "consumer")}
+    plain = {one: -1 for one in limits if one not in ("mem_storage", "disk_storage", "streams", "consumer")}
+    server = Server("users", 'operator: "%s"\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: { %s: "%s", %s: "%s" }\n'
+                    % (operator.sign(operator.public, "operator", type="operator"), system.public,
+                       system.public, operator.sign(system.public, "system", type="account", limits=dict(plain, wildcards=True)),
+                       account.public, operator.sign(account.public, "fleet", type="account", limits=dict(limits, wildcards=True))))
+    with open(path("credentials"), "w") as file:
+        file.write("-----BEGIN NATS USER JWT-----\n%s\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n%s\n------END USER NKEY SEED------\n"
+                   % (account.sign(user.public, "worker", type="user", subs=-1, data=-1, payload=-1), user.seed))
+    words = ["--credentials", path("credentials")]
+    worker = Worker(server, "--parallel", "1", *words)
+    found = ask(server, [shell("echo user")], words=words)
+    tell(found.get(1, {}).get("result", {}).get("stdout", {}).get("text") == "user\n", "a server with users takes the credentials file", found)
+    status, found, errors = results(submit(server, [shell("echo user")]))
+    tell(status == 125 and not found and "uthorization" in errors, "without it, the server refuses", (status, found, errors))
+    end(worker.process)
+    end(server.process)
+
+
 if not os.path.exists(SERVER):
     print("ok 1 - all of it # SKIP nats-server is not installed\n1..1")
     sys.exit(0)
@@ -378,6 +431,7 @@ try:
     late(server)
     flags()
     encrypted()
+    with_credentials()
 finally:
     for process in reversed(processes):
         end(process)

@@ -7,7 +7,6 @@
  */
 #include "remote/exchange.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,15 +14,19 @@
 
 #define KEEPALIVE_S 15L
 
-struct receiving {
+struct exchange {
+	CURL *curl;
+	struct curl_slist *headers;
 	char *bytes;
 	size_t len, most, header_bytes;
+	bool (*take)(void *context, const char *bytes, size_t len);
+	void *context;
 	const char *fault; /* why we stopped; or NULL */
 };
 
 static size_t take_header(char *bytes, size_t size, size_t count, void *context)
 {
-	struct receiving *to = context;
+	struct exchange *to = context;
 
 	to->header_bytes += size * count;
 	if (to->header_bytes <= REMOTE_HEADERS_MAX)
@@ -34,10 +37,14 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *context)
 
 static size_t take_body(char *bytes, size_t size, size_t count, void *context)
 {
-	struct receiving *to = context;
+	struct exchange *to = context;
 	const size_t len = size * count;
+	long status = 0;
 	char *grown;
 
+	curl_easy_getinfo(to->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (to->take && status == 200)
+		return to->take(to->context, bytes, len) ? len : 0;
 	if (len > to->most - to->len) {
 		to->fault = to->most <= REMOTE_JSON_MAX ? "sent an answer of more than 1 MiB"
 							: "sent a result of more than 16 MiB";
@@ -52,37 +59,51 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *context)
 	return len;
 }
 
-static struct curl_slist *make_headers(const struct exchange_order *order)
+/* False: no memory. */
+static bool add_header(struct curl_slist **list, const char *line)
 {
-	char line[REMOTE_TOKEN_MAX + 16], accept[80];
-	struct curl_slist *list = NULL, *longer;
-	const char *const more[] = { line,
-				     strcmp(order->method, "POST") == 0 ? "Content-Type: application/json"
-				     : strcmp(order->method, "PUT") == 0
-					 ? "Content-Type: application/octet-stream"
-					 : NULL,
-				     order->accept ? accept : NULL, "Expect:" };
+	struct curl_slist *longer = curl_slist_append(*list, line);
 
-	snprintf(line, sizeof(line), "X-API-Key: %s", order->token);
-	snprintf(accept, sizeof(accept), "Accept: %.60s", order->accept ? order->accept : "*/*");
-	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
-		if (!more[i])
-			continue;
-		longer = curl_slist_append(list, more[i]);
-		if (!longer) {
-			curl_slist_free_all(list);
-			list = NULL;
-			break;
-		}
-		list = longer;
+	if (longer)
+		*list = longer;
+	return longer != NULL;
+}
+
+static const char *type_of(const struct exchange_order *order)
+{
+	if (order->type)
+		return order->type;
+	if (strcmp(order->method, "POST") == 0)
+		return "application/json";
+	return strcmp(order->method, "PUT") == 0 ? "application/octet-stream" : NULL;
+}
+
+static bool make_headers(const struct exchange_order *order, struct curl_slist **ret)
+{
+	const char *type = type_of(order);
+	char line[REMOTE_TOKEN_MAX + 16];
+	bool good = add_header(ret, "Expect:");
+
+	if (type) {
+		snprintf(line, sizeof(line), "Content-Type: %s", type);
+		good = good && add_header(ret, line);
 	}
-	explicit_bzero(line, sizeof(line));
-	return list;
+	if (order->accept) {
+		snprintf(line, sizeof(line), "Accept: %.60s", order->accept);
+		good = good && add_header(ret, line);
+	}
+	for (size_t i = 0; order->headers && order->headers[i]; i++)
+		good = good && add_header(ret, order->headers[i]);
+	if (order->token) {
+		snprintf(line, sizeof(line), "X-API-Key: %s", order->token);
+		good = good && add_header(ret, line);
+		explicit_bzero(line, sizeof(line));
+	}
+	return good;
 }
 
 /* The bytes of the order go out as they are. Whether libcurl took every option. */
-static bool set_options(CURL *curl, const struct exchange_order *order, const char *url,
-			struct curl_slist *headers, struct receiving *to)
+static bool set_options(CURL *curl, const struct exchange_order *order, const char *url, struct exchange *to)
 {
 	bool good = curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK;
 
@@ -99,7 +120,7 @@ static bool set_options(CURL *curl, const struct exchange_order *order, const ch
 	good &= curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L) == CURLE_OK;
 	good &= curl_easy_setopt(curl, CURLOPT_TCP_KEEPIDLE, KEEPALIVE_S) == CURLE_OK;
 	good &= curl_easy_setopt(curl, CURLOPT_TCP_KEEPINTVL, KEEPALIVE_S) == CURLE_OK;
-	good &= curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers) == CURLE_OK;
+	good &= curl_easy_setopt(curl, CURLOPT_HTTPHEADER, to->headers) == CURLE_OK;
 	good &= curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header) == CURLE_OK;
 	good &= curl_easy_setopt(curl, CURLOPT_HEADERDATA, to) == CURLE_OK;
 	good &= curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body) == CURLE_OK;
@@ -126,12 +147,12 @@ static void say_fault(CURLcode done, struct warder_error *ret)
 }
 
 /* Redirects are among the answers that are none. */
-static void judge(CURL *curl, CURLcode done, const struct receiving *to, struct remote_answer *ret)
+static void judge(const struct exchange *to, CURLcode done, struct remote_answer *ret)
 {
 	long status = 0, sent = 0;
 
-	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-	curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
+	curl_easy_getinfo(to->curl, CURLINFO_RESPONSE_CODE, &status);
+	curl_easy_getinfo(to->curl, CURLINFO_REQUEST_SIZE, &sent);
 	ret->sent = sent > 0;
 	if (to->fault)
 		error_set(&ret->error, WARDER_ERROR_UNAVAILABLE, "backend", "the host %s", to->fault);
@@ -147,41 +168,63 @@ static void judge(CURL *curl, CURLcode done, const struct receiving *to, struct 
 		ret->status = (uint32_t)status;
 }
 
-static void perform(CURL *curl, const struct exchange_order *order, struct remote_answer *ret,
-		    char **ret_body)
+static void exchange_free(struct exchange *exchange)
 {
-	struct receiving to = { .most = order->most };
-	struct curl_slist *headers = make_headers(order);
+	curl_easy_cleanup(exchange->curl);
+	curl_slist_free_all(exchange->headers);
+	free(exchange->bytes);
+	free(exchange);
+}
+
+struct exchange *exchange_new(const struct exchange_order *order)
+{
+	struct exchange *exchange = calloc(1, sizeof(*exchange));
 	const size_t len = strlen(order->url);
 	char url[8192];
 
+	if (!exchange)
+		return NULL;
+	exchange->most = order->most;
+	exchange->take = order->take;
+	exchange->context = order->context;
+	exchange->curl = curl_easy_init();
 	snprintf(url, sizeof(url), "%.*s%s", (int)(len - (order->url[len - 1] == '/')), order->url,
 		 order->path);
-	if (!headers || !set_options(curl, order, url, headers, &to))
-		error_set(&ret->error, WARDER_ERROR_UNAVAILABLE, "backend", "libcurl lacks an option");
-	else
-		judge(curl, curl_easy_perform(curl), &to, ret);
-	curl_slist_free_all(headers);
+	if (exchange->curl && make_headers(order, &exchange->headers) &&
+	    set_options(exchange->curl, order, url, exchange))
+		return exchange;
+	exchange_free(exchange);
+	return NULL;
+}
+
+CURL *exchange_handle(const struct exchange *exchange)
+{
+	return exchange->curl;
+}
+
+void exchange_finish(struct exchange *exchange, CURLcode done, struct remote_answer *ret, char **ret_body)
+{
+	*ret = (struct remote_answer){ .magic = REMOTE_MAGIC, .size = sizeof(*ret) };
+	*ret_body = NULL;
+	judge(exchange, done, ret);
 	if (ret->status) {
-		ret->bytes = to.len;
-		*ret_body = to.bytes;
-	} else {
-		free(to.bytes);
+		ret->bytes = exchange->len;
+		*ret_body = exchange->bytes;
+		exchange->bytes = NULL;
 	}
+	exchange_free(exchange);
 }
 
 void exchange_perform(const struct exchange_order *order, struct remote_answer *ret, char **ret_body)
 {
-	CURL *curl;
+	struct exchange *exchange = exchange_new(order);
 
-	*ret = (struct remote_answer){ .magic = REMOTE_MAGIC, .size = sizeof(*ret) };
-	*ret_body = NULL;
-	curl = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? curl_easy_init() : NULL;
-	if (!curl) {
-		error_set(&ret->error, WARDER_ERROR_UNAVAILABLE, "backend", "libcurl does not start");
+	if (exchange) {
+		exchange_finish(exchange, curl_easy_perform(exchange->curl), ret, ret_body);
 		return;
 	}
-	perform(curl, order, ret, ret_body);
-	curl_easy_cleanup(curl);
-	curl_global_cleanup();
+	*ret = (struct remote_answer){ .magic = REMOTE_MAGIC, .size = sizeof(*ret) };
+	*ret_body = NULL;
+	error_set(&ret->error, WARDER_ERROR_UNAVAILABLE, "backend",
+		  "libcurl does not start, or lacks an option");
 }

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "remote/e2b.h"
 #include "remote/exchange.h"
 #include "remote/token.h"
 #include "remote/verify.h"
@@ -60,6 +61,22 @@ static void check_signature(const struct json_value *document, const struct exch
 	*ret_body = NULL;
 }
 
+static void run_by_service(const struct json_value *document, const char *token, const char *job, size_t len,
+			   struct remote_answer *ret, char **ret_body)
+{
+	const struct json_value *insecure = json_member(document, "insecure");
+	struct service service = {
+		.url = json_member_text(document, "url", ""),
+		.sandbox_url = json_member_text(document, "sandboxUrl", NULL),
+		.template = json_member_text(document, "template", ""),
+		.ca_file = json_member_text(document, "caFile", NULL),
+		.token = token,
+		.insecure = insecure && insecure->boolean,
+	};
+
+	e2b_run(&service, job, len, ret, ret_body);
+}
+
 static void carry_out(const char *text, size_t len, struct remote_answer *ret, char **ret_body)
 {
 	const size_t head = strlen(text);
@@ -92,6 +109,8 @@ static void carry_out(const char *text, size_t len, struct remote_answer *ret, c
 	};
 	if (token_read(json_member_text(document, "tokenFile", ""), token, &err) < 0)
 		fail(ret, &err);
+	else if (json_member(document, "template"))
+		run_by_service(document, token, order.body ? order.body : "", order.body_len, ret, ret_body);
 	else
 		exchange_perform(&order, ret, ret_body);
 	if (ret->status == 200 && json_member_text(document, "signs", NULL))
@@ -113,6 +132,7 @@ int main(int argc, char **argv)
 		fputs("warder-remote: \"warder run --backend remote:NAME\" starts this program\n", stderr);
 		return 125;
 	}
+	curl_global_init(CURL_GLOBAL_DEFAULT);
 	carry_out(order, len, &answer, &body);
 	free(order);
 	if (file_write_all(STDOUT_FILENO, (const char *)&answer, sizeof(answer)) < 0 ||

@@ -1,0 +1,466 @@
+/*
+ * e2b: the stream of Start and the requests with the input go on side by side, in one loop: a program that gets input and writes output
+ * at the same time would otherwise wait for us, and we for it.
+ *
+ * The time limit is kept twice: by the service, and if that fails by us, who delete the sandbox.
+ */
+#include "remote/e2b.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "remote/framed.h"
+#include "remote/started.h"
+
+#define LOOK_MS        200
+#define START_MS       60000u /* until the program has started */
+#define SILENCE_MS     120000u
+#define GRACE_MS       3000u /* that the service may take longer than the time limit */
+#define INPUT_MS       60000u
+#define KEEPALIVE_LINE "Keepalive-Ping-Interval: 30"
+
+static volatile sig_atomic_t stopped;
+
+static void on_stop(int number)
+{
+	stopped = 1;
+}
+
+enum input_step { INPUT_NONE, INPUT_WAITS, INPUT_WRITES, INPUT_CLOSES, INPUT_DONE };
+
+struct job {
+	const struct service *service;
+	struct json_value *document; /* owned */
+	uint64_t timeout_ms;
+	CURLM *multi;
+	struct exchange *stream; /* owned; NULL: it has ended */
+	struct exchange *input;  /* owned; the request about it that goes on; or NULL */
+	enum input_step step;
+	char *body;       /* owned; of that request */
+	char *start_body; /* owned */
+	size_t start_len;
+	char timeout_line[64];
+	const char *headers[SERVICE_HEADERS + 2]; /* of the stream */
+	struct framed framed;
+	struct started started;
+	struct warder_error fault; /* code 0: none */
+	uint64_t begun_us, heard_us, begun_wall_ms;
+	const char *cause; /* that we set; or NULL */
+};
+
+static uint64_t passed_ms(uint64_t since_us)
+{
+	return (clock_us() - since_us) / 1000;
+}
+
+/* ---- the stream ---- */
+
+static int found(void *context, bool last, const char *message, size_t len, struct warder_error *err)
+{
+	struct job *job = context;
+
+	return started_take(&job->started, last, message, len, err);
+}
+
+static bool take(void *context, const char *bytes, size_t len)
+{
+	struct job *job = context;
+
+	job->heard_us = clock_us();
+	return framed_take(&job->framed, bytes, len, found, job, &job->fault) == 0;
+}
+
+static void copy_member(struct json_writer *w, const char *key, const struct json_value *value)
+{
+	if (!value || value->type == JSON_NULL)
+		return;
+	json_key(w, key);
+	json_copy(w, value);
+}
+
+/* The frame with the request of Start. False: no memory. */
+static bool write_start(struct job *job)
+{
+	const struct json_value *argv = json_member(job->document, "argv");
+	const struct json_value *word = argv->child;
+	struct json_writer w = { 0 };
+	size_t len;
+	char *text;
+
+	json_begin_object(&w);
+	json_key(&w, "process");
+	json_begin_object(&w);
+	copy_member(&w, "cmd", word);
+	json_key(&w, "args");
+	json_begin_array(&w);
+	for (word = word->next; word; word = word->next)
+		json_string(&w, word->string);
+	json_end_array(&w);
+	copy_member(&w, "envs", json_member(job->document, "env"));
+	copy_member(&w, "cwd", json_member(job->document, "cwd"));
+	json_end_object(&w);
+	json_key_bool(&w, "stdin", job->step == INPUT_WAITS);
+	json_end_object(&w);
+	text = json_take(&w);
+	len = text ? strlen(text) : 0;
+	job->start_body = malloc(FRAMED_HEAD + len);
+	if (!text || !job->start_body) {
+		free(text);
+		return false;
+	}
+	job->start_body[0] = 0;
+	for (int i = 0; i < 4; i++)
+		job->start_body[1 + i] = (char)(len >> (24 - 8 * i));
+	memcpy(job->start_body + FRAMED_HEAD, text, len);
+	job->start_len = FRAMED_HEAD + len;
+	free(text);
+	return true;
+}
+
+static struct exchange *begin(struct job *job, const struct exchange_order *order)
+{
+	struct exchange *exchange = exchange_new(order);
+
+	if (!exchange || curl_multi_add_handle(job->multi, exchange_handle(exchange)) != CURLM_OK)
+		error_no_memory(&job->fault, "backend");
+	return exchange;
+}
+
+static void begin_stream(struct job *job)
+{
+	struct exchange_order order = {
+		.url = job->service->data_url,
+		.method = "POST",
+		.path = "/process.Process/Start",
+		.ca_file = job->service->ca_file,
+		.most = REMOTE_JSON_MAX,
+		.type = "application/connect+json",
+		.headers = job->headers,
+		.take = take,
+		.context = job,
+	};
+	size_t n = 0;
+
+	if (!write_start(job)) {
+		error_no_memory(&job->fault, "backend");
+		return;
+	}
+	order.body = job->start_body;
+	order.body_len = job->start_len;
+	for (; job->service->headers[n]; n++)
+		job->headers[n] = job->service->headers[n];
+	snprintf(job->timeout_line, sizeof(job->timeout_line), "Connect-Timeout-Ms: %llu",
+		 (unsigned long long)job->timeout_ms);
+	job->headers[n++] = job->timeout_line;
+	job->headers[n] = KEEPALIVE_LINE;
+	job->stream = begin(job, &order);
+}
+
+/* ---- the input ---- */
+
+static void begin_input(struct job *job)
+{
+	const bool writes = job->step == INPUT_WRITES;
+	struct exchange_order order = {
+		.url = job->service->data_url,
+		.method = "POST",
+		.path = writes ? "/process.Process/SendInput" : "/process.Process/CloseStdin",
+		.ca_file = job->service->ca_file,
+		.timeout_ms = writes ? 0 : INPUT_MS, /* a program may take its time */
+		.most = REMOTE_JSON_MAX,
+		.headers = job->service->headers,
+	};
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	json_key(&w, "process");
+	json_begin_object(&w);
+	json_key_uint(&w, "pid", job->started.pid);
+	json_end_object(&w);
+	if (writes) {
+		json_key(&w, "input");
+		json_begin_object(&w);
+		copy_member(&w, "stdin", json_member(job->document, "stdinBase64"));
+		json_end_object(&w);
+	}
+	json_end_object(&w);
+	free(job->body);
+	job->body = json_take(&w);
+	if (!job->body) {
+		error_no_memory(&job->fault, "backend");
+		return;
+	}
+	order.body = job->body;
+	order.body_len = strlen(job->body);
+	job->input = begin(job, &order);
+}
+
+static void end_request(struct job *job, struct exchange **exchange, CURLcode done, struct remote_answer *ret,
+			char **ret_body)
+{
+	curl_multi_remove_handle(job->multi, exchange_handle(*exchange));
+	exchange_finish(*exchange, done, ret, ret_body);
+	*exchange = NULL;
+}
+
+/* What fails here is no fault if the program has ended, or has closed its input: the stream says how it ended. Without an end of its input, the
+ * program may wait until its time is over. */
+static void end_input(struct job *job, CURLcode done)
+{
+	struct remote_answer answer;
+	char *body = NULL;
+
+	end_request(job, &job->input, done, &answer, &body);
+	free(body);
+	job->step = job->step == INPUT_WRITES ? INPUT_CLOSES : INPUT_DONE;
+	if (job->step == INPUT_CLOSES && job->stream && !job->started.ended)
+		begin_input(job);
+}
+
+/* ---- the loop ---- */
+
+static void end_stream(struct job *job, CURLcode done, struct remote_answer *ret, char **ret_body)
+{
+	end_request(job, &job->stream, done, ret, ret_body);
+	if (!job->fault.code && ret->status == 0)
+		job->fault = ret->error;
+	else if (!job->fault.code && ret->status == 200 && !job->started.over && !job->started.ended)
+		error_set(&job->fault, WARDER_ERROR_UNAVAILABLE, "backend",
+			  "the host ended the answer before the program's end");
+}
+
+static void take_ends(struct job *job, struct remote_answer *ret, char **ret_body)
+{
+	CURLMsg *message;
+	int left;
+
+	while ((message = curl_multi_info_read(job->multi, &left))) {
+		const CURLcode done = message->data.result;
+
+		if (message->msg != CURLMSG_DONE)
+			continue;
+		if (job->stream && message->easy_handle == exchange_handle(job->stream))
+			end_stream(job, done, ret, ret_body);
+		else if (job->input && message->easy_handle == exchange_handle(job->input))
+			end_input(job, done);
+	}
+}
+
+/* Whether we end it. */
+static bool look(struct job *job)
+{
+	const bool runs = job->started.runs;
+
+	if (stopped)
+		job->cause = "cancelled";
+	else if (job->started.ended || job->started.over)
+		return job->started.over || passed_ms(job->heard_us) > GRACE_MS;
+	else if (runs && passed_ms(job->begun_us) > job->timeout_ms + GRACE_MS)
+		job->cause = "wallTime";
+	else if (!job->fault.code && passed_ms(job->heard_us) > (runs ? SILENCE_MS : START_MS))
+		error_set(&job->fault, WARDER_ERROR_UNAVAILABLE, "backend",
+			  runs ? "the host has said nothing for 2 minutes"
+			       : "the host does not start the program");
+	return job->cause || job->fault.code;
+}
+
+static void loop(struct job *job, struct remote_answer *ret, char **ret_body)
+{
+	int running = 0;
+
+	job->begun_us = job->heard_us = clock_us();
+	while (job->stream && !look(job)) {
+		curl_multi_perform(job->multi, &running);
+		take_ends(job, ret, ret_body);
+		if (job->step == INPUT_WAITS && job->started.runs) {
+			job->step = INPUT_WRITES;
+			begin_input(job);
+		}
+		if (job->stream)
+			curl_multi_poll(job->multi, NULL, 0, LOOK_MS, NULL);
+	}
+}
+
+/* ---- the result ---- */
+
+static bool read_job(struct job *job, const char *text, size_t len, struct warder_error *err)
+{
+	const struct json_limits limits = { .max_bytes = REMOTE_JSON_MAX + 1 };
+	const struct json_value *argv, *timeout, *room[2];
+
+	if (json_parse(text, len, "job", &limits, &job->document, err) < 0)
+		return false;
+	argv = json_member(job->document, "argv");
+	timeout = json_member(job->document, "timeoutMs");
+	room[0] = json_member(job->document, "stdoutBytes");
+	room[1] = json_member(job->document, "stderrBytes");
+	if (!argv || !argv->child || !timeout || !timeout->is_uint || !timeout->uint || !room[0] ||
+	    !room[1]) {
+		error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv", "there is no program to run");
+		return false;
+	}
+	job->timeout_ms = timeout->uint;
+	for (int i = 0; i < 2; i++)
+		job->started.streams[i].room = room[i]->uint;
+	if (json_member_text(job->document, "stdinBase64", "")[0])
+		job->step = INPUT_WAITS;
+	return true;
+}
+
+/* Why there is no end; or NULL: the program's own end is the result. */
+static const char *detail_of(const struct job *job, bool deleted, char *buf, size_t size)
+{
+	const struct started *started = &job->started;
+
+	if (job->cause)
+		return strcmp(job->cause, "wallTime") == 0
+			   ? "the service did not end the program at its time limit; the sandbox was deleted"
+			   : "stopped by a signal";
+	if (started->ended)
+		return NULL;
+	if (started->late)
+		return "the service ended the program at its time limit";
+	snprintf(buf, size, "%.200s; what the program did is not known%s",
+		 job->fault.code       ? job->fault.text
+		 : started->refusal[0] ? started->refusal
+				       : "the host ended the answer before the program's end",
+		 deleted ? ", and its sandbox was deleted" : "");
+	return buf;
+}
+
+static char *write_result(const struct job *job, const struct warder_error *left)
+{
+	const struct started *started = &job->started;
+	const time_t begun = (time_t)(job->begun_wall_ms / 1000);
+	const char *cause = job->cause       ? job->cause
+			    : started->ended ? NULL
+			    : started->late  ? "wallTime"
+					     : "host";
+	struct json_writer w = { 0 };
+	char detail[400], at[40], whole[48];
+	struct tm utc;
+
+	strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%S", gmtime_r(&begun, &utc));
+	snprintf(whole, sizeof(whole), "%s.%03uZ", at, (unsigned int)(job->begun_wall_ms % 1000));
+	json_begin_object(&w);
+	started_write(started, cause, detail_of(job, !left->code, detail, sizeof(detail)), &w);
+	json_key_string(&w, "startedAt", whole);
+	json_key(&w, "durations");
+	json_begin_object(&w);
+	json_key_uint(&w, "wallUs", clock_us() - job->begun_us);
+	json_end_object(&w);
+	json_key_string(&w, "left", left->code ? left->text : NULL);
+	json_key(&w, "receipt");
+	json_begin_object(&w);
+	json_key_string(&w, "isolation", "providerHosted");
+	json_key(&w, "controls");
+	json_begin_array(&w);
+	json_end_array(&w);
+	json_end_object(&w);
+	json_end_object(&w);
+	return json_take(&w);
+}
+
+/* Whether the program certainly did not start: the service has refused it, or got nothing. */
+static bool did_not_start(const struct job *job, const struct remote_answer *answer)
+{
+	if (job->started.runs || job->cause || job->stream)
+		return false;
+	return (answer->status && answer->status != 200) ||
+	       (answer->status == 0 && !answer->sent && job->fault.code) ||
+	       (job->started.over && job->started.refusal[0] && !job->started.late);
+}
+
+static void say_not_started(const struct job *job, const struct warder_error *left, struct remote_answer *ret,
+			    char **ret_body)
+{
+	struct warder_error why = { 0 };
+	char message[SERVICE_MESSAGE];
+
+	if (ret->status == 200)
+		snprintf(message, sizeof(message), "%s", job->started.refusal);
+	else
+		service_message(*ret_body, ret->bytes, message);
+	if (job->fault.code)
+		why = job->fault;
+	else
+		error_set(&why, WARDER_ERROR_UNAVAILABLE, "argv",
+			  "the service did not start the program: %.400s",
+			  message[0] ? message : "it says nothing about why");
+	if (left->code)
+		error_context(&why, "%.150s", left->text);
+	*ret = (struct remote_answer){ .magic = REMOTE_MAGIC, .size = sizeof(*ret), .error = why };
+	free(*ret_body);
+	*ret_body = NULL;
+}
+
+static void finish(struct job *job, const struct warder_error *left, struct remote_answer *ret,
+		   char **ret_body)
+{
+	if (did_not_start(job, ret)) {
+		say_not_started(job, left, ret, ret_body);
+		return;
+	}
+	free(*ret_body);
+	*ret = (struct remote_answer){ .magic = REMOTE_MAGIC, .size = sizeof(*ret), .sent = 1 };
+	*ret_body = write_result(job, left);
+	if (*ret_body) {
+		ret->bytes = strlen(*ret_body);
+		ret->status = 200;
+	} else {
+		error_no_memory(&ret->error, "backend");
+	}
+}
+
+static void done(struct job *job)
+{
+	struct remote_answer ignored;
+	char *body = NULL;
+
+	if (job->stream)
+		end_request(job, &job->stream, CURLE_ABORTED_BY_CALLBACK, &ignored, &body);
+	if (job->input)
+		end_request(job, &job->input, CURLE_ABORTED_BY_CALLBACK, &ignored, &body);
+	curl_multi_cleanup(job->multi);
+	framed_done(&job->framed);
+	started_done(&job->started);
+	json_free(job->document);
+	free(job->body);
+	free(job->start_body);
+}
+
+void e2b_run(struct service *service, const char *text, size_t len, struct remote_answer *ret,
+	     char **ret_body)
+{
+	const struct sigaction stop = { .sa_handler = on_stop };
+	struct job job = { .service = service };
+	struct warder_error left = { 0 };
+	const struct json_value *internet;
+
+	*ret = (struct remote_answer){ .magic = REMOTE_MAGIC, .size = sizeof(*ret) };
+	*ret_body = NULL;
+	/* Nothing else may end us before the sandbox is deleted: whoever reads the result may be gone. */
+	sigaction(SIGTERM, &stop, NULL);
+	sigaction(SIGPIPE, &(const struct sigaction){ .sa_handler = SIG_IGN }, NULL);
+	job.multi = curl_multi_init();
+	if (!job.multi)
+		error_no_memory(&ret->error, "backend");
+	if (job.multi && read_job(&job, text, len, &ret->error)) {
+		internet = json_member(job.document, "internet");
+		service->internet = internet && internet->boolean;
+		service->lifetime_s = job.timeout_ms / 1000 + 90;
+		job.begun_wall_ms = clock_wall_ms();
+		if (service_create(service, &ret->error) == 0) {
+			begin_stream(&job);
+			loop(&job, ret, ret_body);
+			service_delete(service, &left);
+			finish(&job, &left, ret, ret_body);
+		}
+	}
+	done(&job);
+}

@@ -1,0 +1,33 @@
+/*
+ * framed: the answer of a streaming call of the Connect protocol, cut into its messages. Private to remote/.
+ *
+ * Life: zeroed -> framed_take() for each piece of the answer -> framed_done(). Pure; any thread.
+ * Source: https://connectrpc.com/docs/protocol
+ */
+#ifndef WARDER_REMOTE_FRAMED_H
+#define WARDER_REMOTE_FRAMED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+#define FRAMED_HEAD        5
+#define FRAMED_MESSAGE_MAX ((size_t)4 << 20)
+
+struct framed {
+	unsigned char head[FRAMED_HEAD];
+	size_t head_len;
+	char *message; /* owned */
+	size_t len;
+};
+
+/* Take all bytes. found() is called with each message that is whole; `last` if it ends the answer. -1 with *err: a frame is no valid one, or
+ * found() returned -1; then nothing more may be given. */
+int framed_take(struct framed *framed, const char *bytes, size_t len,
+		int (*found)(void *context, bool last, const char *message, size_t len,
+			     struct warder_error *err),
+		void *context, struct warder_error *err);
+void framed_done(struct framed *framed);
+
+#endif

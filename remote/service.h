@@ -1,0 +1,43 @@
+/*
+ * service: a sandbox of a service that speaks E2B's protocol. Private to remote/.
+ *
+ * Life: filled from the order -> service_create() -> requests to its data_url with service_headers() -> service_delete(). The texts of the
+ * order live as long.
+ */
+#ifndef WARDER_REMOTE_SERVICE_H
+#define WARDER_REMOTE_SERVICE_H
+
+#include <stdbool.h>
+
+#include "remote/exchange.h"
+
+#define SERVICE_ID_MAX     64
+#define SERVICE_ACCESS_MAX 1024
+#define SERVICE_HEADERS    5
+#define SERVICE_MESSAGE    300
+
+struct service {
+	const char *url, *sandbox_url; /* of the order; the latter may be NULL */
+	const char *token, *ca_file, *template;
+	bool insecure; /* http to other machines */
+	bool internet; /* the program may reach it */
+	uint64_t lifetime_s;
+	/* Of the sandbox: */
+	char id[SERVICE_ID_MAX + 1]; /* "": there is none */
+	char data_url[300];
+	char lines[SERVICE_HEADERS - 1][SERVICE_ACCESS_MAX + 32];
+	const char *headers[SERVICE_HEADERS]; /* of a request to it, NULL at the end */
+};
+
+/* 0: the sandbox is there. -1 with *err: it is not, or was deleted again. */
+int service_create(struct service *service, struct warder_error *err);
+/* What the service says in an answer that is a refusal; "" if it says nothing. Returns ret. */
+char *service_message(const char *body, size_t len, char ret[SERVICE_MESSAGE]);
+/* -1 with *err: the service does not confirm it, after several tries. */
+int service_delete(const struct service *service, struct warder_error *err);
+/* The address of envd in the sandbox `id`: `sandbox_url`, or "49983-ID.DOMAIN" with the scheme of `url`. `domain` is what the service says, or NULL:
+ * then that of a `url` with a host "api.DOMAIN". -1 with *err. */
+int service_data_url(const struct service *service, const char *id, const char *domain,
+		     char ret[sizeof(((struct service *)NULL)->data_url)], struct warder_error *err);
+
+#endif

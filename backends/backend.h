@@ -43,6 +43,9 @@ struct backend_remote {
 	bool insecure;                  /* http to other machines */
 	char host_key[REMOTE_KEY_TEXT]; /* that its answers must be signed with; "": none is trusted yet */
 	bool key_given;                 /* by the document */
+	bool e2b; /* a service that speaks E2B's protocol, which promises less, and signs nothing */
+	char sandbox_url[300]; /* of its sandboxes; "": as the service says */
+	char template[100];
 };
 
 /* What the operator decides. Zeroed: the order of the table, nothing enabled that is off by default. */

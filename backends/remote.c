@@ -114,6 +114,41 @@ static int take_url(const struct json_value *entry, const char *text, struct bac
 	return 0;
 }
 
+/* What only the kind "e2b" has. */
+static int take_service(const struct json_value *entry, struct backend_remote *to, const char *origin,
+			struct warder_error *err)
+{
+	const char *template = json_member_text(entry, "template", NULL);
+	const char *url = json_member_text(entry, "sandboxUrl", NULL);
+	struct warder_error why = { 0 };
+	char what[200];
+
+	if (!to->e2b && (template || url))
+		return wrong(entry, origin, "\"template\" and \"sandboxUrl\" belong to the kind \"e2b\"",
+			     err);
+	if (!to->e2b)
+		return 0;
+	if (to->key_given)
+		return wrong(entry, origin, "\"hostKey\" belongs to the kind \"warder\"", err);
+	if (!template || !template[0] || strlen(template) >= sizeof(to->template))
+		return wrong(
+		    entry, origin,
+		    "the kind \"e2b\" needs \"template\", the template of the sandboxes, of less than "
+		    "100 bytes",
+		    err);
+	memcpy(to->template, template, strlen(template) + 1);
+	if (!url)
+		return 0;
+	if (strlen(url) >= sizeof(to->sandbox_url))
+		return wrong(entry, origin, "\"sandboxUrl\" is too long", err);
+	if (remote_check_url(url, to->insecure && strncmp(url, "http://", 7) == 0, &why) < 0) {
+		snprintf(what, sizeof(what), "\"sandboxUrl\": %.150s", why.text);
+		return wrong(entry, origin, what, err);
+	}
+	memcpy(to->sandbox_url, url, strlen(url) + 1);
+	return 0;
+}
+
 static int take_key(const struct json_value *entry, const char *key, struct backend_remote *to,
 		    const char *origin, struct warder_error *err)
 {
@@ -129,14 +164,15 @@ static int take_key(const struct json_value *entry, const char *key, struct back
 	return 0;
 }
 
-static int take_kind(const struct json_value *entry, const char *kind, const char *origin,
-		     struct warder_error *err)
+static int take_kind(const struct json_value *entry, const char *kind, struct backend_remote *to,
+		     const char *origin, struct warder_error *err)
 {
 	char what[200], shown[60];
 
-	if (strcmp(kind, "warder") == 0)
+	to->e2b = strcmp(kind, "e2b") == 0;
+	if (to->e2b || strcmp(kind, "warder") == 0)
 		return 0;
-	snprintf(what, sizeof(what), "unknown \"kind\" %s; known: \"warder\"",
+	snprintf(what, sizeof(what), "unknown \"kind\" %s; known: \"warder\", \"e2b\"",
 		 json_quote(kind, shown, sizeof(shown)));
 	return wrong(entry, origin, what, err);
 }
@@ -148,8 +184,9 @@ static int check_members(const struct json_value *entry, const char *origin, str
 		const char *key;
 		enum json_type type;
 	} known[] = {
-		{ "url", JSON_STRING },    { "tokenFile", JSON_STRING }, { "kind", JSON_STRING },
-		{ "caFile", JSON_STRING }, { "insecure", JSON_BOOL },    { "hostKey", JSON_STRING },
+		{ "url", JSON_STRING },      { "tokenFile", JSON_STRING },  { "kind", JSON_STRING },
+		{ "caFile", JSON_STRING },   { "insecure", JSON_BOOL },     { "hostKey", JSON_STRING },
+		{ "template", JSON_STRING }, { "sandboxUrl", JSON_STRING },
 	};
 	char what[200], shown[60];
 
@@ -169,7 +206,7 @@ static int check_members(const struct json_value *entry, const char *origin, str
 		else
 			snprintf(what, sizeof(what),
 				 "unknown member %s; known: \"url\", \"tokenFile\", \"kind\", \"caFile\", "
-				 "\"insecure\", \"hostKey\"",
+				 "\"insecure\", \"hostKey\", \"template\", \"sandboxUrl\"",
 				 shown);
 		return wrong(entry, origin, what, err);
 	}
@@ -194,7 +231,8 @@ static int take_entry(const struct json_value *entry, const char *origin, struct
 	memcpy(to->name, entry->key, strlen(entry->key) + 1);
 	to->insecure = insecure && insecure->boolean;
 	if (take_key(entry, json_member_text(entry, "hostKey", NULL), to, origin, err) < 0 ||
-	    take_kind(entry, kind, origin, err) < 0 || take_url(entry, url, to, origin, err) < 0 ||
+	    take_kind(entry, kind, to, origin, err) < 0 || take_url(entry, url, to, origin, err) < 0 ||
+	    take_service(entry, to, origin, err) < 0 ||
 	    take_path(entry, "tokenFile", token, to->token_file, sizeof(to->token_file), origin, err) < 0)
 		return -1;
 	return authorities
@@ -288,5 +326,38 @@ int backend_remote_check_policy(const struct backend_remote *remote, const struc
 	for (size_t i = 0; i < ARRAY_LENGTH(sources); i++)
 		if (sources[i].asked)
 			return refuse(remote, sources[i].field, sources[i].why, err);
+	if (remote->e2b && policy->limits.wall_time_us == POLICY_UNLIMITED)
+		return refuse(remote, "limits.wallTime",
+			      "a sandbox of the kind e2b needs an end; set a time limit", err);
 	return 0;
+}
+
+/* ---- the kind e2b ---- */
+
+int backend_remote_check_kind(const struct backend_remote *remote, const char *what, struct warder_error *err)
+{
+	char label[BACKEND_REMOTE_LABEL];
+
+	if (!remote->e2b)
+		return 0;
+	return error_set(
+	    err, WARDER_ERROR_UNSUPPORTED_POLICY, "backend",
+	    "%s is a service of the kind e2b, on which Warder only runs single programs; %s needs "
+	    "a host of the kind warder",
+	    backend_remote_label(remote, label), what);
+}
+
+void backend_remote_promised(const struct backend_remote *remote, struct policy_capabilities *ret)
+{
+	static const char *const programs[] = { "command", NULL };
+	char label[BACKEND_REMOTE_LABEL];
+
+	*ret = (struct policy_capabilities){ .isolation = POLICY_ISOLATION_PROVIDER_HOSTED,
+					     .languages = programs };
+	snprintf(ret->backend, sizeof(ret->backend), "%s", backend_remote_label(remote, label));
+	for (enum policy_control control = 0; control < POLICY_CONTROL_COUNT; control++)
+		policy_capability_refused(ret, control,
+					  "%s: the protocol of the kind e2b does not promise it", label);
+	policy_capability_enforced(ret, POLICY_CONTROL_WALL_TIME,
+				   "the service's time limit, and the end of the sandbox");
 }

@@ -43,6 +43,12 @@ int backend_remote_take_keys(const char *json, size_t len, const char *origin, s
 int backend_remote_check_policy(const struct backend_remote *remote, const struct policy *policy,
 				struct warder_error *err);
 
+/* Whether a host of its kind can have `what` ("a session"), which is not a single program: 0; -1 with *err (UNSUPPORTED_POLICY). */
+int backend_remote_check_kind(const struct backend_remote *remote, const char *what,
+			      struct warder_error *err);
+/* What the protocol of the kind "e2b" promises: the time limit. Nothing is asked. */
+void backend_remote_promised(const struct backend_remote *remote, struct policy_capabilities *ret);
+
 struct backend_remote_request {
 	const char *path;    /* "/v1/run" */
 	const char *method;  /* NULL: POST with a body, GET without one */

@@ -20,11 +20,13 @@
 
 #include "backends/remote.h"
 #include "base/child.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/programs.h"
 
 #define LOOK_MS      200
+#define TIDY_MS      120000 /* what a sandbox of a service may take to be made and deleted */
 #define QUESTION_MS  15000
 #define ERROR_DETAIL 400
 #define NONCE_BYTES  16
@@ -53,6 +55,11 @@ static int make_order(const struct backend_remote *remote, const struct backend_
 	json_key_string(&w, "signs", request->signs);
 	json_key_string(&w, "nonce", request->nonce);
 	json_key_string(&w, "hostKey", request->any_key ? NULL : remote->host_key);
+	if (remote->e2b) {
+		json_key_string(&w, "template", remote->template);
+		json_key_string(&w, "sandboxUrl", remote->sandbox_url[0] ? remote->sandbox_url : NULL);
+		json_key_bool(&w, "insecure", remote->insecure);
+	}
 	json_end_object(&w);
 	text = json_take(&w);
 	if (!text)
@@ -69,13 +76,13 @@ static int make_order(const struct backend_remote *remote, const struct backend_
 }
 
 /* Between fork and exec. */
-static _Noreturn void execute(const char *program, int order_fd, int answer_fd, pid_t parent)
+static _Noreturn void execute(const char *program, int order_fd, int answer_fd, pid_t parent, int end_signal)
 {
 	static char name[] = "warder-remote";
 	static char *argv[] = { name, NULL }, *environment[] = { NULL };
 	const struct sigaction standard = { .sa_handler = SIG_DFL };
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_PDEATHSIG, end_signal);
 	sigaction(SIGPIPE, &standard, NULL);
 	/* A ctrl-c of the terminal is for the parent, which then ends it. */
 	setpgid(0, 0);
@@ -107,28 +114,50 @@ static int start(const struct backend_remote *remote, const struct backend_remot
 	if (read_fd < 0 || *ret_pid < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "backend", errno, "warder-remote");
 	if (*ret_pid == 0)
-		execute(program, order_fd, write_fd, parent);
+		execute(program, order_fd, write_fd, parent, remote->e2b ? SIGTERM : SIGKILL);
 	*ret_fd = fd_take(&read_fd);
 	return 0;
 }
 
+/* A warder-remote that works. */
+struct working {
+	pid_t pid;
+	int fd;
+	bool tidies; /* SIGTERM ends its program, and it answers when the sandbox is deleted */
+	uint64_t told_us;
+};
+
+/* Whether it is to be left alone no longer. */
+static bool should_end(struct working *working, const struct backend_remote_request *request)
+{
+	if (!request->should_stop || !request->should_stop(NULL))
+		return false;
+	if (!working->tidies)
+		return true;
+	if (!working->told_us) {
+		kill(working->pid, SIGTERM);
+		working->told_us = clock_us();
+	}
+	return clock_us() - working->told_us > TIDY_MS * UINT64_C(1000);
+}
+
 /* Read until the end of the pipe, or `size` bytes. Returns their number; -1: we are to stop, or nothing came in time. */
-static ssize_t receive(int fd, const struct backend_remote_request *request, char *to, size_t size,
-		       bool *ret_stopped)
+static ssize_t receive(struct working *working, const struct backend_remote_request *request, char *to,
+		       size_t size, bool *ret_stopped)
 {
 	size_t len = 0;
 
 	while (len < size) {
-		struct pollfd ready = { .fd = fd, .events = POLLIN };
+		struct pollfd ready = { .fd = working->fd, .events = POLLIN };
 		ssize_t got;
 
 		if (poll(&ready, 1, LOOK_MS) <= 0) {
-			*ret_stopped = request->should_stop && request->should_stop(NULL);
+			*ret_stopped = should_end(working, request);
 			if (*ret_stopped)
 				return -1;
 			continue;
 		}
-		got = read(fd, to + len, size - len);
+		got = read(working->fd, to + len, size - len);
 		if (got < 0 && errno != EINTR)
 			return -1;
 		if (got == 0)
@@ -138,11 +167,11 @@ static ssize_t receive(int fd, const struct backend_remote_request *request, cha
 	return (ssize_t)len;
 }
 
-static int take_answer(int fd, const struct backend_remote_request *request, struct remote_answer *ret,
-		       char **ret_body, struct warder_error *err)
+static int take_answer(struct working *working, const struct backend_remote_request *request,
+		       struct remote_answer *ret, char **ret_body, struct warder_error *err)
 {
 	bool stopped = false;
-	const ssize_t len = receive(fd, request, (char *)ret, sizeof(*ret), &stopped);
+	const ssize_t len = receive(working, request, (char *)ret, sizeof(*ret), &stopped);
 	char *body;
 
 	if (stopped) {
@@ -157,7 +186,7 @@ static int take_answer(int fd, const struct backend_remote_request *request, str
 	body = malloc(ret->bytes + 1);
 	if (!body)
 		return error_no_memory(err, "backend");
-	if (receive(fd, request, body, ret->bytes, &stopped) != (ssize_t)ret->bytes) {
+	if (receive(working, request, body, ret->bytes, &stopped) != (ssize_t)ret->bytes) {
 		free(body);
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "warder-remote died");
 	}
@@ -197,9 +226,9 @@ int backend_remote_ask(const struct backend_remote *remote, const struct backend
 		       struct remote_answer *ret, char **ret_body, struct warder_error *err)
 {
 	char label[BACKEND_REMOTE_LABEL];
+	struct working working = { .tidies = remote->e2b };
 	owned_fd int fd = -1;
 	char *body = NULL;
-	pid_t pid;
 	int status;
 
 	*ret = (struct remote_answer){ 0 };
@@ -210,11 +239,12 @@ int backend_remote_ask(const struct backend_remote *remote, const struct backend
 		    "%s: no key of this host is trusted yet; run \"warder backend trust %s\", and "
 		    "compare the key that it shows with the host's",
 		    label, label);
-	if (start(remote, request, &pid, &fd, err) < 0)
+	if (start(remote, request, &working.pid, &fd, err) < 0)
 		return error_context(err, "%s", label);
-	status = take_answer(fd, request, ret, &body, err);
-	kill(pid, SIGKILL);
-	child_wait(pid, CHILD_PATIENCE_MS, NULL);
+	working.fd = fd;
+	status = take_answer(&working, request, ret, &body, err);
+	kill(working.pid, SIGKILL);
+	child_wait(working.pid, CHILD_PATIENCE_MS, NULL);
 	if (status == 0 && !ret->status) {
 		*err = ret->error;
 		status = -1;
@@ -263,6 +293,8 @@ int backend_remote_show_key(const struct backend_remote *remote, char ret[REMOTE
 	struct json_value *document = NULL;
 	const struct json_value *signature;
 
+	if (backend_remote_check_kind(remote, "a key", err) < 0)
+		return -1;
 	if (question(remote, true, &document, err) < 0)
 		return -1;
 	/* warder-remote has found it there. */
@@ -298,6 +330,11 @@ int backend_remote_capabilities(const struct backend_remote *remote, struct poli
 	char label[BACKEND_REMOTE_LABEL];
 	int status;
 
+	*ret_load = UINT64_MAX;
+	if (remote->e2b) {
+		backend_remote_promised(remote, ret);
+		return 0;
+	}
 	if (question(remote, false, &document, err) < 0)
 		return -1;
 	status = policy_capabilities_read(document, backend_remote_label(remote, label), ret, err);

@@ -182,16 +182,15 @@ void policy_receipt_packed_free(struct policy_receipt_packed *packed)
 static void write_row(const struct policy_receipt *receipt, const struct policy_receipt_row *row,
 		      struct json_writer *writer)
 {
+	const bool is_reported =
+	    receipt->reported && (!receipt->silent || row->status == POLICY_RECEIPT_ENFORCED);
 	char reported[48];
 	const struct {
 		const char *key, *text;
 	} members[] = {
-		{ "control", row->control },
-		{ "status", receipt->reported ? reported : statuses[row->status] },
-		{ "requested", row->requested },
-		{ "mechanism", row->mechanism },
-		{ "value", row->value },
-		{ "source", row->source },
+		{ "control", row->control },     { "status", is_reported ? reported : statuses[row->status] },
+		{ "requested", row->requested }, { "mechanism", row->mechanism },
+		{ "value", row->value },         { "source", row->source },
 	};
 
 	snprintf(reported, sizeof(reported), "reported by %.32s", receipt->backend);
@@ -200,7 +199,7 @@ static void write_row(const struct policy_receipt *receipt, const struct policy_
 		json_key(writer, members[i].key);
 		json_string(writer, members[i].text);
 	}
-	if (receipt->reported)
+	if (is_reported)
 		json_key_string(writer, "reported", statuses[row->status]);
 	if (receipt->again)
 		json_key_string(writer, "readAt", row->at_hand_out ? "handOut" : "park");

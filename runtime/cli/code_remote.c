@@ -201,7 +201,8 @@ int code_remote(struct report *report, const struct code_remote_call *call)
 	}
 	if (strcmp(language, "command") == 0)
 		subject.payload = POLICY_PAYLOAD_PROGRAM;
-	if (preparation_build(&args->policy->policy, &options, &preparation, &err) < 0)
+	if (preparation_build(&args->policy->policy, &options, &preparation, &err) < 0 ||
+	    backend_remote_check_kind(&preparation.remote, "a piece of code", &err) < 0)
 		status = report_refuse(report, &err, EXIT_REFUSED);
 	else
 		status = ask(report, &preparation, call);

@@ -136,7 +136,9 @@ int remote_place_find_host(struct remote_place *place, struct warder_error *err)
 		found = backend_remote_find(settings, place->session.backend, err);
 	if (found) {
 		place->host = *found;
-		status = backend_remote_capabilities(found, capabilities, &load, err);
+		status = backend_remote_check_kind(found, "a session", err);
+		if (status == 0)
+			status = backend_remote_capabilities(found, capabilities, &load, err);
 	}
 	free(capabilities);
 	free(settings);

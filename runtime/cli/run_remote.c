@@ -14,6 +14,7 @@
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/remote_request.h"
+#include "runtime/cli/run_e2b.h"
 
 static int check_flags(const struct args *args, struct warder_error *err)
 {
@@ -58,11 +59,13 @@ static int run_there(struct report *report, const struct preparation *preparatio
 
 	if (report_ended_early(report))
 		return 128 + ending_signal();
-	body = write_body(args, &err);
+	body = preparation->remote.e2b ? run_e2b_job(args, &err) : write_body(args, &err);
 	if (!body)
 		return report_refuse(report, &err, EXIT_REFUSED);
 
-	sent = remote_request_send(preparation, &args->policy->policy, "run", body, &result, &err);
+	sent = preparation->remote.e2b
+		   ? run_e2b_send(preparation, &args->policy->policy, body, &result, &err)
+		   : remote_request_send(preparation, &args->policy->policy, "run", body, &result, &err);
 	explicit_bzero(body, strlen(body));
 	free(body);
 	return sent == 0 ? remote_request_finish(report, preparation->passed_over, result)

@@ -206,6 +206,8 @@ static int start_new(const struct args *args, struct remote_place *place, struct
 	int status = preparation_build(&args->policy->policy, &options, &preparation, err);
 
 	place->host = preparation.remote;
+	if (status == 0)
+		status = backend_remote_check_kind(&place->host, "a session", err);
 	preparation_done(&preparation);
 	if (status < 0 || create(args, place, err) < 0)
 		return -1;

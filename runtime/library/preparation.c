@@ -321,7 +321,8 @@ static int match_remote(const struct policy *policy, const struct preparation_op
 		return -1;
 	ret->remote_row.isolation = ret->capabilities.isolation;
 	ret->matched = true;
-	if (options->subject) { /* whether the language is there, that host says when it gets the code */
+	if (options->subject &&
+	    !remote->e2b) { /* whether the language is there, that host says when it gets the code */
 		ret->languages[0] = subject->language;
 		ret->capabilities.languages = ret->languages;
 	}

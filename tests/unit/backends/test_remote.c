@@ -9,6 +9,7 @@
 #include "base/array.h"
 
 #define GOOD "\"url\": \"http://127.0.0.1:1\", \"tokenFile\": \"/t\", \"kind\": \"warder\""
+#define E2B  "\"url\": \"https://api.example.org\", \"tokenFile\": \"/t\", \"kind\": \"e2b\""
 #define ON   "\"enable\": [\"remote\"]"
 
 static struct warder_error err;
@@ -102,8 +103,21 @@ Test(remote, wrong_entries, .timeout = 20)
 		  "\"tokenFile\"" },
 		{ "unknown kind",
 		  "{" ON ", \"remote\": {\"a\": {\"url\": \"https://h\", \"tokenFile\": \"/t\", \"kind\": "
-		  "\"e2b\"}}}",
-		  "\"e2b\"" },
+		  "\"cube\"}}}",
+		  "\"cube\"" },
+		{ "a template of the kind warder",
+		  "{" ON ", \"remote\": {\"a\": {" GOOD ", \"template\": \"t\"}}}", "\"e2b\"" },
+		{ "no template", "{" ON ", \"remote\": {\"a\": {" E2B "}}}", "\"template\"" },
+		{ "an empty template", "{" ON ", \"remote\": {\"a\": {" E2B ", \"template\": \"\"}}}",
+		  "\"template\"" },
+		{ "a key of the kind e2b",
+		  "{" ON ", \"remote\": {\"a\": {" E2B ", \"template\": \"t\", \"hostKey\": "
+		  "\"ed25519:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"}}}",
+		  "\"hostKey\"" },
+		{ "sandboxes by http elsewhere",
+		  "{" ON ", \"remote\": {\"a\": {" E2B
+		  ", \"template\": \"t\", \"sandboxUrl\": \"http://192.0.2.1\"}}}",
+		  "\"sandboxUrl\"" },
 		{ "credentials",
 		  "{" ON
 		  ", \"remote\": {\"a\": {\"url\": \"https://u:geheim@h\", \"tokenFile\": \"/t\", \"kind\": "
@@ -161,4 +175,37 @@ Test(remote, policies, .timeout = 20)
 			cr_expect(strstr(err.text, rows[i].path) && strstr(err.text, "remote:a"), "%s",
 				  err.text);
 	}
+}
+
+Test(remote, kind_e2b, .timeout = 20)
+{
+	struct backend_settings settings;
+	struct policy_capabilities capabilities;
+	owned_policy struct policy policy = { 0 };
+	struct policy_match match;
+	uint64_t load = 0;
+
+	cr_assert_eq(parse("{" ON ", \"remote\": {\"a\": {" E2B
+			   ", \"template\": \"base\", \"sandboxUrl\": \"https://s.example.org\"}}}",
+			   &settings),
+		     0, "%s", err.text);
+	cr_expect(settings.remotes[0].e2b);
+	cr_expect_str_eq(settings.remotes[0].template, "base");
+	cr_expect_str_eq(settings.remotes[0].sandbox_url, "https://s.example.org");
+	cr_expect_eq(backend_remote_check_kind(&settings.remotes[0], "a session", &err), -1);
+	cr_expect(strstr(err.text, "remote:a") && strstr(err.text, "a session"), "%s", err.text);
+
+	cr_assert_eq(backend_remote_capabilities(&settings.remotes[0], &capabilities, &load, &err), 0);
+	cr_expect_eq(load, UINT64_MAX);
+	for (enum policy_control control = 0; control < POLICY_CONTROL_COUNT; control++)
+		cr_expect_eq(capabilities.controls[control].enforced, control == POLICY_CONTROL_WALL_TIME,
+			     "%s", policy_control_name(control));
+	cr_assert_eq(policy_preset("strict", &policy, &err), 0);
+	cr_expect_eq(policy_match(&policy, &capabilities, NULL, &match, &err), -1);
+	for (enum policy_field field = 0; field < POLICY_FIELD_COUNT; field++)
+		policy.preferred[field] = field != POLICY_FIELD_WALL_TIME;
+	cr_expect_eq(policy_match(&policy, &capabilities, NULL, &match, &err), 0, "%s", err.text);
+	cr_assert_eq(policy_set(&policy, "limits.wallTime", "unlimited", &err), 0, "%s", err.text);
+	cr_expect_eq(backend_remote_check_policy(&settings.remotes[0], &policy, &err), -1);
+	cr_expect(strstr(err.text, "limits.wallTime"), "%s", err.text);
 }

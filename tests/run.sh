@@ -340,6 +340,7 @@ run_root() {
 	suite root host-nginx as_root env WARDER=build/gcc/warder tests/host/nginx.py
 	suite root remote as_root env WARDER=build/gcc/warder tests/remote/run.py
 	suite root fleet as_root env WARDER=build/gcc/warder tests/fleet/run.py
+	suite root remote-e2b as_root env WARDER=build/gcc/warder tests/remote/e2b.py
 	suite root engines as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/engines/run.py
 	suite root images as_root env WARDER=build/gcc/warder tests/images/run.sh
 	suite root network as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/network/run.sh
@@ -377,6 +378,7 @@ run_user() {
 	suite user host-nginx as_user env WARDER=build/gcc/warder tests/host/nginx.py
 	suite user remote as_user env WARDER=build/gcc/warder tests/remote/run.py
 	suite user fleet as_user env WARDER=build/gcc/warder tests/fleet/run.py
+	suite user remote-e2b as_user env WARDER=build/gcc/warder tests/remote/e2b.py
 	suite user escape as_user env WARDER=build/gcc/warder tests/escape/run.sh
 	suite user languages as_user env WARDER=build/gcc/warder tests/languages/run.sh
 	suite user programs as_user env WARDER=build/gcc/warder tests/programs/run.sh

@@ -922,7 +922,7 @@ def documents():
     good = entry("http://127.0.0.1:9")
     for name, text, word in (
             ("an entry without enable", {"remote": {"big": good}}, '"enable"'),
-            ("an unknown kind", {"enable": ["remote"], "remote": {"big": dict(good, kind="e2b")}}, '"e2b"'),
+            ("an unknown kind", {"enable": ["remote"], "remote": {"big": dict(good, kind="cube")}}, '"cube"'),
             ("a URL with credentials", {"enable": ["remote"], "remote": {"big": dict(good, url="https://u:geheim@h.example")}}, "credentials"),
             ("an unknown member", {"enable": ["remote"], "remote": {"big": dict(good, token="x")}}, '"token"'),
             ("a name with capitals", {"enable": ["remote"], "remote": {"Big": good}}, '"Big"'),

@@ -7,15 +7,15 @@ $ warder run --backend remote:big -- true
 
 = an entry that nobody enabled, an unknown kind, a URL with credentials, an unknown member
 + host() { printf '{"enable": ["remote"], "remote": {"big": {%s}}}' "$1" > "$2"; }
-+ host '"url": "http://127.0.0.1:1", "tokenFile": "/t", "kind": "e2b"' kind.json
++ host '"url": "http://127.0.0.1:1", "tokenFile": "/t", "kind": "cube"' kind.json
 + host '"url": "https://me:secret@h.example", "tokenFile": "/t", "kind": "warder"' url.json
 + host '"url": "http://127.0.0.1:1", "tokenFile": "/t", "kind": "warder", "token": "x"' member.json
 + echo '{"remote": {"big": {"url": "http://127.0.0.1:1", "tokenFile": "/t", "kind": "warder"}}}' > off.json
 $ for each in off kind url member; do warder run --backends $each.json --backend remote:big -- true; done
 ! warder: off.json: "remote" names hosts, and "enable" does not hold "remote"; add it, or remove the hosts
-! warder: kind.json:1: remote "big": unknown "kind" "e2b"; known: "warder"
+! warder: kind.json:1: remote "big": unknown "kind" "cube"; known: "warder", "e2b"
 ! warder: url.json:1: remote "big": "url" holds credentials; the token stands in the file that "tokenFile" names
-! warder: member.json:1: remote "big": unknown member "token"; known: "url", "tokenFile", "kind", "caFile", "insecure", "hostKey"
+! warder: member.json:1: remote "big": unknown member "token"; known: "url", "tokenFile", "kind", "caFile", "insecure", "hostKey", "template", "sandboxUrl"
 ? 125
 
 = http only to this machine

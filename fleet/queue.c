@@ -44,7 +44,7 @@ static int fail(natsStatus status, const char *what, struct warder_error *err)
 
 /* ---- the connection ---- */
 
-/* Encryption and credentials are needed except on this machine. ret_host: the name that the certificate must have. */
+/* Encryption and credentials are needed except on this machine. */
 static int check(const struct queue_options *options, bool *ret_encrypted, struct warder_error *err)
 {
 	const bool plain = strncmp(options->url, "nats://", 7) == 0;

@@ -1150,7 +1150,8 @@ WARDER_API int warder_result_exit_code(const struct warder_result *result);
 /* The signal that ended the program; 0 if no signal did. */
 WARDER_API int warder_result_signal(const struct warder_result *result);
 /* The bytes of a stream that the result keeps: *ret_len bytes and a final NUL. With on_output or output_fds,
- * the result keeps none. *ret_total is the number of bytes that the program wrote. */
+ * the result keeps none. *ret_total is the number of bytes that the program wrote; UINT64_MAX if it is not
+ * known, because the supervisor of the run died. */
 WARDER_API const char *warder_result_output(const struct warder_result *result, enum warder_stream stream,
 					    size_t *ret_len, uint64_t *ret_total);
 /* The number of bytes of a stream that were written to the file of warder_spill, from the first byte on.
@@ -1163,9 +1164,10 @@ WARDER_API uint64_t warder_result_spilled(const struct warder_result *result, en
  * directory; *ret_size is in bytes. */
 WARDER_API int warder_result_held(const struct warder_result *result, size_t n, const char **ret_path,
 				  uint64_t *ret_size);
-/* Microseconds from the start of the program to its own end. Processes that it left running are ended later. */
+/* Microseconds from the start of the program to its own end. Processes that it left running are ended later.
+ * UINT64_MAX: not known, because the supervisor of the run died. */
 WARDER_API uint64_t warder_result_wall_us(const struct warder_result *result);
-/* CPU time of the program and its children, in microseconds. */
+/* CPU time of the program and its children, in microseconds; UINT64_MAX if it is not known. */
 WARDER_API uint64_t warder_result_cpu_us(const struct warder_result *result);
 /* The peak of memory, in bytes; UINT64_MAX if the kernel does not report it. */
 WARDER_API uint64_t warder_result_memory_peak(const struct warder_result *result);

@@ -532,6 +532,7 @@ int wait_command(struct args *args, char **argv)
 	struct warder_error err = { 0 };
 	struct warder_execution *execution = NULL;
 	struct warder_result *result = NULL;
+	char *json = NULL;
 	int status;
 	int ret;
 
@@ -543,10 +544,11 @@ int wait_command(struct args *args, char **argv)
 		status = 128 + ending_signal();
 	else if (ret < 0)
 		status = command_refuse(args, &err, EXIT_REFUSED);
-	else if (args->json && result->document)
-		status = puts(result->document) < 0 ? EXIT_REFUSED : report_exit_status(&result->outcome, 0);
+	else if (args->json && (json = warder_result_json(result)))
+		status = puts(json) < 0 ? EXIT_REFUSED : report_exit_status(&result->outcome, 0);
 	else
 		status = executions_tell_end(result);
+	free(json);
 	warder_result_free(result);
 	warder_execution_free(execution);
 	return status;

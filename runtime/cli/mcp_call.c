@@ -192,6 +192,10 @@ static void tell_stream(struct mcp_call *call, const struct stream *stream, size
 {
 	char mark[17];
 
+	if (stream->total == UINT64_MAX) {
+		content_add(&call->content, "%s is not known.\n", stream->name);
+		return;
+	}
 	if (!stream->total) {
 		content_add(&call->content, "%s is empty.\n", stream->name);
 		return;

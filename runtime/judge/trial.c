@@ -97,7 +97,7 @@ void trial_decide(struct trial *trial, const struct warder_result *result, const
 		return;
 	}
 	ret->verdict = verdict_of(result, compare_finish(&trial->compare));
-	ret->wall_us = warder_result_wall_us(result);
+	ret->wall_us = result->unmeasured ? 0 : warder_result_wall_us(result);
 	ret->cpu_us = warder_result_cpu_us(result);
 	ret->memory_bytes = warder_result_memory_peak(result);
 	explain(trial, result, ret);

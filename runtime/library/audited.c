@@ -12,12 +12,16 @@ static void write_counters(const struct warder_result *result, struct json_write
 
 	json_key(w, "counters");
 	json_begin_object(w);
-	json_key_uint(w, "wallUs", outcome->wall_us);
+	result_write_known(w, "wallUs", warder_result_wall_us(result));
 	result_write_known(w, "cpuTimeUs", outcome->cpu_us);
 	result_write_known(w, "peakMemoryBytes", outcome->memory_peak_bytes);
 	result_write_known(w, "peakPids", outcome->pids_peak);
-	json_key_uint(w, "stdoutBytes", outcome->output[JAIL_STDOUT].total);
-	json_key_uint(w, "stderrBytes", outcome->output[JAIL_STDERR].total);
+	for (enum warder_stream stream = WARDER_STDOUT; stream <= WARDER_STDERR; stream++) {
+		uint64_t total;
+
+		warder_result_output(result, stream, NULL, &total);
+		result_write_known(w, stream == WARDER_STDERR ? "stderrBytes" : "stdoutBytes", total);
+	}
 	json_end_object(w);
 }
 

@@ -102,6 +102,28 @@ static int take_stream(const struct json_value *document, const char *key, const
 	return 0;
 }
 
+/* Of a run whose supervisor died. */
+static bool is_unmeasured(const struct json_value *document)
+{
+	const struct json_value *stream = json_member(document, "stdout");
+	const struct json_value *total = stream ? json_member(stream, "bytesTotal") : NULL;
+
+	return total && total->type == JSON_NULL;
+}
+
+static int take_streams(const struct json_value *document, const char *label, struct reported_streams *beside,
+			struct warder_result *to, struct warder_error *err)
+{
+	struct jail_output *output = to->outcome.output;
+
+	to->unmeasured = is_unmeasured(document);
+	return to->unmeasured ||
+		       (take_stream(document, "stdout", label, beside, &output[JAIL_STDOUT], err) == 0 &&
+			take_stream(document, "stderr", label, beside, &output[JAIL_STDERR], err) == 0)
+		   ? 0
+		   : -1;
+}
+
 static void take_limits(const struct json_value *document, struct jail_outcome *to)
 {
 	const struct json_value *list = json_member(document, "limitsHit");
@@ -173,8 +195,7 @@ static int fill(const struct json_value *document, const char *label, struct rep
 	to->backend = label;
 	if (take_cause(document, label, &to->outcome, err) < 0 ||
 	    take_end(document, label, &to->outcome, err) < 0 ||
-	    take_stream(document, "stdout", label, beside, &to->outcome.output[JAIL_STDOUT], err) < 0 ||
-	    take_stream(document, "stderr", label, beside, &to->outcome.output[JAIL_STDERR], err) < 0)
+	    take_streams(document, label, beside, to, err) < 0)
 		return -1;
 	if (!receipt || receipt->type != JSON_OBJECT)
 		return bad(label, "receipt", err);
@@ -242,6 +263,7 @@ struct warder_result *reported_lost(const char *label, const char *detail)
 	result->outcome.cause = JAIL_CAUSE_HOST;
 	result->outcome.exit_code = -1;
 	result->outcome.memory_peak_bytes = result->outcome.cpu_us = result->outcome.pids_peak = UINT64_MAX;
+	result->unmeasured = true;
 	snprintf(result->outcome.detail, sizeof(result->outcome.detail), "%s", detail);
 	return result;
 }

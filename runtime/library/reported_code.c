@@ -60,8 +60,8 @@ static int take_stage(const struct json_value *row, const char *label, struct re
 	to->status = one_of(states, ARRAY_LENGTH(states), json_member_text(row, "status", ""));
 	if (!to->name || !to->status)
 		return bad(label, "stages", err);
-	to->wall_us = number(row, "wallUs", 0);
-	to->cpu_us = number(row, "cpuTimeUs", 0);
+	to->wall_us = number(row, "wallUs", UINT64_MAX);
+	to->cpu_us = number(row, "cpuTimeUs", UINT64_MAX);
 	to->memory_peak_bytes = number(row, "peakMemoryBytes", UINT64_MAX);
 	if (!receipt)
 		return 0;

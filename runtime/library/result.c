@@ -92,7 +92,7 @@ const char *warder_result_output(const struct warder_result *result, enum warder
 	if (ret_len)
 		*ret_len = output->bytes ? output->len : 0;
 	if (ret_total)
-		*ret_total = output->total;
+		*ret_total = result && result->unmeasured ? UINT64_MAX : output->total;
 	return output->bytes ? output->bytes : "";
 }
 
@@ -123,7 +123,7 @@ int warder_result_held(const struct warder_result *result, size_t n, const char 
 
 uint64_t warder_result_wall_us(const struct warder_result *result)
 {
-	return result ? result->outcome.wall_us : 0;
+	return !result ? 0 : result->unmeasured ? UINT64_MAX : result->outcome.wall_us;
 }
 
 uint64_t warder_result_cpu_us(const struct warder_result *result)
@@ -241,15 +241,18 @@ void result_write_reference(const struct result_reference *reference, struct jso
 		json_key_string(w, "artifactError", reference->fault);
 }
 
+static void write_unknown(struct json_writer *w, const char *key)
+{
+	json_key(w, key);
+	json_null(w);
+}
+
 /* A stream that was handed to the caller as it came has neither text nor encoding, only counts: bytesKept of what the
  * caller took, bytesDropped of what it did not take in time. */
-static void write_stream(struct json_writer *w, const char *key, const struct warder_result *result,
-			 enum jail_stream stream)
+static void write_counts(struct json_writer *w, const struct warder_result *result, enum jail_stream stream)
 {
 	const struct jail_output *output = &result->outcome.output[stream];
 
-	json_key(w, key);
-	json_begin_object(w);
 	if (!result->streamed)
 		text_write(w, "text", output->bytes ? output->bytes : "", output->len, output->truncated);
 	json_key_uint(w, "bytesKept", result->streamed ? result->passed[stream] : output->len);
@@ -257,6 +260,20 @@ static void write_stream(struct json_writer *w, const char *key, const struct wa
 	json_key_bool(w, "truncated", output->truncated || result->outcome.dropped[stream]);
 	if (result->streamed)
 		json_key_uint(w, "bytesDropped", result->outcome.dropped[stream]);
+}
+
+static void write_stream(struct json_writer *w, const char *key, const struct warder_result *result,
+			 enum jail_stream stream)
+{
+	json_key(w, key);
+	json_begin_object(w);
+	if (result->unmeasured) {
+		write_unknown(w, "bytesKept");
+		write_unknown(w, "bytesTotal");
+		write_unknown(w, "truncated");
+	} else {
+		write_counts(w, result, stream);
+	}
 	result_write_reference(&result->streams[stream], w);
 	json_end_object(w);
 }
@@ -280,15 +297,16 @@ void result_write_time(struct json_writer *w, const char *key, uint64_t started_
 static void write_durations(struct json_writer *w, const struct warder_result *result)
 {
 	const struct jail_outcome *outcome = &result->outcome;
+	const uint64_t unknown = result->unmeasured ? UINT64_MAX : 0; /* its bits are added to each */
 
 	json_key(w, "durations");
 	json_begin_object(w);
-	json_key_uint(w, "wallUs", outcome->wall_us);
-	json_key_uint(w, "userUs", outcome->user_us);
-	json_key_uint(w, "systemUs", outcome->system_us);
+	result_write_known(w, "wallUs", outcome->wall_us | unknown);
+	result_write_known(w, "userUs", outcome->user_us | unknown);
+	result_write_known(w, "systemUs", outcome->system_us | unknown);
 	json_key_uint(w, "queueUs", 0); /* nothing queues in front of warder_launch() */
-	json_key_uint(w, "prepareUs", result->prepare_us);
-	json_key_uint(w, "launchUs", outcome->launch_us);
+	result_write_known(w, "prepareUs", result->prepare_us | unknown);
+	result_write_known(w, "launchUs", outcome->launch_us | unknown);
 	json_end_object(w);
 }
 
@@ -387,6 +405,10 @@ void result_write_network(struct json_writer *w, const struct warder_result *res
 
 void result_write_identity(struct json_writer *w, const struct warder_result *result)
 {
+	if (result->unmeasured) {
+		write_unknown(w, "identity");
+		return;
+	}
 	json_key(w, "identity");
 	json_begin_object(w);
 	json_key_uint(w, "uid", result->uid);
@@ -404,8 +426,8 @@ static void write_stages(struct json_writer *w, const struct result_code *code)
 		json_begin_object(w);
 		json_key_string(w, "name", stage->name);
 		json_key_string(w, "status", stage->status);
-		json_key_uint(w, "wallUs", stage->wall_us);
-		json_key_uint(w, "cpuTimeUs", stage->cpu_us);
+		result_write_known(w, "wallUs", stage->wall_us);
+		result_write_known(w, "cpuTimeUs", stage->cpu_us);
 		result_write_known(w, "peakMemoryBytes", stage->memory_peak_bytes);
 		/* The run's receipt is the result's. */
 		if (stage->receipt) {
@@ -554,7 +576,10 @@ char *warder_result_json(const struct warder_result *result)
 	result_write_known(&w, "peakMemoryBytes", outcome->memory_peak_bytes);
 	result_write_known(&w, "cpuTimeUs", outcome->cpu_us);
 	result_write_known(&w, "peakPids", outcome->pids_peak);
-	write_limits_hit(&w, outcome);
+	if (result->unmeasured)
+		write_unknown(&w, "limitsHit");
+	else
+		write_limits_hit(&w, outcome);
 	result_write_network(&w, result);
 	write_artifacts(&w, result);
 	write_result_changes(&w, result);

@@ -31,8 +31,8 @@ struct result_stage {
 	const char *name; /* "check", "build", "run" */
 	const char
 	    *status; /* "success", "failed", "timeout", "killed"; "cached": an earlier build was used */
-	uint64_t wall_us, cpu_us;
-	uint64_t memory_peak_bytes;     /* UINT64_MAX: the kernel does not tell */
+	uint64_t wall_us, cpu_us;       /* UINT64_MAX: not known */
+	uint64_t memory_peak_bytes;     /* the same */
 	struct policy_receipt *receipt; /* owned; NULL for what was not run */
 };
 
@@ -67,6 +67,7 @@ struct warder_result {
 	char passed_over[BACKEND_PASSED_BYTES]; /* by auto, and why; or "" */
 	bool logged;             /* a file got all output, as the spilled bytes of the outcome */
 	bool streamed;           /* the output was handed on as it came, and is not in the outcome */
+	bool unmeasured;         /* its supervisor has reported nothing: the outcome has only the end */
 	uint64_t passed[2];      /* bytes so handed on and taken, by enum warder_stream */
 	uint32_t uid, gid;       /* inside */
 	uint64_t started_ms;     /* since the epoch */

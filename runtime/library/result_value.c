@@ -120,7 +120,7 @@ void result_add_run(struct warder_result *result, struct result_code *code)
 
 	*stage = (struct result_stage){ .name = "run",
 					.status = warder_result_status(result),
-					.wall_us = result->outcome.wall_us,
+					.wall_us = warder_result_wall_us(result),
 					.cpu_us = result->outcome.cpu_us,
 					.memory_peak_bytes = result->outcome.memory_peak_bytes };
 	result->code = code;

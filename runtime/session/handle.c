@@ -394,12 +394,13 @@ static int make_result(const struct remote_end *end, char *json, struct warder_r
 		return error_no_memory(err, NULL);
 	}
 	result->outcome = end->outcome;
-	result->outcome.memory_peak_bytes = result->outcome.cpu_us = UINT64_MAX;
+	result->outcome.memory_peak_bytes = result->outcome.cpu_us = result->outcome.pids_peak = UINT64_MAX;
 	if (end->session_end != SESSION_END_NONE)
 		result->session_end = session_end_name(end->session_end);
 	result->backend = SESSION_BACKEND;
 	result->receipt.isolation = POLICY_ISOLATION_NAMESPACE_JAIL_PERSISTENT;
 	result->streamed = true;
+	result->unmeasured = !json;
 	take_document(result, json);
 	result->document = json;
 	*ret = result;
@@ -414,8 +415,6 @@ static int lost(const struct warder_execution *execution, struct warder_result *
 	snprintf(end.outcome.detail, sizeof(end.outcome.detail),
 		 "killed: the keeper of session %.64s is gone, and with it everything in the session",
 		 remote_session(execution->control));
-	end.outcome.output[JAIL_STDOUT].total = execution->next[0];
-	end.outcome.output[JAIL_STDERR].total = execution->next[1];
 	return make_result(&end, NULL, ret, err);
 }
 

@@ -110,6 +110,7 @@ static struct warder_result *make_result(const struct remote_end *end)
 	result->backend = SESSION_BACKEND;
 	result->receipt.isolation = POLICY_ISOLATION_NAMESPACE_JAIL_PERSISTENT;
 	result->receipt.unwanted = true;
+	result->unmeasured = true;
 	return result;
 }
 

@@ -76,9 +76,30 @@ $ . ./row.sh; row 'sh s stop'; row 'sh s restart'; row : '--lifetime 6s'; row 'k
 | 137 killed; supervisor; stopped; None; SIGKILL; []; killed: the session was stopped
 | 137 killed; supervisor; lifetime; None; SIGKILL; []; killed: the session's lifetime was over
 | 137 killed; supervisor; keeperEnded; None; SIGKILL; []; killed: the session's keeper was ended by a signal
-| 137 killed; supervisor; keeperDied; None; SIGKILL; []; killed: the session's keeper died
+| 137 killed; supervisor; keeperDied; None; SIGKILL; None; killed: the session's keeper died
 | 137 killed; supervisor; initDied; None; SIGKILL; []; killed: the session's init was killed from outside
 | 137 killed; supervisor; lifetime; None; SIGKILL; []; killed: the session's lifetime was over
+
+= if the keeper is killed, results have null for everything that it would have measured
+needs python3
++ echo 'import time; print(1, flush=True); open("/tmp/begun", "w"); time.sleep(60)' > code.py
++ cat > tell.py <<'END'
++ import json, sys
++ r = json.load(open(sys.argv[1]))
++ known = lambda v: [known(x) for x in v.values()] if isinstance(v, dict) else v
++ print(r['cause'], sum([[known(r[key])] for key in ('stdout', 'stderr', 'durations', 'cpuTimeUs', 'peakMemoryBytes', 'peakPids', 'startedAt', 'limitsHit', 'identity')], []))
++ print([[s['status'], s['wallUs'], s['cpuTimeUs'], s['peakMemoryBytes']] for s in r.get('stages', [])])
++ END
+$ . "$TOP/tests/transcript/session.sh"; sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec --json -- sh -c 'echo 1; sleep 60' > exec 2> /dev/null & one=$!; warder code --session $name --json code.py > code 2> /dev/null & two=$!; for i in $(seq 200); do sh s exec -- test -e /tmp/begun && [ "$(warder ps | grep -c ' running ')" = 2 ] && break; sleep 0.1; done; warder wait --json $(warder ps | awk '/sleep 60/ { print $1 }') > wait 2> /dev/null & three=$!; until ls -l /proc/$three/fd 2> /dev/null | grep -q socket: || ! kill -0 $three; do sleep 0.05; done; sleep 0.3; kill -9 $(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); for pid in $one $two $three; do wait $pid; echo $?; done; for file in exec code wait; do python3 tell.py $file; done
+| 137
+| 137
+| 137
+| supervisor [[None, None, None], [None, None, None], [None, None, None, 0, None, None], None, None, None, None, None, None]
+| []
+| supervisor [[None, None, None], [None, None, None], [None, None, None, 0, None, None], None, None, None, None, None, None]
+| [['killed', None, None, None]]
+| supervisor [[None, None, None], [None, None, None], [None, None, None, 0, None, None], None, None, None, None, None, None]
+| []
 
 = an execution at the memory limit of all together says so, and the session goes on
 needs limits place python3

@@ -80,8 +80,8 @@ $ . "$TOP/tests/transcript/detach.sh"; id=$(sh d -i sh -c 'trap go=1 USR1; echo 
 | "input":false
 | begun
 | y
-!~ ^warder: execution [0-9a-f]{16} reads no input any more$
-!~ ^warder: execution [0-9a-f]{16} reads no input any more$
+!~ ^warder: (execution [0-9a-f]{16} reads no input any more|the input of execution [0-9a-f]{16} is closed; .*)$
+!~ ^warder: (execution [0-9a-f]{16} reads no input any more|the input of execution [0-9a-f]{16} is closed; .*)$
 !~ ^warder: the input of execution [0-9a-f]{16} is closed; the program reads no more, or a client has closed it$
 
 = without -i the input is empty

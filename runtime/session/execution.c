@@ -355,6 +355,36 @@ static int launch_streams(struct execution *execution, struct warder_error *err)
 	return launch_command(execution, &command, err);
 }
 
+/* With a terminal or a pipe of the keeper's, or without input; its output goes into the spool. */
+static int launch_own(struct execution *execution, struct warder_error *err)
+{
+	const struct execution_words *words = &execution->words;
+	const bool terminal = execution->flags & RECORD_TERMINAL;
+	const struct warder_spill log = { .size = sizeof(log),
+					  .fds = execution->log_fds,
+					  .bytes_max = UINT64_MAX };
+	const struct warder_command command = {
+		.size = sizeof(command),
+		.argv = words->argv,
+		.environment = words->set,
+		.spill = execution->flags & RECORD_LOG ? &log : NULL,
+		.input_fd = terminal || execution->source_fd < 0 ? 0 : execution->source_fd,
+		.terminal_fd = terminal ? execution->source_fd : 0,
+		.on_output = execution_take_output,
+		.context = execution,
+		.should_stop = execution->flags & RECORD_OWNER ? execution_gives_up : NULL,
+		.no_receipt = (execution->flags & RECORD_NO_RECEIPT) != 0,
+		.progress = (execution->flags & RECORD_PROGRESS) != 0,
+		.on_progress = execution_take_line,
+	};
+
+	if (launch_command(execution, &command, err) < 0)
+		return -1;
+	if (terminal)
+		make_raw(execution->source_fd);
+	return 0;
+}
+
 static int prepare_and_launch(struct execution *execution, struct warder_error *err)
 {
 	const struct policy_subject interpreter = {
@@ -363,7 +393,6 @@ static int prepare_and_launch(struct execution *execution, struct warder_error *
 	struct policy policy = { 0 };
 	int prepared;
 	struct executions *all = execution->all;
-	const bool terminal = execution->flags & RECORD_TERMINAL;
 	const bool streams = execution->flags & RECORD_STREAMS;
 	const struct execution_words *words = &execution->words;
 	const struct preparation_options how = {
@@ -383,24 +412,6 @@ static int prepare_and_launch(struct execution *execution, struct warder_error *
 		.passes_output = !streams,
 		.output_max = streams ? 0 : execution->output_max,
 	};
-	const struct warder_spill log = { .size = sizeof(log),
-					  .fds = execution->log_fds,
-					  .bytes_max = UINT64_MAX };
-	const struct warder_command command = {
-		.size = sizeof(command),
-		.argv = words->argv,
-		.environment = words->set,
-		.spill = execution->flags & RECORD_LOG ? &log : NULL,
-		.input_fd = terminal || execution->source_fd < 0 ? 0 : execution->source_fd,
-		.terminal_fd = terminal ? execution->source_fd : 0,
-		.on_output = execution_take_output,
-		.context = execution,
-		.should_stop = execution->flags & RECORD_OWNER ? execution_gives_up : NULL,
-		.no_receipt = (execution->flags & RECORD_NO_RECEIPT) != 0,
-		.progress = (execution->flags & RECORD_PROGRESS) != 0,
-		.on_progress = execution_take_line,
-	};
-
 	prepared = open_policy(execution, &policy, err);
 	if (prepared == 0)
 		prepared = library_prepare(&policy, &how, true, &execution->tmpl, err);
@@ -416,11 +427,7 @@ static int prepare_and_launch(struct execution *execution, struct warder_error *
 		return launch_streams(execution, err);
 	if (execution->agent)
 		return keeper_agent_launch(execution, err);
-	if (launch_command(execution, &command, err) < 0)
-		return -1;
-	if (terminal)
-		make_raw(execution->source_fd);
-	return 0;
+	return launch_own(execution, err);
 }
 
 /* A launch takes milliseconds, and may hang in the kernel: it has a thread of its own. If the end of the session made it fail, this thread

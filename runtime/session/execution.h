@@ -5,6 +5,9 @@
  * EXECUTION_STARTING becomes RUNNING or FAILED -> executions_dispatch() supervises it: ENDED, with its result -> executions_sweep() forgets
  * it when its result has been kept long enough and nobody reads. Everything is the keeper's main thread's, except that while it is
  * STARTING, `tmpl`, `run` and `failure` are the launch's.
+ *
+ * Files: execution_start.c starts them and calls executions.c, which supervises them; both use contexts, branches and the agent. These use
+ * execution.c, which calls none of the others. executions_list.c describes executions to clients.
  */
 #ifndef WARDER_RUNTIME_SESSION_EXECUTION_H
 #define WARDER_RUNTIME_SESSION_EXECUTION_H
@@ -46,6 +49,7 @@ struct execution_words {
 struct policy *execution_new_policy(struct warder_error *err);
 /* Free one, or NULL; *policy is then NULL. */
 void execution_drop_policy(struct policy **policy);
+void execution_words_done(struct execution_words *words);
 
 struct executions;
 struct execution {
@@ -153,6 +157,10 @@ void executions_finish(struct executions *all);
 
 /* The clocks of all that run stand still, or go on. -1 with *err: CONFLICT, one is being started. */
 int executions_pause(struct executions *all, bool paused, struct warder_error *err);
+/* Say how the session has ended: for library_own(). */
+const char *executions_say_end(void *executions, struct jail_outcome *outcome);
+/* It is in no list. */
+void execution_free(struct execution *execution);
 /* STARTING or RUNNING. */
 bool execution_lives(const struct execution *execution);
 /* Append output to the spool, as a run's supervision does. */
@@ -164,6 +172,8 @@ int execution_gives_up(void *execution);
 int executions_begin_thread(pthread_t *ret, void *(*run)(void *context), void *context);
 /* A client reads with RECORD_FOLLOW; NULL: it does so no more. */
 void execution_follow_by(struct execution *execution, const struct ring_cursor *cursor);
+/* The program waits for its owner, which has not begun to read. */
+void execution_wait_for_owner(struct execution *execution);
 /* True if the owner has not attached yet: the execution must stay until it has. */
 bool execution_is_unread(const struct execution *execution);
 /* That client has read: a program that waits for it may go on. */

@@ -4,7 +4,7 @@
  */
 #include "tests/fuzz/input.h"
 
-#include "runtime/session/execution.c" /* its reader of words is its own */
+#include "runtime/session/execution_start.c" /* its reader of words is its own */
 
 static void check_list(char *const *list, size_t count, const struct execution_words *words, size_t bytes)
 {
@@ -35,7 +35,7 @@ static void check_words(struct record_start start, const char *bytes, size_t len
 	} else {
 		must(err.code != WARDER_ERROR_NONE && memchr(err.text, 0, sizeof(err.text)));
 	}
-	words_done(&words);
+	execution_words_done(&words);
 }
 
 static void check_code(const char *bytes, size_t len)

@@ -170,6 +170,9 @@ static void end_feeding(struct input *input)
 {
 	char path[40];
 
+	/* In case that it cannot be opened: then nobody knows what the program reads later. */
+	if (ioctl(*input->to_fd, FIONREAD, &input->last_unread) < 0)
+		input->last_unread = 0;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", *input->to_fd);
 	input->from_fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	close_to(input);
@@ -351,7 +354,7 @@ static uint64_t unread(const struct input *input)
 	int count = 0;
 
 	if (ioctl(*input->to_fd < 0 ? input->from_fd : *input->to_fd, FIONREAD, &count) < 0)
-		return 0;
+		count = input->last_unread;
 	/* The program may have put something in itself. */
 	if ((uint64_t)count > input->fed)
 		return input->fed;

@@ -58,13 +58,14 @@ struct input {
 	int narrow_bytes;     /* the size that the source's pipe had; 0: it still has it */
 	bool wide;            /* its pipe was made larger, or could not be */
 	uint64_t fed;         /* bytes that were put into the program's pipe and were not consumed */
+	int last_unread;      /* bytes in the program's pipe, when its end for writing was closed */
 	unsigned int idle_ms; /* how long nothing has moved, while bytes lie in the pipe */
 	bool full;            /* the program's pipe is */
 	bool ended;           /* the source is at its end */
 };
 
-/* Into a pipe, whose end for writing, *to_fd, does not block and is closed when all is in it. input_done() can be called
- * whatever is returned. 0; -1 with errno. */
+/* Prepare to feed `source` into a pipe. *to_fd is its end for writing, which does not block; it is closed when all input is in the pipe.
+ * input_done() may be called whatever is returned. 0; -1 with errno. */
 int input_open(struct input *ret, const struct input_source *source, int *to_fd);
 /* Of INPUT_CALL: its function has bytes again. */
 void input_ready(struct input *input);

@@ -157,8 +157,8 @@ void executions_finish(struct executions *all);
 
 /* The clocks of all that run stand still, or go on. -1 with *err: CONFLICT, one is being started. */
 int executions_pause(struct executions *all, bool paused, struct warder_error *err);
-/* Say how the session has ended: for library_own(). */
-const char *executions_say_end(void *executions, struct jail_outcome *outcome);
+/* For library_own(): the name of the end of the session, which may still be unknown. The detail of *outcome says the same. */
+const char *executions_say_end(void *owner, struct jail_outcome *outcome);
 /* It is in no list. */
 void execution_free(struct execution *execution);
 /* STARTING or RUNNING. */

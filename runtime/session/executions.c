@@ -46,9 +46,6 @@ static void copy_output(void *execution, enum jail_stream stream, const char *by
 	execution_take_output(execution, stream == JAIL_STDERR ? WARDER_STDERR : WARDER_STDOUT, bytes, len);
 }
 
-/* ---- the launch ---- */
-
-/* The session ended under it: NONE, if what ended it is not known yet. */
 const char *executions_say_end(void *owner, struct jail_outcome *outcome)
 {
 	const struct executions *all = owner;
@@ -240,9 +237,10 @@ static void end(struct execution *execution, struct warder_result *result, const
 /* Whether nobody reads its input any more. A program can open its terminal again as long as it runs. */
 static bool is_deaf(const struct execution *execution)
 {
-	if (execution->run)
-		return !(execution->flags & RECORD_TERMINAL) && library_input_is_over(execution->run);
-	return execution->state != EXECUTION_STARTING;
+	if (execution->state == EXECUTION_STARTING) /* the run is its launch's */
+		return false;
+	return !execution->run ||
+	       (!(execution->flags & RECORD_TERMINAL) && library_input_is_over(execution->run));
 }
 
 /* Whoever writes to an input that nobody reads any more is to learn that. */

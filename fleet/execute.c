@@ -23,7 +23,7 @@
 #define RESULT_MAX ((size_t)64 << 20)
 #define POLICY_FD  3
 
-/* A memory file with these bytes, read from its beginning. Its number is none that the child gives a meaning. */
+/* A memory file with these bytes, read from its beginning. Its number is above POLICY_FD, so no dup2() of the child replaces it. */
 static int make_file(const char *bytes, size_t len)
 {
 	owned_fd int made = memfd_create("warder-fleet", MFD_CLOEXEC);
@@ -79,6 +79,7 @@ static char **make_argv(char **program)
 	return argv;
 }
 
+/* As execute(). */
 static int open_files(const struct execution *execution, struct child *ret, struct warder_error *err)
 {
 	const char *input = NULL;
@@ -92,10 +93,10 @@ static int open_files(const struct execution *execution, struct child *ret, stru
 	ret->policy_fd = make_file(execution->policy, strlen(execution->policy));
 	ret->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	free(bytes);
-	return ret->input_fd < 0 || ret->output_fd < 0 || ret->policy_fd < 0 || ret->null_fd < 0
-		   ? error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
-				     "cannot make the files of a request")
-		   : 0;
+	if (ret->input_fd >= 0 && ret->output_fd >= 0 && ret->policy_fd >= 0 && ret->null_fd >= 0)
+		return 0;
+	error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot make the files of a request");
+	return 1;
 }
 
 static void close_files(struct child *child)
@@ -197,8 +198,10 @@ int execute(const struct execution *execution, char **ret_json, struct warder_er
 
 	if (status == 0)
 		child.argv = make_argv(program);
-	if (status == 0 && !child.argv)
-		status = error_no_memory(err, NULL);
+	if (status == 0 && !child.argv) {
+		error_no_memory(err, NULL);
+		status = 1;
+	}
 	if (status == 0)
 		status = open_files(execution, &child, err);
 	if (status == 0)

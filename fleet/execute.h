@@ -21,7 +21,8 @@ struct execution {
 	unsigned int beat_ms;
 };
 
-/* Run it and wait for its end. 0 with *ret_json, the caller's; 1 with *err: there is no result, and it may be tried again; -1 with *err. */
+/* Run the request and wait for its end. 0 with *ret_json (heap, the caller's); 1 with *err: there is no result, and the request may be tried
+ * again; -1 with *err: the request itself is wrong. */
 int execute(const struct execution *execution, char **ret_json, struct warder_error *err);
 
 #endif

@@ -15,6 +15,7 @@
 #define FLEET_PARALLEL_MAX 200u             /* requests that a worker runs at the same time */
 #define FLEET_MESSAGE_MAX  ((size_t)262144) /* bytes of a request with its envelope, and of a result */
 
+/* Defaults of --redeliver-after, --deliveries and --lifetime. */
 #define FLEET_REDELIVER_US  30000000u
 #define FLEET_DELIVERIES    5u
 #define FLEET_LIFETIME_US   3600000000u

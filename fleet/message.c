@@ -117,13 +117,7 @@ static char *write_statement(const struct message_envelope *envelope, const stru
 	json_key_uint(&w, "line", envelope->line);
 	json_key_uint(&w, "expiresMs", envelope->expires_ms);
 	json_key(&w, "request");
-	json_begin_object(&w);
-	for (const struct json_value *one = request->child; one; one = one->next)
-		if (strcmp(one->key, "id") != 0) {
-			json_key(&w, one->key);
-			json_copy(&w, one);
-		}
-	json_end_object(&w);
+	json_copy(&w, request);
 	json_end_object(&w);
 	json = json_take(&w);
 	if (json && asprintf(&text, PREFIX "%s", json) < 0)

@@ -3,8 +3,8 @@
  *
  * Its first line is the signature in base64. The rest is JSON:
  *   {"version": 1, "tenant": NAME, "batch": 16 digits, "line": NUMBER, "expiresMs": NUMBER, "request": {...}}
- * The tenant's key signs "warder-request 1", a line feed, and this JSON. The id of a request is the SHA-256 digest of the whole message, so that
- * a message with another signature is another request, and its refusal does not stand for an answer to the first.
+ * The tenant's key signs "warder-request 1", a line feed, and this JSON. The id of a request is the SHA-256 digest of the whole message, so
+ * a copy with another signature has another id, and its refusal cannot be taken for the answer to the original.
  * Life: message_read() -> message_check() -> message_done().
  */
 #ifndef WARDER_FLEET_MESSAGE_H
@@ -35,7 +35,7 @@ struct message_envelope {
 	uint64_t expires_ms;
 };
 
-/* Whether a tenant's name can stand in the names of subjects: without a dot. -1 with *err. */
+/* Check that a tenant's name can be a part of a subject: it has no dot. `field` names it in the error. -1 with *err (INVALID_REQUEST). */
 int message_check_tenant(const char *tenant, const char *field, struct warder_error *err);
 /* Refuse members that no request has, and the wrong ones of argv, stdin and policy. -1 with *err, whose field is the member. */
 int message_check_request(const struct json_value *request, struct warder_error *err);

@@ -4,8 +4,8 @@
  * A request and a result are work-queue messages: the server removes each when its reader acknowledges it. The server drops a message whose id it
  * has seen lately, so that what was sent twice after a lost answer is stored once.
  *
- * Only the address that the user names is used: the server may announce others, and these are ignored, because the rule on encryption was held
- * against the address alone.
+ * Only the address that the user names is used: the server may announce others, and these are ignored, because the rule on encryption was
+ * checked only for the address of the user.
  */
 #include "fleet/queue.h"
 
@@ -28,7 +28,6 @@
 #define MESSAGES_MAX  100000 /* that wait */
 #define REQUESTS_MAX  (INT64_C(4) << 30)
 #define DEAD_MAX      (INT64_C(256) << 20) /* then the oldest ones go */
-#define UNCLAIMED_NS  (600 * SECOND_NS)    /* the results of a reader that is gone are nobody's then */
 #define RESULT_ACK_NS (30 * SECOND_NS)
 #define SUBJECT_MAX   256
 #define REASON_MAX    512
@@ -242,7 +241,7 @@ int queue_take_results(const struct queue *queue, const char *tenant, const char
 	config.AckPolicy = js_AckExplicit;
 	config.AckWait = RESULT_ACK_NS;
 	config.FilterSubject = subject;
-	config.InactiveThreshold = UNCLAIMED_NS;
+	config.InactiveThreshold = FLEET_RESULTS_HOURS * HOUR_NS; /* as long as the results wait */
 	status = js_AddConsumer(NULL, queue->js, RESULTS, &config, NULL, NULL);
 	return status == NATS_OK ? subscribe(queue, RESULTS, batch, ret, err)
 				 : fail(status, "the queue of results", err);
@@ -251,6 +250,17 @@ int queue_take_results(const struct queue *queue, const char *tenant, const char
 void queue_forget_results(const struct queue *queue, const char *batch)
 {
 	js_DeleteConsumer(queue->js, RESULTS, batch, NULL, NULL);
+}
+
+bool queue_is_lost(const struct queue *queue)
+{
+	return natsConnection_IsClosed(queue->connection);
+}
+
+int queue_lost(struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, "--nats",
+			 "the connection is closed for good: the server has refused the credentials twice");
 }
 
 natsMsg *queue_next(natsSubscription *subscription, unsigned int within_ms)

@@ -1,7 +1,8 @@
 /*
  * queue: the connection to the NATS server, and the streams there. Private to fleet/.
  *
- * Life: queue_open() -> calls, from any thread -> queue_done(). The library connects again by itself, for ever. Streams that are missing are made;
+ * Life: queue_open() -> calls, from any thread -> queue_done(). The library connects again by itself, until the server refuses
+ * the credentials twice. Streams that are missing are made;
  * those that are there stay as they are, so that an operator can make them in another way.
  */
 #ifndef WARDER_FLEET_QUEUE_H
@@ -36,6 +37,10 @@ int queue_take_results(const struct queue *queue, const char *tenant, const char
 		       natsSubscription **ret, struct warder_error *err);
 /* Remove this consumer. */
 void queue_forget_results(const struct queue *queue, const char *batch);
+/* Whether the library does not connect again. */
+bool queue_is_lost(const struct queue *queue);
+/* Say that. -1. */
+int queue_lost(struct warder_error *err);
 /* The next message of a subscription, within some time; the caller's. NULL: none came. */
 natsMsg *queue_next(natsSubscription *subscription, unsigned int within_ms);
 
@@ -44,7 +49,7 @@ int queue_put_request(const struct queue *queue, const char *tenant, const char 
 		      size_t len, struct warder_error *err);
 int queue_put_result(const struct queue *queue, const struct message *message, const char *json,
 		     struct warder_error *err);
-/* Keep a request with the reason why it has no result of a run. */
+/* Store a copy of the request in WARDER_DEAD, with the reason. 0; 1 with *err: try again; -1 with *err: the server will not take it. */
 int queue_bury(const struct queue *queue, const struct message *message, uint64_t deliveries,
 	       const char *reason, struct warder_error *err);
 

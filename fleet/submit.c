@@ -1,8 +1,8 @@
 /*
  * submit: at most PENDING_MAX requests are under way at a time, so that memory is bounded whatever the length of the input.
  *
- * A result belongs to the request whose id its subject ends with. The first one is printed, and the request is forgotten; a second result of it is
- * nobody's, and is dropped.
+ * A result belongs to the request whose id its subject ends with. The first one is printed, and the request is forgotten; a second
+ * result of the same request is dropped.
  */
 #include "fleet/submit.h"
 
@@ -88,7 +88,7 @@ static void forget(struct submission *submission, struct pending *pending)
 
 /* ---- requests ---- */
 
-/* The request is stored in the server, or the answer to its line is printed. */
+/* Store the request in the server. -1 with *why: it is too long, was refused, has expired, or a signal came. */
 static int send_request(struct submission *submission, const struct json_value *request,
 			struct pending *pending, struct warder_error *why)
 {
@@ -104,9 +104,11 @@ static int send_request(struct submission *submission, const struct json_value *
 		return -1;
 	while ((status = queue_put_request(submission->queue, submission->options->tenant, pending->id, text,
 					   len, why)) > 0 &&
-	       !ending_signal() && clock_wall_ms() < pending->expires_ms)
+	       !ending_signal() && !queue_is_lost(submission->queue) && clock_wall_ms() < pending->expires_ms)
 		nats_Sleep(RETRY_MS);
 	free(text);
+	if (status > 0)
+		error_context(why, "the server has not confirmed the request, which may run all the same");
 	return status == 0 ? 0 : -1;
 }
 
@@ -286,6 +288,8 @@ static int submit_all(struct submission *submission, struct warder_error *err)
 			status = take_results(submission, submission->lines.at_end ? WAIT_MS : LOOK_MS, err);
 		if (status == 0)
 			status = drop_expired(submission, err);
+		if (status == 0 && queue_is_lost(submission->queue))
+			status = queue_lost(err);
 	}
 	return status;
 }

@@ -7,7 +7,7 @@
 #include "fleet/worker.h"
 
 #include <pthread.h>
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,8 @@
 #include "runtime/library/result.h"
 
 #define FETCH_MS    2000
-#define AGAIN_MS    1000 /* a request that has failed here waits that long */
+#define LOOK_US     1000000 /* for the state of the connection */
+#define AGAIN_MS    1000    /* a request that has failed here waits that long */
 #define RETRY_MS    200
 #define BEATS       3 /* within the time of --redeliver-after */
 #define STACK_BYTES ((size_t)512 << 10)
@@ -47,9 +48,11 @@ enum verdict {
 	VERDICT_AGAIN,  /* this worker could not try it */
 };
 
+static atomic_bool stopping; /* the worker cannot go on */
+
 static bool ends(void)
 {
-	return ending_signal() != 0;
+	return ending_signal() != 0 || atomic_load(&stopping);
 }
 
 static void beat(void *context)
@@ -129,8 +132,13 @@ static enum verdict decide(struct slot *slot, struct message *message, uint64_t 
 	if (verdict == VERDICT_RESULT && err->code == WARDER_ERROR_NONE &&
 	    deliveries > slot->worker->options->deliveries) {
 		error_set(err, WARDER_ERROR_EXECUTION_FAILED, NULL,
-			  "%u workers got the request and did not answer: they ended, or could not run it",
+			  "the request was delivered %u times without an answer: the workers ended, or could "
+			  "not run it",
 			  slot->worker->options->deliveries);
+		verdict = VERDICT_DEAD;
+	}
+	if (verdict == VERDICT_AGAIN && message->expires_ms <= clock_wall_ms()) {
+		error_context(err, "the request has expired");
 		verdict = VERDICT_DEAD;
 	}
 	if (verdict == VERDICT_RESULT && err->code == WARDER_ERROR_NONE)
@@ -269,10 +277,12 @@ static int work_all(struct worker *worker, struct slot *slots, struct warder_err
 		puts("ready");
 		fflush(stdout);
 	}
-	while (status == 0 && !ends())
-		ending_sleep(60000000);
-	if (status < 0)
-		raise(SIGTERM); /* the threads that run end */
+	while (status == 0 && !ends()) {
+		ending_sleep(LOOK_US);
+		if (queue_is_lost(worker->queue))
+			status = queue_lost(err);
+	}
+	atomic_store(&stopping, true);
 	for (unsigned int i = 0; i < worker->options->parallel; i++) {
 		if (i < count)
 			pthread_join(slots[i].thread, NULL);

@@ -313,8 +313,8 @@ def given_up(server):
     reader.join()
     status, found, errors = answer[0]
     kind, field, message = refusal(found[0]) if found else (None, None, "")
-    tell(status == 0 and kind == "executionFailed" and "did not answer" in message, "a request that comes back too often is given up", answer)
-    tell("did not answer" in server.dead("alice") and "Warder-Deliveries: 2" in server.dead("alice"), "it is a dead letter, with the reason", server.dead("alice"))
+    tell(status == 0 and kind == "executionFailed" and "without an answer" in message, "a request that comes back too often is given up", answer)
+    tell("without an answer" in server.dead("alice") and "Warder-Deliveries: 2" in server.dead("alice"), "it is a dead letter, with the reason", server.dead("alice"))
     end(workers[1].process)
 
 

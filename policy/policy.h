@@ -360,7 +360,8 @@ struct policy_receipt {
 	bool reported; /* by the host that the backend names: nothing was read back here */
 	bool
 	    again; /* the jail was parked, and is being given its program: rows replace those of the same control */
-	bool silent; /* with `reported`: the host reports only rows that are enforced; the others are ours */
+	bool
+	    silent; /* with `reported`: the host reports only the rows that are enforced; Warder wrote the others */
 	uint64_t parked_us; /* how long it was parked; with `again` */
 	size_t count;
 	struct policy_receipt_row rows[128];
@@ -384,7 +385,7 @@ void policy_receipt_packed_free(struct policy_receipt_packed *packed); /* also N
 const char *policy_receipt_status_name(enum policy_receipt_status status);
 /* {"backend": ..., "isolation": ..., "controls": [{control, status, requested, mechanism, value, source}]}; null if unwanted. Of a jail that
  * was parked also "parkedUs", and in each row "readAt": "park" or "handOut". If it is reported, each status is "reported by BACKEND", and the
- * host's own word for it stands beside it in "reported"; of a silent host, that holds for what is enforced. */
+ * host's own word for it stands beside it in "reported"; with `silent`, this is so only for the rows that are enforced. */
 void policy_receipt_write(const struct policy_receipt *receipt, struct json_writer *writer);
 
 #endif

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "remote/framed.h"
@@ -49,7 +50,7 @@ struct job {
 	struct framed framed;
 	struct started started;
 	struct warder_error fault; /* code 0: none */
-	uint64_t begun_us, heard_us, begun_wall_ms;
+	uint64_t begun_us, heard_us, ended_us, begun_wall_ms;
 	const char *cause; /* that we set; or NULL */
 };
 
@@ -208,8 +209,19 @@ static void end_request(struct job *job, struct exchange **exchange, CURLcode do
 	*exchange = NULL;
 }
 
-/* What fails here is no fault if the program has ended, or has closed its input: the stream says how it ended. Without an end of its input, the
- * program may wait until its time is over. */
+/* The input did not reach the sandbox. */
+static bool is_lost(const struct remote_answer *answer)
+{
+	static const unsigned int statuses[] = { 0, 413, 429, 502, 503, 504 };
+
+	for (size_t i = 0; i < ARRAY_LENGTH(statuses); i++)
+		if (answer->status == statuses[i])
+			return true;
+	return false;
+}
+
+/* Other failures are not reported: the program may have ended or closed its input, and the stream says how it ended. If the input could not be
+ * closed, the program may wait for its end until the time limit. */
 static void end_input(struct job *job, CURLcode done)
 {
 	struct remote_answer answer;
@@ -217,6 +229,9 @@ static void end_input(struct job *job, CURLcode done)
 
 	end_request(job, &job->input, done, &answer, &body);
 	free(body);
+	if (job->step == INPUT_WRITES && !job->started.ended && !job->fault.code && is_lost(&answer))
+		error_set(&job->fault, WARDER_ERROR_UNAVAILABLE, "backend",
+			  "the service did not take the program's input");
 	job->step = job->step == INPUT_WRITES ? INPUT_CLOSES : INPUT_DONE;
 	if (job->step == INPUT_CLOSES && job->stream && !job->started.ended)
 		begin_input(job);
@@ -256,7 +271,7 @@ static bool look(struct job *job)
 {
 	const bool runs = job->started.runs;
 
-	if (stopped)
+	if (stopped && !job->started.ended)
 		job->cause = "cancelled";
 	else if (job->started.ended || job->started.over)
 		return job->started.over || passed_ms(job->heard_us) > GRACE_MS;
@@ -284,6 +299,7 @@ static void loop(struct job *job, struct remote_answer *ret, char **ret_body)
 		if (job->stream)
 			curl_multi_poll(job->multi, NULL, 0, LOOK_MS, NULL);
 	}
+	job->ended_us = clock_us();
 }
 
 /* ---- the result ---- */
@@ -352,8 +368,14 @@ static char *write_result(const struct job *job, const struct warder_error *left
 	json_key_string(&w, "startedAt", whole);
 	json_key(&w, "durations");
 	json_begin_object(&w);
-	json_key_uint(&w, "wallUs", clock_us() - job->begun_us);
+	json_key_uint(&w, "wallUs", job->ended_us - job->begun_us);
 	json_end_object(&w);
+	if (cause && strcmp(cause, "wallTime") == 0) {
+		json_key(&w, "limitsHit");
+		json_begin_array(&w);
+		json_string(&w, cause);
+		json_end_array(&w);
+	}
 	json_key_string(&w, "left", left->code ? left->text : NULL);
 	json_key(&w, "receipt");
 	json_begin_object(&w);
@@ -366,12 +388,12 @@ static char *write_result(const struct job *job, const struct warder_error *left
 	return json_take(&w);
 }
 
-/* Whether the program certainly did not start: the service has refused it, or got nothing. */
+/* Whether the program certainly did not start: the service has refused it, or got nothing. A gateway that says 5xx may have passed it on. */
 static bool did_not_start(const struct job *job, const struct remote_answer *answer)
 {
 	if (job->started.runs || job->cause || job->stream)
 		return false;
-	return (answer->status && answer->status != 200) ||
+	return (answer->status >= 400 && answer->status < 500) ||
 	       (answer->status == 0 && !answer->sent && job->fault.code) ||
 	       (job->started.over && job->started.refusal[0] && !job->started.late);
 }
@@ -444,7 +466,7 @@ void e2b_run(struct service *service, const char *text, size_t len, struct remot
 
 	*ret = (struct remote_answer){ .magic = REMOTE_MAGIC, .size = sizeof(*ret) };
 	*ret_body = NULL;
-	/* Nothing else may end us before the sandbox is deleted: whoever reads the result may be gone. */
+	/* Only SIGKILL may end this process before it has deleted the sandbox. The reader of the result may be gone. */
 	sigaction(SIGTERM, &stop, NULL);
 	sigaction(SIGPIPE, &(const struct sigaction){ .sa_handler = SIG_IGN }, NULL);
 	job.multi = curl_multi_init();

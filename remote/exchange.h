@@ -34,7 +34,7 @@ void exchange_perform(const struct exchange_order *order, struct remote_answer *
 /* ---- beside another one ---- */
 
 /* Life: exchange_new() -> exchange_handle() is performed by libcurl -> exchange_finish(), with libcurl's code. The body of the order and `context`
- * live as long. */
+ * must exist until then. */
 struct exchange;
 /* NULL without memory, or if libcurl lacks an option. */
 struct exchange *exchange_new(const struct exchange_order *order);

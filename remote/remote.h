@@ -3,10 +3,11 @@
  *
  * `warder` starts warder-remote for one request to an execution host. Its standard input is a memory file: a JSON object with `url`,
  * `tokenFile`, `caFile` (or null), `method`, `path`, `accept` (or null), `timeoutMs` (0: none) and `mostBytes` of the answer, a NUL, and the
- * body: JSON of a POST, bytes of a PUT. Its standard output is a pipe: one struct remote_answer, and then the bytes that this names. It ends
- * then. With a `template`, perhaps `sandboxUrl`, and `insecure`, the host is a service that speaks E2B's protocol, and the body is a job of
- * e2b.h: SIGTERM then ends the program, and the result still comes. Nothing about the token is in
- * either. If its reader is gone, it dies, and with it the connection to the host.
+ * body: JSON of a POST, bytes of a PUT. Its standard output is a pipe: one struct remote_answer, and then the bytes that this names. Then
+ * the process ends. Neither of them contains the token. If the reader is gone, the process dies, and with it the connection to the host.
+ *
+ * With `template`, `insecure` and perhaps `sandboxUrl` in the object, the host is a service that speaks E2B's protocol, and the body is a job
+ * of e2b.h. Then SIGTERM ends the program, the process ignores SIGPIPE, and it deletes the sandbox before it ends.
  */
 #ifndef WARDER_REMOTE_REMOTE_H
 #define WARDER_REMOTE_REMOTE_H

@@ -1,8 +1,8 @@
 /*
  * service: a sandbox of a service that speaks E2B's protocol. Private to remote/.
  *
- * Life: filled from the order -> service_create() -> requests to its data_url with service_headers() -> service_delete(). The texts of the
- * order live as long.
+ * Life: filled from the order -> service_create() -> requests to `data_url` with `headers` -> service_delete(). The texts of the order must
+ * exist until then.
  */
 #ifndef WARDER_REMOTE_SERVICE_H
 #define WARDER_REMOTE_SERVICE_H

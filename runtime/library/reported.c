@@ -146,6 +146,8 @@ static void take_times(const struct json_value *document, struct warder_result *
 
 	if (rest && sscanf(rest, ".%3uZ", &ms) == 1 && utc.tm_year > 70)
 		to->started_ms = (uint64_t)timegm(&utc) * 1000 + ms;
+	to->outcome.wall_us = to->outcome.user_us = to->outcome.system_us = UINT64_MAX; /* not known */
+	to->prepare_us = to->outcome.launch_us = UINT64_MAX;
 	if (!times)
 		return;
 	take_uint(times, "wallUs", &to->outcome.wall_us);
@@ -160,7 +162,8 @@ static void take_identity(const struct json_value *document, struct warder_resul
 	const struct json_value *identity = json_member(document, "identity");
 	uint64_t uid = 0, gid = 0;
 
-	if (!identity || !take_uint(identity, "uid", &uid) || !take_uint(identity, "gid", &gid))
+	to->nobody = !identity || !take_uint(identity, "uid", &uid) || !take_uint(identity, "gid", &gid);
+	if (to->nobody)
 		return;
 	to->uid = (uint32_t)uid;
 	to->gid = (uint32_t)gid;

@@ -297,7 +297,7 @@ void result_write_time(struct json_writer *w, const char *key, uint64_t started_
 static void write_durations(struct json_writer *w, const struct warder_result *result)
 {
 	const struct jail_outcome *outcome = &result->outcome;
-	const uint64_t unknown = result->unmeasured ? UINT64_MAX : 0; /* its bits are added to each */
+	const uint64_t unknown = result->unmeasured ? UINT64_MAX : 0; /* makes each value below unknown */
 
 	json_key(w, "durations");
 	json_begin_object(w);
@@ -405,7 +405,7 @@ void result_write_network(struct json_writer *w, const struct warder_result *res
 
 void result_write_identity(struct json_writer *w, const struct warder_result *result)
 {
-	if (result->unmeasured) {
+	if (result->unmeasured || result->nobody) {
 		write_unknown(w, "identity");
 		return;
 	}

@@ -67,6 +67,7 @@ struct warder_result {
 	char passed_over[BACKEND_PASSED_BYTES]; /* by auto, and why; or "" */
 	bool logged;             /* a file got all output, as the spilled bytes of the outcome */
 	bool streamed;           /* the output was handed on as it came, and is not in the outcome */
+	bool nobody;             /* the identity is not known */
 	bool unmeasured;         /* its supervisor has reported nothing: the outcome has only the end */
 	uint64_t passed[2];      /* bytes so handed on and taken, by enum warder_stream */
 	uint32_t uid, gid;       /* inside */

@@ -320,12 +320,12 @@ def hostile():
     done, kinds, asked = evil({"sandboxes": made(domain="192.0.2.1")}, sandboxUrl=None)
     tell(done[0] == 125 and "address" in done[2] and kinds == ["sandboxes", "DELETE"], "nor is a program sent by http to another machine", (done, kinds))
     # the program does not start
-    for name, how, word in (("a status", (502, b'{"code": "unavailable", "message": "gone"}', ()), "gone"),
+    for name, how, word in (("a status", (400, b'{"code": "unavailable", "message": "gone"}', ()), "gone"),
                             ("an error", START[:0] + frame({"error": {"code": "not_found", "message": "no such file"}}, 2), "no such file")):
         done, kinds, asked = evil({"Start": how})
         tell(done[0] == 125 and "did not start" in done[2] and word in done[2] and kinds[-1] == "DELETE", "a program that is refused: " + name, (done, kinds))
     # it may have run
-    for name, how, word in (("half a frame", half, "before the program's end"), ("death", dies, "not known"), ("no JSON", START + frame(b"<html>"), "no JSON"),
+    for name, how, word in (("half a frame", half, "before the program's end"), ("a gateway", (502, b"{}", ()), "before the program's end"), ("death", dies, "not known"), ("no JSON", START + frame(b"<html>"), "no JSON"),
                             ("a web page", b"<html>", "flags 60"), ("a frame of 5 MiB", START + struct.pack(">BI", 0, 5 << 20) + b"x" * 10, "4 MiB"),
                             ("a compressed frame", START + frame(b"{}", 1), "compressed"), ("events in a wrong order", START + START, "wrong order"),
                             ("output that is no base64", START + frame({"event": {"data": {"stdout": "!!"}}}), "base64"), ("an end of none", START + LAST, "before the program's end"),
@@ -342,10 +342,14 @@ def hostile():
     data = json.loads(done[1])
     tell(done[0] == 124 and data["cause"] == "wallTime" and data["stdout"]["text"] == "hello\n" and "sandbox was deleted" in data["detail"] and kinds[-1] == "DELETE",
          "or if it does not, Warder does", (done, kinds))
+    tell(data["limitsHit"] == ["wallTime"] and data["identity"] is None and data["durations"]["userUs"] is None and data["durations"]["wallUs"] > 0, "what the service does not say is not known", data)
     done, kinds, asked = evil({"Start": floods}, flags=["--set", "output.stdout=64MiB"])
     tell(done[0] == 125 and len(done[1]) == 11 << 20 and "of 40000000 bytes" in done[2] and kinds[-1] == "DELETE", "a flood of output is cut", (done[0], len(done[1]), done[2], kinds))
     done, kinds, asked = evil({"Start": lambda self: (time.sleep(1), self.answer(200, START + HELLO + END + LAST)), "SendInput": (500, b"{}", ())}, input=b"in")
     tell(done[:2] == (0, b"hello\n"), "input that is refused does not end the program", done)
+    done, kinds, asked = evil({"Start": hangs, "SendInput": (413, b"{}", ())}, flags=["--json"], input=b"in")
+    data = json.loads(done[1])
+    tell(done[0] == 137 and data["cause"] == "host" and "input" in data["detail"] and kinds[-1] == "DELETE", "input that does not arrive is no success", (done, kinds))
     done, kinds, asked = evil({"DELETE": (500, b"", ())})
     tell(done[:2] == (0, b"hello\n") and "i1" in done[2] and "delete" in done[2] and kinds.count("DELETE") == 3, "a sandbox that stays is named", (done, kinds))
     done, kinds, asked = evil({"DELETE": (404, b"", ())})

@@ -41,7 +41,7 @@ int remote_place_ask(const struct remote_place *place, const char *rest, struct 
 	snprintf(path, sizeof(path), "/v1/sandboxes/%s%s", place->session.sandbox, rest);
 	status = backend_remote_ask(&place->host, &request, &answer, &text, err);
 	how->sent = answer.sent || answer.status == 200;
-	how->answered = answer.status != 0;
+	how->status = answer.status;
 	if (status == 0 && ret_len)
 		*ret_len = answer.bytes;
 	if (status == 0 && ret_text)
@@ -101,7 +101,7 @@ bool remote_place_renew(const struct remote_place *place)
 		return false;
 	snprintf(body, sizeof(body), "{\"timeoutMs\": %llu}", (unsigned long long)lease_ms);
 	remote_place_ask(place, "/timeout", &how, NULL, NULL, &ignored);
-	return how.answered;
+	return how.status != 0;
 }
 
 uint64_t remote_place_poll_ms(const struct remote_place *place)

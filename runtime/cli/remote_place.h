@@ -30,7 +30,7 @@ struct remote_asking {
 	bool large;
 	bool unstoppable; /* a signal does not end it */
 	bool sent;        /* after it: the host may have got the request */
-	bool answered;    /* after it: the host answered, perhaps with a refusal */
+	unsigned status;  /* after it: of the answer, perhaps a refusal; 0: there is none */
 };
 
 /* About the sandbox: `rest` is what follows its id in the path. *ret_text (or NULL) is heap. -1 with *err. */

@@ -31,7 +31,7 @@ static uint64_t most_bytes(const struct copy *copy)
 	return asked && asked < REMOTE_RESULT_MAX ? asked : REMOTE_RESULT_MAX;
 }
 
-/* The last part of a path. -1 with *err: it has none, and so is that of a directory. */
+/* *ret: the last component of a path. -1 with *err if it is empty, "." or "..": then the path names a directory. */
 static int last_of(const char *path, const char **ret, struct warder_error *err)
 {
 	const char *slash = strrchr(path, '/');
@@ -67,7 +67,7 @@ static int list_there(const struct copy *copy, const char *path, struct json_val
 		return -1;
 	status = remote_place_ask(copy->place, rest, &how, &text, &len, err);
 	if (status < 0)
-		return how.answered && !remote_place_is_gone(err) ? 1 : -1;
+		return (how.status == 400 || how.status == 404) && !remote_place_is_gone(err) ? 1 : -1;
 	status = json_parse(text, len, copy->place->session.backend, &limits, ret, err);
 	free(text);
 	return status;
@@ -209,7 +209,7 @@ static int copy_out(const struct copy *copy, struct warder_error *err)
 
 /* ---- into it ---- */
 
-/* The path of the copy, in a directory that is there if it names one. */
+/* ret: the path of the copy. If its place is a directory that exists, the copy is in it, with the name `base`. -1 with *err. */
 static int find_place(const struct copy *copy, const char *base, char ret[REMOTE_PATH_SIZE],
 		      struct warder_error *err)
 {

@@ -32,7 +32,7 @@ enum link_call {
 	LINK_HEALTH,    /* without a key: 200, or 503 if no jail can be launched */
 	LINK_WHO,       /* a JSON object: the tenant of the key and its scopes */
 	LINK_HOST,      /* a JSON object: this host */
-	LINK_CREATE,    /* text: JSON; value 1: it needs a claim (sandboxes.h); a JSON object of it */
+	LINK_CREATE,    /* text: JSON; value: enum link_create; a JSON object of it */
 	LINK_LIST,      /* a JSON array of the tenant's sandboxes */
 	LINK_SHOW,      /* of one sandbox, as in the list */
 	LINK_REMOVE,    /* end a sandbox */
@@ -66,6 +66,9 @@ enum link_call {
 
 #define LINK_OFFER                                                                                           \
 	0 /* number of an answer to no request: its text is another certificate, NUL, its private key, in PEM */
+
+/* A new sandbox ends at its time; or after a minute, unless a client names it before. */
+enum link_create { LINK_CREATE_PLAIN, LINK_CREATE_CLAIMED };
 
 /* What is asked about a policy. */
 enum link_policy { LINK_POLICY_SHOW, LINK_POLICY_CHECK, LINK_POLICY_EXPLAIN, LINK_POLICY_ASKS };

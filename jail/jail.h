@@ -563,8 +563,8 @@ void jail_pause_clock(struct jail_run *run, bool paused);
 void jail_resize(struct jail_run *run);
 /* With on_input: call it again. Any thread; async-signal-safe. */
 void jail_input_ready(struct jail_run *run);
-/* Nothing more is done with the source of the input, which may be closed: the program has closed its input, or has all of it. The thread that
- * supervises. */
+/* True if the program has closed its input, or has got all of it. Then the run does nothing more with the source, and the caller may close
+ * it. Only in the thread that supervises. */
 bool jail_input_is_over(const struct jail_run *run);
 /* Leave what the program writes in its pipes, so that the program waits when they are full; or read it again. What is there when the run
  * ends is read in any case. */

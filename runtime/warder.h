@@ -8,10 +8,10 @@
  *   struct warder_run *run;            warder_launch(template, &command, &run, &err)     many times
  *   struct warder_result *result;      warder_wait(run, &result, &err)
  *
- * Returns: a function with a parameter `err` returns 0 if it succeeds. If it fails, it fills *err and returns
- * -1. A function whose type is a pointer returns NULL if it fails. The comment of a function names other values that it returns. err must not be
- * NULL. A `const char *` that is returned belongs to the object and lives as long as the object. A `char *` that is
- * returned belongs to the caller, who frees it with free(). Every _free accepts NULL.
+ * Returns: a function with a parameter `err` fills *err if it fails. An int function returns 0 if it succeeds, and
+ * -1 if it fails. A function that returns a pointer returns NULL if it fails. The comment of a function names other
+ * values. err must not be NULL. A `const char *` that is returned belongs to the object and lives as long as the
+ * object. A `char *` that is returned belongs to the caller, who frees it with free(). Every _free accepts NULL.
  * Errors: where a comment names a kind of error, such as CONFLICT, err->code is WARDER_ERROR_CONFLICT.
  * Members: where the comment of a member has "NULL: ..." or "0: ...", the text says what this value means.
  * Threads: several threads may use one policy or template at the same time, but not while one of them changes the
@@ -598,9 +598,9 @@ struct warder_attach {
 	size_t size; /* sizeof(struct warder_attach) */
 	/* Bytes of standard output and error that the caller has already: 0 and 0 begin at the first byte. */
 	uint64_t from[2];
-	/* Called with each part of a stream, in order; `offset` is the position of its first byte in the stream.
-	 * NULL: output is not wanted. If the callback returns non-zero, the dispatch or wait fails with EXECUTION_FAILED, and the next dispatch
-	 * or wait continues after these bytes. */
+	/* Called with each part of a stream, in order; `offset` is the position of its first byte in the stream. NULL:
+	 * output is not wanted. If the callback returns non-zero, the dispatch or wait fails with EXECUTION_FAILED,
+	 * and the next dispatch or wait continues after these bytes. */
 	int (*on_output)(void *context, enum warder_stream stream, uint64_t offset, const char *bytes,
 			 size_t len);
 	/* The keeper has dropped a part of a stream before it was read: the bytes from offset `from` up to offset
@@ -741,8 +741,8 @@ struct warder_piece {
 	uint64_t timeout_us;
 	int at_once; /* 1: if another piece runs, fail with CONFLICT. 0: wait behind it */
 	/* Called with each part of a stream, in order; `offset` counts the bytes of this stream since the context's
-	 * start. NULL: output is not wanted. If the callback returns non-zero, the dispatch or wait fails with EXECUTION_FAILED, and the next
-	 * one continues after these bytes. */
+	 * start. NULL: output is not wanted. If the callback returns non-zero, the dispatch or wait fails with
+	 * EXECUTION_FAILED, and the next one continues after these bytes. */
 	int (*on_output)(void *context, enum warder_stream stream, uint64_t offset, const char *bytes,
 			 size_t len);
 	/* The keeper has dropped a part of a stream before it was read: the bytes from offset `from` up to offset

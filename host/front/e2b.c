@@ -278,7 +278,7 @@ static void create(struct exchange *x, uint64_t timeout_s)
 			json_writer_done(&w);
 		} else {
 			json_end_object(&w);
-			exchange_ask(x, LINK_CREATE, 0, json_take(&w), created);
+			exchange_ask(x, LINK_CREATE, LINK_CREATE_PLAIN, json_take(&w), created);
 		}
 	}
 	json_free(document);

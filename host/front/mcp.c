@@ -125,7 +125,7 @@ static void create(struct exchange *x)
 	json_key_string(&w, "protocol", "mcp");
 	json_end_object(&w);
 	json_end_object(&w);
-	exchange_ask(x, LINK_CREATE, 1, json_take(&w), created);
+	exchange_ask(x, LINK_CREATE, LINK_CREATE_CLAIMED, json_take(&w), created);
 }
 
 /* ---- messages without an answer ---- */

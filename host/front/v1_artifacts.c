@@ -1,5 +1,5 @@
 /*
- * Artifacts. The launcher opens the file, and this process reads it as fast as the client takes it. Whatever its type is, it is sent as an
+ * v1_artifacts: artifacts, for clients to read. The launcher opens the file, and this process reads it as fast as the client takes it. Whatever its type is, it is sent as an
  * attachment of bytes, so that no browser shows it.
  */
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * The artifacts of one run. Its streams are written to files while it runs, because a result keeps only their beginnings; a file that no
+ * artifact_spool: the artifacts of one run. Its streams are written to files while it runs, because a result keeps only their beginnings; a file that no
  * result refers to is removed again. Collected files are held open by the result. They are in the memory of the jail's /tmp, so they are
  * copied.
  */

@@ -201,7 +201,7 @@ void call_begin_with_files(struct call *call);
 
 /* Send followers what is new, a few times a second. Those whose token or front is gone are forgotten. */
 void call_deliver_events(struct launcher *launcher);
-/* The client of a request of that front is gone. */
+/* Forget the follower with that generation and number, if there is one: its client is gone. */
 void call_forget_follower(struct launcher *launcher, uint64_t generation, uint64_t number);
 
 /* ---- calls_snapshots.c, for the creation of a sandbox ---- */

@@ -219,7 +219,7 @@ int calls_create(struct context *context, struct call *call, struct warder_error
 	if (!sandbox)
 		return -1;
 	memcpy(call->sandbox, sandbox->id, sizeof(sandbox->id));
-	call->must_claim = context->request->value == 1;
+	call->must_claim = context->request->value == LINK_CREATE_CLAIMED;
 	if (key) {
 		snprintf(sandbox->idempotency_key, sizeof(sandbox->idempotency_key), "%s", key);
 		memcpy(sandbox->request_digest, digest, sizeof(digest));

@@ -1,5 +1,5 @@
 /*
- * Clients that follow the events of their tenants. Each is a call that is answered in parts, as long as its client stays.
+ * calls_events: clients that follow the events of their tenants. Each is a call that is answered in parts, as long as its client stays.
  *
  * They are not served as each event comes: a text for each of them and each event would cost the main thread more than the event itself.
  */
@@ -20,7 +20,7 @@ static uint64_t oldest_of(const struct event_log *log)
 	return log->last < EVENTS_KEPT ? 1 : log->last - EVENTS_KEPT + 1;
 }
 
-/* The number after which it goes on. An event of another launcher is none of this one's: then `gap` says that events are missing. */
+/* Read the id after which the stream goes on. If another launcher gave it, the stream begins with the oldest event, and reports a gap. */
 static int read_id(const struct launcher *launcher, const char *id, struct call *call,
 		   struct warder_error *err)
 {

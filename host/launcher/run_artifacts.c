@@ -1,5 +1,5 @@
 /*
- * The table of artifacts. Removing a large file takes a while, so a job does it, and the main thread never waits for the disk.
+ * run_artifacts: the table of artifacts. Removing a large file takes a while, so a job does it, and the main thread never waits for the disk.
  */
 #include "host/launcher/run_artifacts.h"
 

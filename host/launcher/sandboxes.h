@@ -21,7 +21,7 @@
 #define SANDBOX_TOKEN_BYTES  45
 #define SANDBOX_NAME_MAX     128                          /* of a template */
 #define SANDBOX_LIFETIME_MS  (UINT64_C(24) * 3600 * 1000) /* at most, from its creation */
-#define SANDBOX_CLAIM_MS     60000
+#define SANDBOX_CLAIM_MS     60000 /* in which a client must name a sandbox that needs a claim */
 #define SANDBOX_METADATA_MAX 16384
 #define SANDBOX_KEY_MAX      128 /* of a client's idempotency key */
 

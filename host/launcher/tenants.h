@@ -77,9 +77,9 @@ void tenant_done(struct tenant *tenant);
 /* Make a tenant. -1 with *err: CONFLICT, there is one of that name. */
 int tenants_add(const char *state, const char *name, const struct tenant_options *options,
 		char ret_token[TENANT_TOKEN_BYTES], struct warder_error *err);
-/* Remove a tenant: its token is refused from now on. -1 with *err (NOT_FOUND). */
-/* The tenant of that name, read now; *ret is the caller's, for tenant_done(). -1 with *err (NOT_FOUND). */
+/* Read the tenant of that name from its file. *ret is the caller's, for tenant_done(). -1 with *err (NOT_FOUND). */
 int tenants_read(const char *state, const char *name, struct tenant *ret, struct warder_error *err);
+/* Remove a tenant: its token is refused from now on. -1 with *err (NOT_FOUND). */
 int tenants_revoke(const char *state, const char *name, struct warder_error *err);
 /* The names of scopes, as a JSON array into an open place. */
 struct json_writer;

@@ -46,7 +46,7 @@ int session_cp_places(const char *from, const char *to, struct session_cp_places
 int session_print_files(const char *json, struct warder_error *err);
 int session_exec_word(struct args *outer, const char *name, char **flags);
 int session_patch_word(struct args *outer, const char *name, char **flags);
-/* The same, with an exec word of another kind of session. */
+/* As session_patch_word(), but `execute` runs git: the exec word of another kind of session. */
 int session_patch(struct args *outer, const char *name, char **words,
 		  int (*execute)(struct args *outer, const char *name, char **flags));
 int session_command(struct args *args, char **argv);

@@ -562,11 +562,10 @@ static const struct flag flags[] = {
 	  NUMBER(fleet.parallel, FLEET_PARALLEL_MAX), .typed = true },
 	{ FLAG_WORKER, "--redeliver-after", "TIME", NULL,
 	  "give a request to another worker if its worker has been silent for TIME (default: 30s). The "
-	  "worker "
-	  "that was started last decides for all",
+	  "worker that was started last decides for all",
 	  TIME(fleet.redeliver_us), .fallback = "30s", .typed = true },
 	{ FLAG_WORKER, "--deliveries", "NUMBER", NULL,
-	  "give up a request that NUMBER workers got and did not answer (default: 5)",
+	  "give up a request that was delivered NUMBER times without an answer (default: 5)",
 	  NUMBER(fleet.deliveries, 1000), .typed = true },
 	{ FLAG_SUBMIT, "--tenant", "NAME", NULL, "the tenant whose requests these are", TEXT(fleet.tenant),
 	  .typed = true },

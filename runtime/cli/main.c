@@ -121,7 +121,7 @@ static const struct command commands[] = {
 	  "       warder session exec NAME [FLAG...] -- PROGRAM...         run a program in it\n"
 	  "       warder session list [--json]                             list the sessions\n"
 	  "       warder session status NAME [--json]                      show one session\n"
-	  "       warder session stop NAME | --all                         end one session, or all of yours\n"
+	  "       warder session stop NAME [--keep-sandbox] | --all        end one session, or all of yours\n"
 	  "       warder session restart NAME [--json]                     start it again, without its "
 	  "files\n"
 	  "       warder session pause NAME | resume NAME                  freeze its processes, or let them "

@@ -279,7 +279,8 @@ static int lend_terminal(struct session_run *run, struct function_answers *answe
 	return err.sys_errno;
 }
 
-/* The keeper has our standard input, and closes it when the program reads no more: then a writer learns that, if we do not have it, either. */
+/* The keeper has our standard input, and closes it when the program closes its input. A writer notices that only if this process does not have
+ * it open, either. So put /dev/null in its place. */
 static void leave_input(void)
 {
 	owned_fd int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);

@@ -1,4 +1,4 @@
-/* executions_list: what is said of executions. */
+/* executions_list: the JSON that describes executions to clients. */
 #include <string.h>
 #include <time.h>
 

@@ -639,6 +639,20 @@ const char *json_member_text(const struct json_value *object, const char *key, c
 	return value && value->type == JSON_STRING ? value->string : other;
 }
 
+uint64_t json_member_uint(const struct json_value *object, const char *key)
+{
+	const struct json_value *value = json_member(object, key);
+
+	return value && value->is_uint ? value->uint : 0;
+}
+
+bool json_member_true(const struct json_value *object, const char *key)
+{
+	const struct json_value *value = json_member(object, key);
+
+	return value && value->type == JSON_BOOL && value->boolean;
+}
+
 size_t json_length(const struct json_value *value)
 {
 	size_t count = 0;

@@ -55,6 +55,10 @@ void json_free(struct json_value *value);
 const struct json_value *json_member(const struct json_value *object, const char *key);
 /* The text of a member, or `other` if the member is missing or not a string. */
 const char *json_member_text(const struct json_value *object, const char *key, const char *other);
+/* The number of a member, or 0 if the member is missing or not a whole number from 0 to UINT64_MAX. */
+uint64_t json_member_uint(const struct json_value *object, const char *key);
+/* Whether a member is true. */
+bool json_member_true(const struct json_value *object, const char *key);
 /* How many members or elements it has. */
 size_t json_length(const struct json_value *value);
 /* "a string", "an object", ... as a message says it. */

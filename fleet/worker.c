@@ -162,15 +162,10 @@ static int publish(struct slot *slot, const struct message *message, const char 
 	return status;
 }
 
-static char *refusal(const struct warder_error *err)
-{
-	return result_error_json(err, NULL);
-}
-
 /* Publish the result, or what the tenant is to know instead. */
 static int answer(struct slot *slot, const struct message *message, char *json, struct warder_error *err)
 {
-	char *text = json ? strdup(json) : refusal(err);
+	char *text = json ? strdup(json) : result_error_json(err, NULL);
 	int status;
 
 	if (text && strlen(text) > FLEET_MESSAGE_MAX) {
@@ -180,7 +175,7 @@ static int answer(struct slot *slot, const struct message *message, char *json, 
 		    "output.stdout and output.stderr in the policy",
 		    strlen(text), FLEET_MESSAGE_MAX);
 		free(text);
-		text = refusal(err);
+		text = result_error_json(err, NULL);
 	}
 	status = text ? publish(slot, message, text, err) : error_no_memory(err, NULL);
 	free(text);

@@ -201,13 +201,6 @@ static int by_time(const void *a, const void *b)
 	return first->ms < second->ms ? -1 : first->ms > second->ms;
 }
 
-static uint64_t number_of(const struct json_value *row, const char *key)
-{
-	const struct json_value *value = json_member(row, key);
-
-	return value && value->is_uint ? value->uint : 0;
-}
-
 static struct line *add_line(struct lines *lines, uint64_t ms, const char *level)
 {
 	struct line *grown = realloc(lines->items, (lines->count + 1) * sizeof(*grown));
@@ -229,7 +222,7 @@ static void add_lines(struct lines *lines, const struct json_value *row)
 	const char *cause = json_member_text(row, "cause", NULL);
 	const struct json_value *code = json_member(row, "exitCode");
 	const bool good = cause && strcmp(cause, "exit") == 0 && code && code->is_uint && code->uint == 0;
-	struct line *line = add_line(lines, number_of(row, "startedMs"), "info");
+	struct line *line = add_line(lines, json_member_uint(row, "startedMs"), "info");
 	size_t len;
 
 	if (!line)
@@ -239,7 +232,7 @@ static void add_lines(struct lines *lines, const struct json_value *row)
 	     word && len < sizeof(line->text); word = word->next)
 		len += (size_t)snprintf(line->text + len, sizeof(line->text) - len, " %s",
 					word->type == JSON_STRING ? word->string : "");
-	line = cause ? add_line(lines, number_of(row, "endedMs"), good ? "info" : "warn") : NULL;
+	line = cause ? add_line(lines, json_member_uint(row, "endedMs"), good ? "info" : "warn") : NULL;
 	if (!line)
 		return;
 	len = (size_t)snprintf(line->text, sizeof(line->text), "%s ended: %s", id, cause);

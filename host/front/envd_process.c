@@ -47,13 +47,6 @@ static bool has_ended(const struct json_value *row)
 	return strcmp(json_member_text(row, "state", ""), "ended") == 0;
 }
 
-static bool is_true(const struct json_value *row, const char *key)
-{
-	const struct json_value *value = json_member(row, key);
-
-	return value && value->type == JSON_BOOL && value->boolean;
-}
-
 /* Contexts and the agent are not processes of E2B's clients. */
 static bool is_other(const struct json_value *row)
 {
@@ -181,7 +174,7 @@ static void act(struct process_visit *process, const struct json_value *row)
 	int sent = 0;
 
 	channel_choose(visit->channel, json_member_text(row, "id", ""));
-	process->terminal = is_true(row, "terminal");
+	process->terminal = json_member_true(row, "terminal");
 	switch (process->call) {
 	case PROCESS_CONNECT:
 		attach(process);
@@ -192,7 +185,7 @@ static void act(struct process_visit *process, const struct json_value *row)
 				   process->terminal
 				       ? "input: the process has a terminal; send pty, not stdin"
 				       : "input: the process has no terminal; send stdin, not pty");
-		else if (!is_true(row, "input"))
+		else if (!json_member_true(row, "input"))
 			visit_fail(visit, CONNECT_FAILED_PRECONDITION,
 				   "input: the process's standard input is closed");
 		else

@@ -154,24 +154,10 @@ static char **variables_of(const struct json_value *object)
 	return texts;
 }
 
-static bool is_true(const struct json_value *document, const char *key)
-{
-	const struct json_value *value = json_member(document, key);
-
-	return value && value->type == JSON_BOOL && value->boolean;
-}
-
-static uint64_t number_in(const struct json_value *document, const char *key)
-{
-	const struct json_value *value = json_member(document, key);
-
-	return value && value->is_uint ? value->uint : 0;
-}
-
 static void start_now(struct work *work)
 {
 	const struct json_value *document = work->document;
-	const uint64_t timeout_ms = number_in(document, "timeoutMs");
+	const uint64_t timeout_ms = json_member_uint(document, "timeoutMs");
 	const struct json_value *env = json_member(document, "env");
 	char **argv = list_of(json_member(document, "argv"));
 	char **variables = env && env->type == JSON_OBJECT ? variables_of(env) : NULL;
@@ -183,9 +169,9 @@ static void start_now(struct work *work)
 		.directory = json_member_text(document, "cwd", NULL),
 		.timeout_us = timeout_ms < UINT64_MAX / 1000 ? timeout_ms * 1000 : 0,
 		.input = work->input || work->keeps_input,
-		.background = is_true(document, "background"),
-		.rows = (uint16_t)number_in(document, "rows"),
-		.columns = (uint16_t)number_in(document, "columns"),
+		.background = json_member_true(document, "background"),
+		.rows = (uint16_t)json_member_uint(document, "rows"),
+		.columns = (uint16_t)json_member_uint(document, "columns"),
 		.id = work->id,
 	};
 
@@ -322,7 +308,8 @@ struct program_input {
 /* What the table of members cannot say. False: the exchange was answered. */
 static bool check_start(struct exchange *x, const struct json_value *document, struct program_input *ret)
 {
-	const uint64_t rows = number_in(document, "rows"), columns = number_in(document, "columns");
+	const uint64_t rows = json_member_uint(document, "rows"),
+		       columns = json_member_uint(document, "columns");
 	const char *key = json_member_text(document, "idempotencyKey", NULL);
 	struct warder_error err = { 0 };
 
@@ -363,7 +350,7 @@ void v1_start_execution(struct exchange *x)
 	key = json_member_text(document, "idempotencyKey", NULL);
 	if (key)
 		derive_id(work, key);
-	work->keeps_input = is_true(document, "input") || number_in(document, "rows");
+	work->keeps_input = json_member_true(document, "input") || json_member_uint(document, "rows");
 	work->input = input.bytes;
 	work->input_len = input.len;
 	work->decoded = input.decoded;
@@ -600,7 +587,7 @@ static void done_answered(void *owner, enum record_type request, const struct re
 
 	if (answer->failed) {
 		fail_work(work, &answer->error);
-	} else if (request == RECORD_WRITE && is_true(work->document, "close")) {
+	} else if (request == RECORD_WRITE && json_member_true(work->document, "close")) {
 		if (channel_ask(work->channel, RECORD_CLOSE, 0, &err) < 0)
 			fail_work(work, &err);
 	} else {
@@ -652,8 +639,8 @@ void v1_send_input(struct exchange *x)
 
 static void resize_begin(struct work *work, const char *policy)
 {
-	const uint64_t rows = number_in(work->document, "rows");
-	const uint64_t columns = number_in(work->document, "columns");
+	const uint64_t rows = json_member_uint(work->document, "rows");
+	const uint64_t columns = json_member_uint(work->document, "columns");
 	struct warder_error err = { 0 };
 
 	channel_choose(work->channel, work->x->args[1]);

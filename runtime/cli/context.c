@@ -522,20 +522,6 @@ static int delete_word(struct args *args, const char *session, const char *name,
 	return with_context(args, session, name, "delete", remote_delete);
 }
 
-static uint64_t number_of(const struct json_value *object, const char *key)
-{
-	const struct json_value *value = json_member(object, key);
-
-	return value && value->is_uint ? value->uint : 0;
-}
-
-static bool is_true(const struct json_value *object, const char *key)
-{
-	const struct json_value *value = json_member(object, key);
-
-	return value && value->type == JSON_BOOL && value->boolean;
-}
-
 /* Another machine may have written the row. */
 static void print_row(const struct json_value *row)
 {
@@ -550,7 +536,7 @@ static void print_row(const struct json_value *row)
 	term_print(TERM_PLAIN, 18, json_member_text(row, "context", ""));
 	term_print(TERM_PLAIN, 12, json_member_text(row, "language", ""));
 	term_print(TERM_PLAIN, 10, *at ? at : json_member_text(row, "state", ""));
-	printf("%llu", (unsigned long long)number_of(row, "pieces"));
+	printf("%llu", (unsigned long long)json_member_uint(row, "pieces"));
 	if (json_member(row, "branchOf"))
 		printf("  branch of %s", json_member_text(row, "branchOf", ""));
 	if (json_member(row, "detail"))
@@ -567,7 +553,7 @@ static int list_here(const char *session, struct json_writer *w, struct warder_e
 	int status = text ? json_parse(text, strlen(text), "executions", &limits, &rows, err) : -1;
 
 	for (const struct json_value *row = rows ? rows->child : NULL; row; row = row->next)
-		if (json_member(row, "context") && !is_true(row, "released") &&
+		if (json_member(row, "context") && !json_member_true(row, "released") &&
 		    (!session || strcmp(session, json_member_text(row, "session", "")) == 0))
 			json_copy(w, row);
 	json_free(rows);
@@ -659,8 +645,8 @@ static int describe(struct remote *remote, const char *row, bool json, struct wa
 	print_row(document);
 	printf("execution         %s\n", json_member_text(document, "id", ""));
 	printf("written           %llu bytes to standard output, %llu to standard error\n",
-	       (unsigned long long)number_of(document, "stdoutBytes"),
-	       (unsigned long long)number_of(document, "stderrBytes"));
+	       (unsigned long long)json_member_uint(document, "stdoutBytes"),
+	       (unsigned long long)json_member_uint(document, "stderrBytes"));
 	if (counted)
 		print_counters(&counters);
 	if (json_member(document, "branchOf"))

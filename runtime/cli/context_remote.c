@@ -279,20 +279,6 @@ static int await_answer(const struct remote_place *place, const struct context_r
 	}
 }
 
-static uint64_t number_of(const struct json_value *object, const char *key)
-{
-	const struct json_value *value = json_member(object, key);
-
-	return value && value->is_uint ? value->uint : 0;
-}
-
-static bool is_true(const struct json_value *object, const char *key)
-{
-	const struct json_value *value = json_member(object, key);
-
-	return value && value->type == JSON_BOOL && value->boolean;
-}
-
 /* How the context ended, if it did. */
 static void read_last(const struct json_value *data, struct remote_done *ret)
 {
@@ -321,13 +307,13 @@ static void read_done(const struct json_value *data, struct remote_done *ret, ch
 	struct json_writer w = { 0 };
 
 	*ret = (struct remote_done){
-		.piece = (uint32_t)number_of(data, "piece"),
-		.refused = (uint32_t)number_of(data, "refusedFrames"),
-		.interrupted = is_true(data, "interrupted"),
-		.timed_out = is_true(data, "timedOut"),
-		.cut = is_true(data, "saidTruncated"),
-		.wall_us = number_of(data, "wallUs"),
-		.bytes = { number_of(data, "stdoutBytes"), number_of(data, "stderrBytes") },
+		.piece = (uint32_t)json_member_uint(data, "piece"),
+		.refused = (uint32_t)json_member_uint(data, "refusedFrames"),
+		.interrupted = json_member_true(data, "interrupted"),
+		.timed_out = json_member_true(data, "timedOut"),
+		.cut = json_member_true(data, "saidTruncated"),
+		.wall_us = json_member_uint(data, "wallUs"),
+		.bytes = { json_member_uint(data, "stdoutBytes"), json_member_uint(data, "stderrBytes") },
 	};
 	read_last(data, ret);
 	if (said)
@@ -347,7 +333,7 @@ static void hand_bytes(struct handing *to, const struct json_value *data)
 {
 	struct remote_event event = { .kind = REMOTE_BYTES,
 				      .stream = remote_events_stream(data),
-				      .offset = number_of(data, "offset") };
+				      .offset = json_member_uint(data, "offset") };
 	size_t len = 0;
 	char *bytes = remote_events_bytes(data, &len);
 
@@ -380,8 +366,8 @@ static void hand_event(void *context, const char *name, const struct json_value 
 	struct handing *to = context;
 	struct remote_event gap = { .kind = REMOTE_GAP,
 				    .stream = remote_events_stream(data),
-				    .offset = number_of(data, "from"),
-				    .end = number_of(data, "to") };
+				    .offset = json_member_uint(data, "from"),
+				    .end = json_member_uint(data, "to") };
 
 	if (to->status < 0 || to->ended)
 		return;

@@ -153,13 +153,6 @@ static int start_in_word(struct args *args, const char *text, char **rest)
 
 /* ---- the others ---- */
 
-static uint64_t number_of(const struct json_value *object, const char *key)
-{
-	const struct json_value *value = json_member(object, key);
-
-	return value && value->is_uint ? value->uint : 0;
-}
-
 static void print_session(const struct json_value *session)
 {
 	if (json_member(session, "sandbox")) {
@@ -177,8 +170,9 @@ static void print_session(const struct json_value *session)
 		return;
 	}
 	printf("%-24s keeper %-8llu since %s, %llu at work\n", json_member_text(session, "name", ""),
-	       (unsigned long long)number_of(session, "keeperPid"), json_member_text(session, "started", ""),
-	       (unsigned long long)number_of(session, "executions"));
+	       (unsigned long long)json_member_uint(session, "keeperPid"),
+	       json_member_text(session, "started", ""),
+	       (unsigned long long)json_member_uint(session, "executions"));
 }
 
 /* One session or an array of them, for people. */

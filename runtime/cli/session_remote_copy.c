@@ -24,13 +24,6 @@ struct copy {
 	struct session_cp_places places;
 };
 
-static uint64_t most_bytes(const struct copy *copy)
-{
-	const uint64_t asked = copy->args->session.bytes_max;
-
-	return asked && asked < REMOTE_RESULT_MAX ? asked : REMOTE_RESULT_MAX;
-}
-
 /* *ret: the last component of a path. -1 with *err if it is empty, "." or "..": then the path names a directory. */
 static int last_of(const char *path, const char **ret, struct warder_error *err)
 {
@@ -169,7 +162,8 @@ static int fetch(const struct copy *copy, char **ret, size_t *ret_len, struct wa
 	if (session_remote_files_path("/files", copy->places.path, rest, err) < 0 ||
 	    remote_place_ask(copy->place, rest, &how, ret, ret_len, err) < 0)
 		return -1;
-	return session_remote_files_check(copy->places.path, *ret_len, most_bytes(copy), err);
+	return session_remote_files_check(copy->places.path, *ret_len, session_remote_files_most(copy->args),
+					  err);
 }
 
 static int copy_out(const struct copy *copy, struct warder_error *err)
@@ -270,7 +264,8 @@ static int copy_in(const struct copy *copy, struct warder_error *err)
 		return -1;
 	if (fstat(fd, &st) < 0)
 		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, "path", errno, "%.200s", host);
-	status = session_remote_files_check(host, (size_t)st.st_size, most_bytes(copy), err);
+	status =
+	    session_remote_files_check(host, (size_t)st.st_size, session_remote_files_most(copy->args), err);
 	if (status == 0)
 		status = find_place(copy, base, path, err);
 	if (status == 0)

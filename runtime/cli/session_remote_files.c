@@ -30,7 +30,7 @@ int session_remote_files_path(const char *route, const char *path, char ret[REMO
 	return 0;
 }
 
-static uint64_t most_bytes(const struct args *args)
+uint64_t session_remote_files_most(const struct args *args)
 {
 	const uint64_t asked = args->session.bytes_max;
 
@@ -58,7 +58,7 @@ static int read_file(const struct remote_place *place, const struct args *args, 
 	if (status == 0)
 		status = remote_place_ask(place, rest, &how, &bytes, &len, err);
 	if (status == 0)
-		status = session_remote_files_check(args->rest[0], len, most_bytes(args), err);
+		status = session_remote_files_check(args->rest[0], len, session_remote_files_most(args), err);
 	if (status == 0 && file_write_all(STDOUT_FILENO, bytes, len) < 0)
 		status = error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "stdout", errno,
 					 "standard output cannot be written");
@@ -69,7 +69,7 @@ static int read_file(const struct remote_place *place, const struct args *args, 
 static int write_file(const struct remote_place *place, const struct args *args, struct warder_error *err)
 {
 	struct remote_asking how = { .method = "PUT", .timeout_ms = 4 * REMOTE_QUESTION_MS };
-	const size_t room = (size_t)most_bytes(args) + 1;
+	const size_t room = (size_t)session_remote_files_most(args) + 1;
 	char *bytes = malloc(room);
 	char rest[REMOTE_PATH_SIZE];
 	ssize_t len;
@@ -81,7 +81,8 @@ static int write_file(const struct remote_place *place, const struct args *args,
 		status = error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, "stdin", errno,
 					 "standard input cannot be read");
 	if (status == 0)
-		status = session_remote_files_check("standard input", (size_t)len, most_bytes(args), err);
+		status = session_remote_files_check("standard input", (size_t)len,
+						    session_remote_files_most(args), err);
 	if (status == 0) {
 		bytes[len] = '\0';
 		how.body = bytes;

@@ -16,6 +16,8 @@ int session_remote_cp_word(struct args *outer, const char *name, char **flags);
 /* The last part of a request about a path: the route, "?path=" and the path, in percent encoding. -1 with *err. */
 int session_remote_files_path(const char *route, const char *path, char ret[REMOTE_PATH_SIZE],
 			      struct warder_error *err);
+/* How many bytes a file may have: --max-bytes, or what an answer may have. */
+uint64_t session_remote_files_most(const struct args *args);
 /* Refuse what has more than `most` bytes. -1 with *err. */
 int session_remote_files_check(const char *path, size_t len, uint64_t most, struct warder_error *err);
 

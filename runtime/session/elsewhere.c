@@ -96,9 +96,7 @@ static bool take_text(const struct json_value *document, const char *key, char *
 
 static bool take_number(const struct json_value *document, const char *key, uint64_t *to)
 {
-	const struct json_value *value = json_member(document, key);
-
-	*to = value && value->is_uint ? value->uint : 0;
+	*to = json_member_uint(document, key);
 	return *to != 0;
 }
 

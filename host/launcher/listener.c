@@ -229,7 +229,7 @@ void listener_remove(const struct launcher_options *options)
 
 static int open_listener(const struct launcher_options *options, int *ret_fd, struct warder_error *err)
 {
-	struct sockaddr_storage address;
+	struct sockaddr_storage address = { 0 };
 	socklen_t len;
 	const int one = 1;
 	owned_fd int fd = -1;
@@ -282,7 +282,7 @@ int listener_open(const struct launcher_options *options, int *ret_fd, char *url
 
 int listener_check(const struct launcher_options *options, struct warder_error *err)
 {
-	struct sockaddr_storage address;
+	struct sockaddr_storage address = { 0 };
 	struct sockaddr_un name;
 	socklen_t len;
 

@@ -5,7 +5,7 @@ set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 . tests/lib/tap.sh
 flags=(-std=gnu11 -D_GNU_SOURCE -I. -idirafter runtime -DWARDER_VERSION='"0"' -DWARDER_ANALYZED)
-mapfile -t sources < <(find base policy rootfs jail backends runtime store host -name '*.c' 2>/dev/null | sort)
+mapfile -t sources < <(find base policy rootfs edge remote jail backends runtime store host fleet -name '*.c' 2>/dev/null | sort)
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 

@@ -191,7 +191,7 @@ def exact(server):
     tell(controls.get("network.none") == "enforced", "the result has the receipt of the run", controls)
     same = ask(server, [shell("echo same")] * 3)
     tell(all(same.get(i, {}).get("result", {}).get("stdout", {}).get("text") == "same\n" for i in (1, 2, 3)), "equal lines are three requests", same)
-    tell(server.messages("WARDER_REQUESTS") == 0 and server.messages("WARDER_RESULTS") == 0, "nothing is left in the server",
+    tell(until(lambda: server.messages("WARDER_REQUESTS") == 0 and server.messages("WARDER_RESULTS") == 0), "nothing is left in the server",
          (server.messages("WARDER_REQUESTS"), server.messages("WARDER_RESULTS")))
 
 

@@ -25,6 +25,8 @@ world_enter() {
 		fi
 	done
 	[ "${1:-}" = inside ] || exec unshare -n -m -- "$0" inside
+	# While the keeper of a session does not answer, no workspace of this user can be removed. Sessions of suites beside this one must not count.
+	(umask 077 && mkdir -p /run/warder) && mount -t tmpfs -o mode=700 none /run/warder
 	for base in "${WARDER_TEST_DIR:-/srv}" /opt /tmp; do
 		scratch=$(mktemp -d "$base/warder-network.XXXXXX" 2>/dev/null) && break
 	done

@@ -5,6 +5,7 @@ With arguments, only the parts of these names run. Only loopback is used. Sessio
 """
 import base64, ctypes, hashlib, http.server, json, os, shutil, signal, socket, ssl, subprocess, sys, tempfile, threading, time
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever starts this in the background may ignore it
 WARDER = os.path.realpath(os.environ.get("WARDER", "build/warder"))
 SLOW = float(os.environ.get("WARDER_TEST_SLOW", "1"))
 ROOT = os.geteuid() == 0

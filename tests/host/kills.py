@@ -206,9 +206,9 @@ def agree(host, token, sandbox):
 
 
 def runs_on(one):
-    """Programs of the sandbox that run, but no interpreters of contexts, and processes that serve its model's client."""
+    """Programs of the sandbox that run, but no interpreters of contexts and no agent, and processes that serve its model's client."""
     rows = one.ask("GET", "/v1/sandboxes/%s/executions" % one.id)[1]
-    programs = [row for row in rows if row["state"] == "running" and not row.get("context")] if isinstance(rows, list) else []
+    programs = [row for row in rows if row["state"] == "running" and not row.get("context") and not row.get("agent")] if isinstance(rows, list) else []
     return programs + [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if "mcp" in words(pid)[1:2] and one.id in words(pid)]
 
 

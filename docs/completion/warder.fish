@@ -431,7 +431,7 @@ complete -c warder -n '__fish_seen_subcommand_from worker' -l credentials -r -F 
 complete -c warder -n '__fish_seen_subcommand_from worker' -l ca-file -r -F -d 'accept only certificates that an authority in FILE has signed (default: the authorities of this host)'
 complete -c warder -n '__fish_seen_subcommand_from worker' -l parallel -r -d 'run at most this many requests at the same time (default: number of CPUs)'
 complete -c warder -n '__fish_seen_subcommand_from worker' -l redeliver-after -r -d 'give a request to another worker if its worker has been silent for TIME (default: 30s). The worker that was started last decides for all'
-complete -c warder -n '__fish_seen_subcommand_from worker' -l deliveries -r -d 'give up a request that NUMBER workers got and did not answer (default: 5)'
+complete -c warder -n '__fish_seen_subcommand_from worker' -l deliveries -r -d 'give up a request that was delivered NUMBER times without an answer (default: 5)'
 complete -c warder -n '__fish_seen_subcommand_from worker' -l help -s h -d 'print this help'
 complete -c warder -n __fish_use_subcommand -f -a submit -d 'send requests to the workers of a NATS server, and print the results'
 complete -c warder -n '__fish_seen_subcommand_from submit' -l nats -r -d 'the server: tls://HOST:PORT, or on this machine nats://127.0.0.1:PORT'

@@ -582,6 +582,7 @@ Test(pool, an_empty_pool_launches_waits_or_fails, .timeout = 60)
 		{ WARDER_POOL_FAIL, 0, 0, "no parked jail is ready" },
 	};
 	struct warder_result *result;
+	long launched, handed_out;
 
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		const int fds = begin((struct warder_pool_options){ .empty = rows[i].empty });
@@ -595,8 +596,14 @@ Test(pool, an_empty_pool_launches_waits_or_fails, .timeout = 60)
 			cr_expect(err.code == WARDER_ERROR_UNAVAILABLE && rows[i].says &&
 				      strstr(err.text, rows[i].says),
 				  "%s", err.text);
-		cr_expect_eq(library_pool_stat(pool, "launched"), rows[i].launched, "%zu", i);
-		cr_expect_eq(library_pool_stat(pool, "handedOut"), rows[i].handed_out, "%zu", i);
+		handed_out = library_pool_stat(pool, "handedOut");
+		launched = library_pool_stat(pool, "launched");
+		/* On a busy machine, the pool's thread may park a jail before the launch has looked for one. */
+		if (rows[i].launched)
+			cr_expect_eq(launched + handed_out, 1, "%ld, %ld", launched, handed_out);
+		else
+			cr_expect(launched == 0 && handed_out == rows[i].handed_out, "%ld, %ld", launched,
+				  handed_out);
 		warder_result_free(result);
 		expect_nothing_left(fds);
 	}

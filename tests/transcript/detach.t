@@ -73,7 +73,7 @@ $ . "$TOP/tests/transcript/detach.sh"; id=$(sh d -i sh -c 'tr -d "\n" | fold -w 
 !~ ^warder: the input of execution [0-9a-f]{16} is closed; .*
 
 = a program that closes its input: all that write to it learn that, also while they wait
-$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d -i sh -c 'trap go=1 USR1; echo begun; until [ "$go" ]; do sleep 0.05; done; read x; echo $x; exec <&-; sleep 60'); until warder logs $id | grep -q begun; do sleep 0.05; done; for i in 1 2; do yes | timeout -k 1 20 warder write $id & done; sleep 0.3; warder kill -s USR1 $id; wait -n; echo $?; wait -n; echo $?; warder write $id < /dev/null; echo $?; warder ps --json | grep -o '"input":false'; warder logs $id 2> /dev/null; end $id
+$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d -i sh -c 'trap go=1 USR1; echo begun; until [ "$go" ]; do sleep 0.05; done; read x; echo $x; exec <&-; sleep 60'); until warder logs $id | grep -q begun; do sleep 0.05; done; p=; for i in 1 2; do yes | timeout -k 1 20 warder write $id & p="$p $!"; done; sleep 0.3; warder kill -s USR1 $id; for one in $p; do wait $one; echo $?; done; warder write $id < /dev/null; echo $?; warder ps --json | grep -o '"input":false'; warder logs $id 2> /dev/null; end $id
 | 125
 | 125
 | 125

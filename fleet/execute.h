@@ -21,8 +21,8 @@ struct execution {
 	unsigned int beat_ms;
 };
 
-/* Run the request and wait for its end. 0 with *ret_json (heap, the caller's); 1 with *err: there is no result, and the request may be tried
- * again; -1 with *err: the request itself is wrong. */
+/* Run the request, and wait until the program has ended. Returns 0 with *ret_json, the result (heap, the caller's). Returns 1 with *err if the
+ * result is missing: try the request again. Returns -1 with *err if the request is wrong. */
 int execute(const struct execution *execution, char **ret_json, struct warder_error *err);
 
 #endif

@@ -22,8 +22,8 @@ struct framed {
 	size_t len;
 };
 
-/* Take all bytes. found() is called with each message that is whole; `last` if it ends the answer. -1 with *err: a frame is no valid one, or
- * found() returned -1; then nothing more may be given. */
+/* Take the next bytes of the answer. Calls found() with each complete message; `last` is true for the message that ends the answer. -1 with *err
+ * if a frame is not valid, or if found() returned -1. After that, do not call this function again. */
 int framed_take(struct framed *framed, const char *bytes, size_t len,
 		int (*found)(void *context, bool last, const char *message, size_t len,
 			     struct warder_error *err),

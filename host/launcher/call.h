@@ -142,7 +142,7 @@ int call_copy_policy(const struct warder_policy *policy, struct warder_policy **
 		     struct warder_error *err);
 int call_parse_policy(const struct json_value *value, struct warder_policy **ret, struct warder_error *err);
 /* The ceiling of a request that names a template: the tenant's; if the tenant has none, the host's; if the host has none, the template.
- * NULL with *err if there is no such template. */
+ * NULL with *err (NOT_FOUND: no template has this name). */
 const struct warder_policy *call_ceiling(const struct context *context, const char *name,
 					 struct warder_error *err);
 /* The name of the template that a request is to have. */

@@ -36,7 +36,7 @@ struct event_logs {
 
 /* The call has ended, and is about to be answered. */
 void event_logs_add(struct launcher *launcher, const struct call *call);
-/* The log of a tenant, which is made if it is missing. NULL: the tenant is gone, or there is no memory. */
+/* Find the log of a tenant, or make it. NULL: the tenant is gone, or no memory is left. */
 struct event_log *event_logs_open(struct launcher *launcher, const char *digest);
 /* Forget the logs of tenants that are gone. */
 void event_logs_sweep(struct launcher *launcher);

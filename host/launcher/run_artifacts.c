@@ -3,7 +3,6 @@
  */
 #include "host/launcher/run_artifacts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,34 +19,18 @@
 
 #define SWEEP_MS 1000
 
-static void empty_directory(int directory_fd)
-{
-	const int fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	for (struct dirent *entry; (entry = readdir(dir));)
-		if (entry->d_name[0] != '.')
-			unlinkat(directory_fd, entry->d_name, 0);
-	closedir(dir);
-}
-
 int run_artifacts_open(const char *state, struct run_artifacts *ret, struct warder_error *err)
 {
 	if (state_open(state, STATE_ARTIFACTS, &ret->directory_fd, err) < 0)
 		return -1;
-	empty_directory(ret->directory_fd);
+	state_remove_all(ret->directory_fd, "");
 	return 0;
 }
 
 void run_artifacts_close(struct run_artifacts *artifacts)
 {
 	if (artifacts->directory_fd >= 0)
-		empty_directory(artifacts->directory_fd);
+		state_remove_all(artifacts->directory_fd, "");
 	while (artifacts->items) {
 		struct run_artifact *artifact = artifacts->items;
 

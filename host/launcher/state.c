@@ -188,7 +188,7 @@ int state_each(int part_fd, int (*each)(void *context, const char *name), void *
 	return found;
 }
 
-void state_sweep(int part_fd)
+void state_remove_all(int part_fd, const char *prefix)
 {
 	const int fd = openat(part_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -199,7 +199,12 @@ void state_sweep(int part_fd)
 		return;
 	}
 	for (struct dirent *entry; (entry = readdir(dir));)
-		if (strncmp(entry->d_name, TEMPORARY, sizeof(TEMPORARY) - 1) == 0)
-			unlinkat(part_fd, entry->d_name, 0);
+		if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
+			unlinkat(part_fd, entry->d_name, 0); /* never ".", which is a directory */
 	closedir(dir);
+}
+
+void state_sweep(int part_fd)
+{
+	state_remove_all(part_fd, TEMPORARY);
 }

@@ -40,5 +40,7 @@ int state_each(int part_fd, int (*each)(void *context, const char *name), void *
 
 /* Remove files that state_write() had begun when its process was killed. While nobody else writes there. */
 void state_sweep(int part_fd);
+/* Remove the files of a part whose names begin with the prefix. */
+void state_remove_all(int part_fd, const char *prefix);
 
 #endif

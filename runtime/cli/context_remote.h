@@ -18,7 +18,8 @@ int context_remote_create(const struct args *args, const char *session, const ch
 int context_remote_list(const char *session, struct json_writer *w, struct warder_error *err);
 /* The same for all sessions; a host that does not answer is reported, and does not hide the others. -1 with *err. */
 int context_remote_list_all(struct json_writer *w, struct warder_error *err);
-/* The session's host, and the row of the context, heap. -1 with *err (NOT_FOUND: there is no such context). */
+/* Find a context. *ret: the host of its session; *ret_row: the JSON that describes the context (heap, the caller's). -1 with *err (NOT_FOUND:
+ * the session has no context of this name). */
 int context_remote_open(const char *session, const char *name, struct remote_place *ret, char **ret_row,
 			struct warder_error *err);
 /* "interrupt", "restart" or "delete" the context. -1 with *err. */

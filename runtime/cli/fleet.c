@@ -1,5 +1,5 @@
 /*
- * fleet: `warder worker` and `warder submit`, which become warder-fleet: libnats is no part of this program.
+ * fleet: `warder worker` and `warder submit`, which execute warder-fleet. Only that program contains libnats.
  */
 #include <errno.h>
 #include <limits.h>

@@ -8,7 +8,8 @@
 
 #include "base/json.h"
 
-/* Call back with each event of `len` bytes that is a JSON object, and with its name, or "". What is no such event is passed over. */
+/* Read `len` bytes of server-sent events. Calls each() with every event whose data is a JSON object, and with the name of the event, or "". Other
+ * events are ignored. */
 void remote_events_each(const char *text, size_t len,
 			void (*each)(void *context, const char *name, const struct json_value *data),
 			void *context);

@@ -45,7 +45,7 @@ static int say_exists(const char *path, struct warder_error *err)
 
 /* ---- there ---- */
 
-/* The list of a directory there. 0; 1: there is no such directory; -1 with *err. */
+/* *ret: the entries of a directory of the session. Returns 0; 1 if the session has no such directory; -1 with *err. */
 static int list_there(const struct copy *copy, const char *path, struct json_value **ret,
 		      struct warder_error *err)
 {
@@ -149,9 +149,10 @@ static int open_target(const struct copy *copy, const char *base, int *ret_fd, c
 				       host);
 	if (there && copy->args->session.existing == SESSION_FILES_ERROR)
 		return say_exists(host, err);
-	return there && !S_ISREG(st.st_mode) ? error_set(err, WARDER_ERROR_CONFLICT, "path",
-							 "%.200s is there, and is no regular file", *ret_name)
-					     : 0;
+	return there && !S_ISREG(st.st_mode)
+		   ? error_set(err, WARDER_ERROR_CONFLICT, "path", "%.200s exists, and is not a regular file",
+			       *ret_name)
+		   : 0;
 }
 
 static int fetch(const struct copy *copy, char **ret, size_t *ret_len, struct warder_error *err)
@@ -228,7 +229,7 @@ static int find_place(const struct copy *copy, const char *base, char ret[REMOTE
 	if (status == 0 && copy->args->session.existing == SESSION_FILES_ERROR)
 		return say_exists(ret, err);
 	return status == 0 && !is_file ? error_set(err, WARDER_ERROR_CONFLICT, "path",
-						   "%.200s is there, and is no regular file", ret)
+						   "%.200s exists, and is not a regular file", ret)
 				       : 0;
 }
 

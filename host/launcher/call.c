@@ -249,6 +249,18 @@ int call_take_key(const struct json_value *document, const char **ret, struct wa
 	return 0;
 }
 
+int call_need_running(const struct sandbox *sandbox, struct call *call, struct warder_error *err)
+{
+	if (sandbox->state == SANDBOX_STARTING) {
+		call->answer.retry_s = 1;
+		return error_set(err, WARDER_ERROR_CONFLICT, "id",
+				 "sandbox %s is still being started; try again", sandbox->id);
+	}
+	if (sandbox->state != SANDBOX_RUNNING)
+		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run", sandbox->id);
+	return 0;
+}
+
 int call_refuse_changing(const struct sandbox *sandbox, struct warder_error *err)
 {
 	return error_set(err, WARDER_ERROR_CONFLICT, "id",

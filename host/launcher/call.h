@@ -107,6 +107,8 @@ int call_parse(const struct context *context, struct call *call, const char *con
 	       struct warder_error *err);
 /* The member "idempotencyKey"; *ret NULL: there is none. -1 with *err. */
 int call_take_key(const struct json_value *document, const char **ret, struct warder_error *err);
+/* 0 if it runs. -1 with *err; if it will run soon, the answer says when to try again. */
+int call_need_running(const struct sandbox *sandbox, struct call *call, struct warder_error *err);
 /* Set *err: another call changes the sandbox. Returns -1. */
 int call_refuse_changing(const struct sandbox *sandbox, struct warder_error *err);
 /* The call waits for a program: it is cancelled when its client is gone, until it is forgotten. */

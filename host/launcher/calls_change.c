@@ -163,8 +163,8 @@ int calls_timeout(struct context *context, struct call *call, struct warder_erro
 	const struct sandbox *sandbox = context->sandbox;
 	uint64_t ends_ms = 0;
 
-	if (sandbox->state != SANDBOX_RUNNING)
-		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run", sandbox->id);
+	if (call_need_running(sandbox, call, err) < 0)
+		return -1;
 	if (sandbox->changing)
 		return call_refuse_changing(sandbox, err);
 	if (sandbox->paused_ms)
@@ -176,10 +176,11 @@ int calls_timeout(struct context *context, struct call *call, struct warder_erro
 		   : 0;
 }
 
-static int check_changeable(const struct sandbox *sandbox, bool paused, struct warder_error *err)
+static int check_changeable(const struct sandbox *sandbox, struct call *call, bool paused,
+			    struct warder_error *err)
 {
-	if (sandbox->state != SANDBOX_RUNNING)
-		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run", sandbox->id);
+	if (call_need_running(sandbox, call, err) < 0)
+		return -1;
 	if (sandbox->changing)
 		return call_refuse_changing(sandbox, err);
 	if ((sandbox->paused_ms != 0) != paused)
@@ -193,7 +194,7 @@ int calls_pause(struct context *context, struct call *call, struct warder_error 
 {
 	const struct sandbox *sandbox = context->sandbox;
 
-	return check_changeable(sandbox, false, err) < 0 ||
+	return check_changeable(sandbox, call, false, err) < 0 ||
 		       change(context, call, clock_wall_ms(), sandbox->created_ms + SANDBOX_LIFETIME_MS,
 			      pause_work, err) < 0
 		   ? -1
@@ -205,7 +206,7 @@ int calls_resume(struct context *context, struct call *call, struct warder_error
 	const uint64_t value_s = context->request->value;
 	uint64_t ends_ms = 0;
 
-	return check_changeable(context->sandbox, true, err) < 0 ||
+	return check_changeable(context->sandbox, call, true, err) < 0 ||
 		       find_end(context->sandbox, value_s ? value_s : CALL_TIMEOUT_MS / 1000, &ends_ms, err) <
 			   0 ||
 		       change(context, call, 0, ends_ms, resume_work, err) < 0
@@ -257,7 +258,7 @@ int calls_network(struct context *context, struct call *call, struct warder_erro
 	const char *base = sandbox->base ? sandbox->base : sandbox->policy;
 	struct sandbox other = *sandbox;
 
-	if (check_changeable(sandbox, sandbox->paused_ms != 0, err) < 0 ||
+	if (check_changeable(sandbox, call, sandbox->paused_ms != 0, err) < 0 ||
 	    call_parse(context, call, members, err) < 0 ||
 	    warder_policy_parse(base, strlen(base), "sandbox", &call->policy, err) != 0 ||
 	    narrow_running(&call->policy, call->document, err) < 0 ||

@@ -120,9 +120,8 @@ int calls_mcp(struct context *context, struct call *call, struct warder_error *e
 	if (context->sandbox->paused_ms)
 		return error_set(err, WARDER_ERROR_CONFLICT, "id", "sandbox %s is paused; resume it first",
 				 context->sandbox->id);
-	if (context->sandbox->state != SANDBOX_RUNNING)
-		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run",
-				 context->sandbox->id);
+	if (call_need_running(context->sandbox, call, err) < 0)
+		return -1;
 	if (!context->text || memchr(context->text, '\n', context->len))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "a message is one line");
 	if (call_count_launch(launcher, context->tenant, call, err) < 0)

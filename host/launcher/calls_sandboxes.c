@@ -46,9 +46,8 @@ static void open_work(struct job *job)
 
 int calls_open(struct context *context, struct call *call, struct warder_error *err)
 {
-	if (context->sandbox->state != SANDBOX_RUNNING)
-		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run",
-				 context->sandbox->id);
+	if (call_need_running(context->sandbox, call, err) < 0)
+		return -1;
 	call->text = sandbox_text(context->sandbox, true);
 	if (!call->text)
 		return error_no_memory(err, NULL);
@@ -98,9 +97,8 @@ int calls_result(struct context *context, struct call *call, struct warder_error
 	static const char digits[] = "0123456789abcdef";
 	const char *text = context->text, *nonce = text + REMOTE_ID_LENGTH + 1;
 
-	if (context->sandbox->state != SANDBOX_RUNNING)
-		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run",
-				 context->sandbox->id);
+	if (call_need_running(context->sandbox, call, err) < 0)
+		return -1;
 	if (strspn(text, digits) != REMOTE_ID_LENGTH)
 		return error_set(err, WARDER_ERROR_NOT_FOUND, "execution",
 				 "there is no such execution (any more)");

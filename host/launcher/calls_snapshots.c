@@ -378,8 +378,8 @@ int calls_store(struct context *context, struct call *call, struct warder_error 
 	found = call_find_repeat(context, call, &key, err);
 	if (found != 0)
 		return found < 0 ? -1 : 0;
-	if (sandbox->state != SANDBOX_RUNNING)
-		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run", sandbox->id);
+	if (call_need_running(sandbox, call, err) < 0)
+		return -1;
 	if (sandbox->changing)
 		return call_refuse_changing(sandbox, err);
 	snapshot_store_name(context->tenant, call->store);

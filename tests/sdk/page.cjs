@@ -161,7 +161,10 @@ async function snapshots(page, made) {
 		const before = (await api('GET', '/v1/sandboxes')).map((box) => box.id);
 		await page.click('#snapshots button:has-text("New sandbox")');
 		await page.waitForFunction((count) => document.querySelectorAll('#sandboxes .card').length === count, before.length + 1, { timeout: patience });
-		const { id } = (await api('GET', '/v1/sandboxes')).find((box) => !before.includes(box.id));
+		const added = async () => (await api('GET', '/v1/sandboxes')).find((box) => !before.includes(box.id));
+		const { id } = await added();
+		while ((await added()).state === 'starting')
+			await new Promise((resume) => setTimeout(resume, 20));
 		const result = await ended(id, await start(id, ['grep', '-qx', 'kept', '/tmp/kept']));
 		assert.equal(result.exitCode, 0);
 		await api('DELETE', `/v1/sandboxes/${id}`);

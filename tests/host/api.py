@@ -786,6 +786,33 @@ def timeouts():
     host.end()
 
 
+def starting():
+    """A sandbox stands in the list before it runs."""
+    host = Host("starting")
+    token = host.tenant("me")
+
+    def caught():
+        made = []
+        create = threading.Thread(target=lambda: made.append(host.ask("POST", "/v1/sandboxes", token, {"timeoutMs": 120000})[1]["id"]))
+        create.start()
+        while create.is_alive() and not answers:
+            for box in host.ask("GET", "/v1/sandboxes", token)[1]:
+                if box["state"] == "starting":
+                    status, data, headers = host.ask("POST", "/v1/sandboxes/%s/executions" % box["id"], token, {"argv": ["true"]})
+                    if status != 201:
+                        answers.append((status, data, headers["Retry-After"]))
+        create.join()
+        host.ask("DELETE", "/v1/sandboxes/" + made[0], token)
+        return answers
+
+    answers = []
+    tell(until(caught), "a sandbox is seen while it is being started")
+    for status, data, again in answers[:1]:
+        tell(status == 409 and data["field"] == "id" and "is still being started; try again" in data["message"] and again == "1",
+             "a command for it is told to come again", (status, data, again))
+    host.end()
+
+
 def logs():
     """The log for programs: a line for each call, with nothing that a client chose."""
     host = Host("logs", ["--log-json"])
@@ -853,4 +880,4 @@ def logs():
         process.terminate()
 
 
-run_parts((logs, timeouts, files, contexts, code, policies, ceilings, lowered_ceiling, paths, keys, keyed_pieces, unix_sockets, terminals, records, encryption, renewal, places, document))
+run_parts((logs, timeouts, starting, files, contexts, code, policies, ceilings, lowered_ceiling, paths, keys, keyed_pieces, unix_sockets, terminals, records, encryption, renewal, places, document))

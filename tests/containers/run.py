@@ -11,24 +11,13 @@ LIB = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))),
 sys.path.insert(0, LIB)
 sys.dont_write_bytecode = True
 import settings, terminal
+from tap import SLOW, WARDER, finish, tell, until
 
-WARDER = os.path.realpath(os.environ.get("WARDER", "build/warder"))
 PARENT = os.environ.get("WARDER_CGROUP_PARENT") or "warder-containers-%d" % os.getpid()
-SLOW = float(os.environ.get("WARDER_TEST_SLOW", "1"))
 KILLS = int(os.environ.get("WARDER_CONTAINER_KILLS", "10"))
 RUNTIMES = ["crun", "runc"]
 # Not in /tmp, which a monitor covers.
 work = os.path.realpath(tempfile.mkdtemp(prefix="warder-containers-", dir=next(p for p in ("/srv", "/run/lock") if os.access(p, os.W_OK))))
-count = 0
-
-
-def tell(ok, name, why=""):
-    global count
-    count += 1
-    print(("ok" if ok else "not ok") + " %d - %s" % (count, name))
-    if not ok:
-        print("# " + str(why).strip().replace("\n", "\n# "))
-    sys.stdout.flush()
 
 
 def command(backend, flags, argv):
@@ -119,15 +108,6 @@ def alive_in(inodes, before):
         except (OSError, IndexError):
             continue
     return False
-
-
-def eventually(what, seconds=15):
-    end = time.monotonic() + seconds * SLOW
-    while time.monotonic() < end:
-        if what():
-            return True
-        time.sleep(0.05)
-    return what()
 
 
 def leaves():
@@ -494,7 +474,7 @@ def hanging():
     for (runtime, stage), process in started.items():
         _, err = process.communicate(timeout=200 * SLOW)
         tell(process.returncode == 125 and re.search(rb"run failed .signal 9|did not answer", err), "%s: a runtime that hangs %s: refused" % (runtime, stage), (process.returncode, err))
-    tell(eventually(lambda: not leaves()), "and nothing is left of them", leaves())
+    tell(until(lambda: not leaves()), "and nothing is left of them", leaves())
 
 
 # ---- kills ----
@@ -557,7 +537,7 @@ def kills(runtime):
         time.sleep(random.random() * 0.3 * SLOW)
         inodes = kill_both(started)
         before = now_ticks()
-        if not eventually(lambda: gone(mark, inodes, before)):
+        if not until(lambda: gone(mark, inodes, before)):
             left.append("%s: %s" % (mark, processes(mark)))
             kill(processes(mark))
     tell(not left, "%s: supervisor and monitor killed at %d random moments: no process is left" % (runtime, KILLS), "\n".join(left))
@@ -577,11 +557,11 @@ def kills_at(runtime):
     for stage, body in STAGES.items():
         mark = "63.%d" % random.randrange(10 ** 9)
         started = spawned(runtime, mark, body)
-        ready = eventually(lambda: any(b"python3" in line and b"\0run\0" in line for line in map(line_of, descendants(started.pid))))
+        ready = until(lambda: any(b"python3" in line and b"\0run\0" in line for line in map(line_of, descendants(started.pid))))
         time.sleep(SLOW)
         inodes = kill_both(started)
         before = now_ticks()
-        ok = ready and inodes and eventually(lambda: gone(mark, inodes, before))
+        ok = ready and inodes and until(lambda: gone(mark, inodes, before))
         tell(ok, "%s: both killed %s: nothing of it lives" % (runtime, stage), (ready, inodes, [(p, comm(p)) for p in processes(mark)]))
         kill(processes(mark))
     for who in ("monitor", "supervisor"):
@@ -595,11 +575,11 @@ def kills_at(runtime):
         code = started.wait(timeout=60 * SLOW)
         started.stdout.close()
         before = now_ticks()
-        ok = up and len(monitors) == 1 and code != 0 and eventually(lambda: gone(mark, inodes, before))
+        ok = up and len(monitors) == 1 and code != 0 and until(lambda: gone(mark, inodes, before))
         tell(ok, "%s: the %s is killed in the middle of the run: nothing of it lives" % (runtime, who), (up, monitors, code, processes(mark)))
     # The next run takes away what is left of the dead.
     plain(runtime, [], ["/bin/true"])
-    tell(eventually(lambda: not leaves()), "%s: the next run removes their cgroups" % runtime, leaves())
+    tell(until(lambda: not leaves()), "%s: the next run removes their cgroups" % runtime, leaves())
 
 
 INSTEAD = """
@@ -650,7 +630,6 @@ def main():
 try:
     main()
 finally:
-    print("1..%d" % count)
     for base in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
         for top in [base] + [os.path.join(base, d) for d in (os.listdir(base) if os.path.isdir(base) else [])]:
             try:
@@ -658,3 +637,4 @@ finally:
             except OSError:
                 pass
     shutil.rmtree(work, ignore_errors=True)
+finish()

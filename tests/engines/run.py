@@ -16,29 +16,11 @@ LIB = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))),
 sys.path.insert(0, LIB)
 sys.dont_write_bytecode = True
 import settings, terminal
+from tap import WARDER, finish, skip, tell, until
 
-WARDER = os.path.realpath(os.environ.get("WARDER", "build/warder"))
 BACKENDS = os.environ.get("WARDER_ENGINES", "podman docker").split()
 KILLS = int(os.environ.get("WARDER_KILLS", "10"))
 work = os.path.realpath(tempfile.mkdtemp(prefix="warder-engines-", dir=next(p for p in ("/srv", "/run/lock", "/tmp") if os.access(p, os.W_OK))))
-count = 0
-failed = 0
-
-
-def tell(ok, name, why=""):
-    global count, failed
-    count += 1
-    failed += not ok
-    print(("ok" if ok else "not ok") + " %d - %s" % (count, name))
-    if not ok and why:
-        print("# " + str(why).replace("\n", "\n# "))
-    sys.stdout.flush()
-
-
-def skip(name, why):
-    global count
-    count += 1
-    print("ok %d - %s # SKIP %s" % (count, name, why))
 
 
 # ---- running ----
@@ -107,16 +89,6 @@ def descendants(pid):
                 found[child] = comm
                 todo.append(child)
     return found
-
-
-def wait_for(what, seconds=30):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        got = what()
-        if got:
-            return got
-        time.sleep(0.05)
-    return what()
 
 
 def groups(pid):
@@ -316,9 +288,9 @@ def in_container(marker):
 
 def test_monitor_killed(backend):
     p, marker = start_marked(backend, "sleep 3; echo whole; exit 5")
-    program = wait_for(lambda: in_container(marker))
+    program = until(lambda: in_container(marker))
     if backend == "docker":
-        tell(program and wait_for(lambda: not {"dockerd", "containerd"} & set(descendants(p.pid).values()), 10), "docker: no daemon is left when the program runs", descendants(p.pid))
+        tell(program and until(lambda: not {"dockerd", "containerd"} & set(descendants(p.pid).values()), 10), "docker: no daemon is left when the program runs", descendants(p.pid))
     monitor = [pid for pid, comm in descendants(p.pid).items() if comm in ("conmon", "containerd-shim", "containerd", "dockerd")]
     for pid in monitor:
         os.kill(pid, signal.SIGKILL)
@@ -330,14 +302,14 @@ def test_monitor_killed(backend):
 
 def test_monitor_killed(backend):
     p, marker = start_marked(backend, "sleep 1000")
-    program = wait_for(lambda: in_container(marker))
+    program = until(lambda: in_container(marker))
     monitor = [pid for pid, comm in descendants(p.pid).items() if comm == "warder-monitor"]
     below = list(descendants(monitor[0])) if monitor else []
     for pid in monitor:
         os.kill(pid, signal.SIGKILL)
     out = p.communicate(timeout=100)[0]
     result = json.loads(out)
-    left = wait_for(lambda: not [pid for pid in below if os.path.exists("/proc/%d" % pid) and pid in descendants(1)], 10)
+    left = until(lambda: not [pid for pid in below if os.path.exists("/proc/%d" % pid) and pid in descendants(1)], 10)
     tell(program and monitor and result["status"] != "success" and left and not processes(marker), "%s: the monitor is killed: all dies with it, and the result is no success" % backend,
          json.dumps(result)[:400])
 
@@ -346,13 +318,13 @@ def test_client_killed(backend):
     """The command is killed before it has asked for anything, and when the container is there: a daemon that has been asked goes on."""
     for name, script, sign in (("waiting", "sleep 100000\nexec {real} \"$@\"", "sleep"), ("done", "{real} \"$@\"\n[ \"$3\" = import ] || sleep 100000", "sleep")):
         p, marker = start_marked(backend, "echo ran; sleep 1000", before=fake(backend, name, script))
-        wait_for(lambda: sign in descendants(p.pid).values())
+        until(lambda: sign in descendants(p.pid).values())
         family = {pid: born(pid) for pid in descendants(p.pid)}
         clients = [pid for pid, comm in descendants(p.pid).items() if comm == backend]
         for pid in clients:
             os.kill(pid, signal.SIGKILL)
         result = json.loads(p.communicate(timeout=100)[0])
-        left = wait_for(lambda: not left_of(family), 20)
+        left = until(lambda: not left_of(family), 20)
         tell(clients and result["status"] == "rejected" and "signal 9" in result["error"]["message"] and left and not processes(marker),
              "%s: its client is killed, %s: refused, and the container with it" % (backend, "before it asks" if name == "waiting" else "with a container that waits"),
              "%s %s %s" % (clients, left_of(family), json.dumps(result)[:400]))
@@ -360,11 +332,11 @@ def test_client_killed(backend):
 
 def test_daemon_killed(backend):
     p, marker = start_marked(backend, "echo ran; sleep 1000")
-    daemon = wait_for(lambda: [pid for pid, comm in descendants(p.pid).items() if comm == "dockerd"])
+    daemon = until(lambda: [pid for pid, comm in descendants(p.pid).items() if comm == "dockerd"])
     for pid in daemon:
         os.kill(pid, signal.SIGKILL)
     result = json.loads(p.communicate(timeout=100)[0])
-    tell(daemon and result["status"] == "rejected" and wait_for(lambda: not processes(marker), 20), "%s: its daemon is killed as it starts: refused" % backend, json.dumps(result)[:400])
+    tell(daemon and result["status"] == "rejected" and until(lambda: not processes(marker), 20), "%s: its daemon is killed as it starts: refused" % backend, json.dumps(result)[:400])
 
 
 def kill_something(backend):
@@ -381,7 +353,7 @@ def kill_something(backend):
         pass
     result = json.loads(p.communicate(timeout=200)[0])
     whole = matches(result, {"status": "failed", "cause": "exit", "exitCode": 5, "stdout": "begun\nwhole\n"})
-    if (whole or not running and (result["status"] == "rejected" or result.get("cause") == "host")) and wait_for(lambda: not left_of(family), 20) and not processes(marker):
+    if (whole or not running and (result["status"] == "rejected" or result.get("cause") == "host")) and until(lambda: not left_of(family), 20) and not processes(marker):
         return None
     return victim, running, left_of(family), json.dumps(result)[:300]
 
@@ -406,7 +378,7 @@ def test_bare_client_killed(backend):
         client = subprocess.Popen(["docker", "--host", "unix://%s/socket" % books, "run", "--pull", "never", "--runtime", "bare", "--network", "none", "--log-driver", "none", "--cgroupns", "host",
                                    "--volume", "/usr:/usr:ro", "--volume", "/mnt:/sys/fs/cgroup:ro", "bare", "/bin/sh", "-c", "sleep 1000 # " + marker],
                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        program = wait_for(lambda: client.poll() is not None or in_container(marker))
+        program = until(lambda: client.poll() is not None or in_container(marker))
         client.kill()
         why = client.communicate()[1]
         time.sleep(1)
@@ -414,7 +386,7 @@ def test_bare_client_killed(backend):
     finally:
         daemon.kill()
         daemon.wait()
-    tell(wait_for(lambda: not processes(marker) and not processes(books)), "docker: which ends with the namespace of its daemon", processes(marker))
+    tell(until(lambda: not processes(marker) and not processes(books)), "docker: which ends with the namespace of its daemon", processes(marker))
 
 
 # ---- the host ----
@@ -457,7 +429,7 @@ def test_kills(backend):
         family = {pid: born(pid) for pid in descendants(p.pid)}
         p.kill()
         p.wait()
-        if not wait_for(lambda: not processes(marker) and not left_of(family), 20):
+        if not until(lambda: not processes(marker) and not left_of(family), 20):
             worst.append((i, processes(marker), left_of(family)))
         subprocess.run([WARDER, "doctor", "--clean"], capture_output=True, timeout=100)
         if groups(p.pid):
@@ -469,10 +441,10 @@ def test_kills(backend):
 
 def test_terminated(backend):
     p, marker = start_marked(backend, "trap '' TERM INT; sleep 1000")
-    wait_for(lambda: in_container(marker))
+    until(lambda: in_container(marker))
     p.terminate()
     p.wait(timeout=60)
-    tell(wait_for(lambda: not processes(marker), 20), "%s: SIGTERM to the client ends the container, not only the client" % backend, processes(marker))
+    tell(until(lambda: not processes(marker), 20), "%s: SIGTERM to the client ends the container, not only the client" % backend, processes(marker))
     tell(not groups(p.pid), "%s: and takes its control groups away" % backend, groups(p.pid))
 
 
@@ -501,7 +473,7 @@ def main():
             test(backend)
             if os.environ.get("WARDER_TIMES"):
                 print("# %s %s %.1f" % (backend, test.__name__, time.monotonic() - begun))
-        tell(wait_for(lambda: not descendants(os.getpid())), "%s: no process is left" % backend, descendants(os.getpid()))
+        tell(until(lambda: not descendants(os.getpid())), "%s: no process is left" % backend, descendants(os.getpid()))
         after = engine_state()
         changed = {k: (set(map(str, after[k])) ^ set(map(str, state[k]))) for k in state if after[k] != state[k]}
         tell(not changed, "%s: the host's own engine has not noticed, and no mount or group is left" % backend, changed)
@@ -511,5 +483,4 @@ try:
     main()
 finally:
     shutil.rmtree(work, ignore_errors=True)
-print("1..%d" % count)
-sys.exit(failed > 0)
+finish()

@@ -1,36 +1,17 @@
 #!/usr/bin/env python3
 """Requests through a NATS server of the suite's own, on loopback, with workers and a server that are killed."""
-import base64, json, os, shutil, signal, socket, subprocess, sys, tempfile, threading, time
+import base64, json, os, shutil, signal, socket, subprocess, sys, threading, time
 
-WARDER = os.path.realpath(os.environ.get("WARDER", "build/warder"))
-SLOW = float(os.environ.get("WARDER_TEST_SLOW", "1"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
+from serving import work
+from tap import SLOW, WARDER, finish, skip, tell, until
+
 SERVER = shutil.which("nats-server") or "/usr/sbin/nats-server"
-work = os.path.realpath(tempfile.mkdtemp(prefix="warder-fleet-"))
-count = failed = 0
 processes = []
-
-
-def tell(ok, name, why=""):
-    global count, failed
-    count += 1
-    failed += not ok
-    print(("ok" if ok else "not ok") + " %d - %s" % (count, name))
-    if not ok:
-        print("# " + str(why).strip().replace("\n", "\n# ")[:3000])
-    sys.stdout.flush()
 
 
 def path(name):
     return os.path.join(work, name)
-
-
-def until(true, seconds=15):
-    end = time.monotonic() + seconds * SLOW
-    while not true():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def end(process, number=signal.SIGTERM):
@@ -411,9 +392,8 @@ def with_credentials():
 
 
 if not os.path.exists(SERVER):
-    print("ok 1 - all of it # SKIP nats-server is not installed\n1..1")
-    sys.exit(0)
-server = None
+    skip("all of it", "nats-server is not installed")
+    finish()
 try:
     server = Server("main")
     keys()
@@ -435,6 +415,4 @@ try:
 finally:
     for process in reversed(processes):
         end(process)
-    shutil.rmtree(work, ignore_errors=True)
-print("1..%d" % count)
-sys.exit(failed > 0)
+finish()

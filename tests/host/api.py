@@ -2,7 +2,7 @@
 """api.py: Warder's own API: pieces of code, contexts, files, policies, idempotency keys, terminals, encryption, and the document that describes it, as TAP."""
 import atexit, base64, contextlib, fcntl, hashlib, http.client, json, os, re, signal, socket, ssl, subprocess, threading, time, urllib.parse, warnings
 
-from lib import SLOW, WARDER, Host, Socket, certificate, events, run_parts, tell, until, work
+from lib import SLOW, WARDER, Host, Socket, certificate, events, front, run_parts, tell, until, work
 
 
 def sandbox(host, token, **more):
@@ -51,17 +51,6 @@ def files():
     host.ask("DELETE", "/v1/sandboxes/" + box, token)
     tell(host.ask("GET", at("files", "/tmp/x"), token)[0] == 404, "so is a file of a sandbox that has ended")
     host.end()
-
-
-def ancestors(pid):
-    found = []
-    while pid > 1:
-        try:
-            pid = int(open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()[1])
-        except OSError:
-            break
-        found.append(pid)
-    return found
 
 
 def contexts():
@@ -361,10 +350,8 @@ def keyed_pieces():
         one.sendall(host.request("POST", path + "/code", token, json.dumps(body).encode()))
         running = until(begun)
     # The front is gone, too: the keeper has the piece.
-    fronts = [int(pid) for pid in subprocess.run(["pgrep", "-x", "warder-front"], capture_output=True, text=True).stdout.split()]
-    mine = [pid for pid in fronts if host.process.pid in ancestors(pid)]
-    for pid in mine:
-        os.kill(pid, signal.SIGKILL)
+    mine = front(host)
+    os.kill(mine, signal.SIGKILL)
     def again():
         try:
             return host.ask("GET", "/health")[0] == 204

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """e2b.py: the calls of E2B's clients against a running host, as TAP. WARDER names the program (build/warder)."""
-import atexit
 import base64
 import hashlib
 import http.client
@@ -17,7 +16,11 @@ import tempfile
 import time
 import urllib.parse
 
-WARDER = os.environ.get("WARDER", "build/warder")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
+import serving
+from serving import write
+from tap import WARDER, finish, tell
+
 results = []
 
 
@@ -33,39 +36,11 @@ SETTINGS = {"version": 1, "templates": {
             "network": {"mode": "allow", "allow": [{"host": "*.example.org", "ports": [443]}, {"host": "pypi.org", "ports": [443]}]}}}}
 
 
-class Host:
-    """A host of its own: state directory, token, process."""
-
+class Host(serving.Host):
     def __init__(self):
-        self.state = tempfile.mkdtemp(prefix="warder-e2b-")
-        self.process = None
-        atexit.register(self.close)
-        self.token = subprocess.run([WARDER, "tenant", "add", "t", "--state", self.state], check=True,
-                                    capture_output=True, text=True).stdout.split()[0]
-        config = os.path.join(self.state, "config.json")
-        with open(config, "w") as file:
-            json.dump(SETTINGS, file)
-        self.process = subprocess.Popen([WARDER, "serve", "--listen", "127.0.0.1:0", "--state", self.state, "--config", config],
-                                        stdout=subprocess.PIPE, text=True)
-        line = self.process.stdout.readline()
-        found = re.search(r"http://([\d.]+):(\d+)", line)
-        if not found:
-            raise RuntimeError("the host is not ready: %r" % line)
-        self.address = (found.group(1), int(found.group(2)))
-
-    def close(self):
-        """End the host and its sandboxes, also when a check has raised."""
-        if self.process and self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(30)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-        sandboxes = os.path.join(self.state, "sandboxes")
-        for name in os.listdir(sandboxes) if os.path.isdir(sandboxes) else ():
-            subprocess.run([WARDER, "session", "stop", name[:-5]], capture_output=True)
-        shutil.rmtree(self.state, ignore_errors=True)
+        super().__init__(flags=["--config", write("config.json", json.dumps(SETTINGS))])
+        self.token = self.tenant("add", "t")
+        self.address = ("127.0.0.1", self.port)
 
     def connection(self, timeout=60):
         return http.client.HTTPConnection(*self.address, timeout=timeout)
@@ -419,28 +394,6 @@ def take_answers(peer, count):
     return lines
 
 
-def front_of(box):
-    """The process ids of the host's front: another one after it was started again."""
-    parents, fronts = {}, set()
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/stat" % name) as file:
-                text = file.read()
-        except OSError:
-            continue
-        parents[int(name)] = int(text[text.rindex(")") + 2:].split()[1])
-        if "(warder-front)" in text:
-            fronts.add(int(name))
-
-    def descends(pid):
-        while pid in parents and pid != box.host.process.pid:
-            pid = parents[pid]
-        return pid == box.host.process.pid
-    found = {pid for pid in fronts if descends(pid)}
-    equal(len(found), 1)
-    return found
-
-
 def healthy(box):
     connection = box.host.connection(10)
     connection.request("GET", "/health")
@@ -450,7 +403,7 @@ def healthy(box):
 
 @check("many chunks that arrive at once, on a connection that stays open")
 def _(box):
-    front = front_of(box)
+    front = serving.front(box.host)
     for count in (3, 4, 200):
         parts = [b"%03d." % number for number in range(count)]
         with socket.create_connection(box.host.address, 10) as peer:
@@ -467,12 +420,12 @@ def _(box):
             equal(take_answers(peer, 3), [b"HTTP/1.1 200 OK"] * 3)
             equal(download(box, "/tmp/at_once")[2], b"".join(parts))
     healthy(box)
-    equal(front_of(box), front)
+    equal(serving.front(box.host), front)
 
 
 @check("clients that leave in the middle of chunks, or send a wrong one")
 def _(box):
-    front = front_of(box)
+    front = serving.front(box.host)
     for number in range(30):
         head, body = raw_upload(box, "/tmp/left", [b"x" * 700] * 20)
         peer = socket.create_connection(box.host.address, 10)
@@ -484,7 +437,7 @@ def _(box):
     healthy(box)
     equal(upload(box, [("/tmp/after", b"after")], chunked=True)[0], 200)
     equal(download(box, "/tmp/after")[2], b"after")
-    equal(front_of(box), front)
+    equal(serving.front(box.host), front)
 
 
 @check("files that cannot be read or written")
@@ -1065,26 +1018,17 @@ def _(box):
 
 def main():
     chosen = sys.argv[1:]
-    host = Host()
-    failed = 0
-    try:
-        box = Sandbox(host)
-        for number, (name, function) in enumerate(results, 1):
-            if chosen and not any(part in name for part in chosen):
-                continue
-            try:
-                function(box)
-                print("ok %d - %s" % (number, name), flush=True)
-            except Exception as error:  # the next check shall run
-                failed += 1
-                print("not ok %d - %s\n# %s: %s" % (number, name, type(error).__name__, str(error)[:600]), flush=True)
-        box.kill()
-    finally:
-        host.close()
-    print("1..%d" % len(results))
-    return failed > 0
+    box = Sandbox(Host())
+    for name, function in results:
+        if chosen and not any(part in name for part in chosen):
+            continue
+        try:
+            function(box)
+            tell(True, name)
+        except Exception as error:  # the next check shall run
+            tell(False, name, "%s: %s" % (type(error).__name__, error))
+    box.kill()
+    finish()
 
 
-if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    sys.exit(main())
+main()

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """judge.py: batches of POST /v1/judge against those of `warder judge`: verdicts, events, signatures, refusals, a tenant's share, and clients that go away, as TAP."""
-import base64, glob, hashlib, json, os, signal, socket, subprocess, threading, time
+import base64, glob, hashlib, json, os, subprocess, time
 
-from lib import SLOW, WARDER, Host, events, run_parts, tell, until, work
+from lib import ROOT, SLOW, WARDER, Host, events, run_parts, tell, until, work
 
-ROOT = os.geteuid() == 0
 EVENTS = "Accept: text/event-stream\r\n"
 BATCH = {"language": "python", "limits": {"timeout": "20s"} if not ROOT else {"memory": "64MiB"},
          "code": "import os, sys\nn = int(input())\nif n == 3: sys.exit('no three')\nif n == 4:\n    while True: pass\nif n == 5: x = bytearray(1 << 30)\n"

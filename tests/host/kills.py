@@ -1,16 +1,11 @@
 #!/usr/bin/env python3
 """kills.py: every process of a host killed in the middle of every call, as TAP. Afterwards what should live lives, and nothing else: the
 list of the host, its records, the sessions, the control groups and the mounts agree. WARDER names the program (build/warder)."""
-import json, os, random, signal, subprocess, sys, threading, time
+import json, os, random, signal, subprocess, threading, time
 
-# Root's sessions are below /run/warder. Other suites must not find the sessions of this one, nor end them.
-if os.geteuid() == 0 and not os.environ.get("WARDER_TEST_OWN_RUN"):
-    os.environ["WARDER_TEST_OWN_RUN"] = "yes"
-    os.makedirs("/run/warder", 0o700, exist_ok=True)
-    os.execvp("unshare", ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o mode=700 none /run/warder && exec "$@"', "-", sys.executable,
-                          os.path.realpath(__file__)] + sys.argv[1:])
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-from lib import Host, WARDER, SLOW, below, front, run_parts, tell, until, work
+from lib import Host, WARDER, SLOW, below, front, own_run_directory, run_parts, tell, until
+
+own_run_directory()  # other suites must not find the sessions of this one, nor end them
 
 SMALL = {"version": 1, "environment": {"set": {"HOME": "/tmp"}}, "workingDirectory": "/tmp",
          "limits": {"wallTime": "1h", "memory": "64MiB", "cpus": 0.2, "pids": 32}, "syscalls": {"profile": "default"}}

@@ -1,52 +1,26 @@
 """What the suites of the execution host share: a host with settings of its own, and TAP."""
-import atexit, http.client, json, os, shutil, signal, socket, subprocess, sys, tempfile, threading, time
+import http.client, json, os, socket, subprocess, sys
 
-WARDER = os.path.realpath(os.environ.get("WARDER", "build/warder"))
-SLOW = float(os.environ.get("WARDER_TEST_SLOW", "1"))
-work = os.path.realpath(tempfile.mkdtemp(prefix="warder-host-"))
-count = failed = 0
-hosts = []
-if os.geteuid() != 0:  # sessions of an ordinary user are in their runtime directory
-    os.environ["XDG_RUNTIME_DIR"] = os.path.join(work, "rt")
-    os.mkdir(os.environ["XDG_RUNTIME_DIR"], 0o700)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
+import serving
+from serving import below, front, own_run_directory, work
+from tap import ROOT, SLOW, WARDER, run_parts, skip, tell, until
 
-
-def tell(ok, name, why=""):
-    global count, failed
-    count += 1
-    failed += not ok
-    print(("ok" if ok else "not ok") + " %d - %s" % (count, name))
-    if not ok:
-        print("# " + str(why)[:1500].strip().replace("\n", "\n# "))
-    sys.stdout.flush()
+if not ROOT:
+    own_run_directory()
 
 
-def skip(name, why):
-    global count
-    count += 1
-    print("ok %d - %s # SKIP %s" % (count, name, why))
-
-
-class Host:
-    """A host with settings of its own, which ends with the suite."""
+class Host(serving.Host):
+    """A host with settings of its own, and requests as bytes."""
 
     def __init__(self, name, flags=(), more=None, tls=None, **limits):
         """flags: more of `warder serve`; more: more settings; tls: an ssl context, if the host encrypts."""
-        self.tls = tls
-        self.state = os.path.join(work, name)
+        self.tls, self.tenants = tls, []
         settings = os.path.join(work, name + ".json")
         with open(settings, "w") as file:
             json.dump(dict({"version": 1, "limits": limits}, **(more or {})), file)
-        self.errors = open(os.path.join(work, name + ".log"), "w+")
-        self.process = subprocess.Popen([WARDER, "serve", "--listen", "127.0.0.1:0", "--state", self.state, "--config", settings] + list(flags),
-                                        stdout=subprocess.PIPE, stderr=self.errors, stdin=subprocess.DEVNULL)
-        hosts.append(self)
-        line = self.process.stdout.readline().decode()
-        if not line.startswith("ready: "):
-            raise RuntimeError("the host is not ready: " + open(self.errors.name).read())
-        self.port = int(line.rsplit(":", 1)[1])
+        super().__init__(name, ["--config", settings, *flags])
         self.authority = "127.0.0.1:%d" % self.port  # of the Host header
-        self.tenants = []
 
     def tenant(self, name, flags=(), **limits):
         """The token of a new tenant with these limits; flags: more of `warder tenant add`."""
@@ -84,13 +58,9 @@ class Host:
     def restart(self):
         """The next launcher of the same state directory, after one that was killed."""
         self.process.wait()
-        self.process = subprocess.Popen([WARDER, "serve", "--listen", "127.0.0.1:%d" % self.port, "--state", self.state, "--config", self.state + ".json"],
-                                        stdout=subprocess.PIPE, stderr=self.errors, stdin=subprocess.DEVNULL)
-        if not self.process.stdout.readline().startswith(b"ready: "):
-            raise RuntimeError("the host does not start again: " + open(self.errors.name).read()[-800:])
+        self.start()
 
     def end(self):
-        hosts.remove(self)
         for name in self.tenants:  # their sandboxes end with them
             subprocess.run([WARDER, "tenant", "revoke", name, "--state", self.state], capture_output=True)
         until(lambda: not os.listdir(os.path.join(self.state, "sandboxes")))
@@ -101,30 +71,10 @@ class Host:
             self.process.kill()
             self.process.wait()
 
-
-def parents():
-    found = {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/stat" % name) as file:
-                text = file.read()
-        except OSError:
-            continue
-        found[int(name)] = (int(text[text.rindex(")") + 2:].split()[1]), text[text.index("(") + 1:text.rindex(")")])
-    return found
-
-
-def below(pid):
-    table, found = parents(), {pid}
-    while True:
-        more = {one for one, (parent, _) in table.items() if parent in found} - found
-        if not more:
-            return {one: table[one][1] for one in found if one in table}
-        found |= more
-
-
-def front(host):
-    return next((pid for pid, name in below(host.process.pid).items() if name == "warder-front"), None)
+    def clear(self):
+        if self.process and self.process.poll() is None:
+            self.end()
+        super().clear()
 
 
 def events(data):
@@ -211,31 +161,3 @@ def certificate(name, host="localhost"):
                     "-keyout", paths[1], "-out", paths[0]], check=True, capture_output=True)
     os.chmod(paths[1], 0o600)
     return paths
-
-
-def until(condition, seconds=60):
-    end = time.time() + seconds * SLOW
-    while time.time() < end:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
-
-
-@atexit.register
-def clean():
-    for host in list(hosts):
-        host.end()
-    shutil.rmtree(work, ignore_errors=True)
-
-
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-
-
-def run_parts(parts):
-    """Call the parts, or those that the command line names, and end the program."""
-    for part in parts:
-        if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
-            part()
-    print("1..%d" % count)
-    sys.exit(failed > 0)

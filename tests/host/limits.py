@@ -5,7 +5,7 @@ The settings of the operator lower most limits, so that few requests reach them;
 """
 import http.client, json, os, select, socket, subprocess, threading, time
 
-from lib import SLOW, WARDER, Host, run_parts, tell, until, work
+from lib import SLOW, WARDER, Host, front, run_parts, tell, until, work
 
 
 def silent(one, seconds):
@@ -159,30 +159,19 @@ def sandbox_keys():
     host.end()
 
 
-def front_of(pid):
-    """The front below a launcher, or None."""
-    rows = [line.split(None, 2) for line in subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True).stdout.splitlines()[1:]]
-    below = {pid}
-    while True:
-        more = {int(row[0]) for row in rows if int(row[1]) in below} - below
-        if not more:
-            return next((int(row[0]) for row in rows if int(row[0]) in below and "/opt/warder-front" in row[2]), None)
-        below |= more
-
-
-def most_memory(front):
+def most_memory(pid):
     """The most memory that a front has had, in MiB; it is gone: endless."""
     try:
-        with open("/proc/%d/status" % front) as file:
+        with open("/proc/%d/status" % pid) as file:
             return int(file.read().split("VmHWM:")[1].split()[0]) // 1024
     except OSError:
         return 1 << 30
 
 
-def load_of(front, seconds=2):
+def load_of(pid, seconds=2):
     """The share of a processor that a front uses for some seconds."""
     def ticks():
-        with open("/proc/%d/stat" % front) as file:
+        with open("/proc/%d/stat" % pid) as file:
             return sum(int(field) for field in file.read().rsplit(")", 1)[1].split()[11:13])
     before = ticks()
     time.sleep(seconds)
@@ -193,7 +182,7 @@ def slow_streams():
     """Clients that never read fill no more than their part of the front, and end nobody else's stream."""
     host = Host("streams")
     token, other = host.tenant("me"), host.tenant("other")
-    front = front_of(host.process.pid)
+    pid = front(host)
     slow = []
     # Each byte becomes six, so that little output makes much to keep.
     script = "sleep 2; for i in 1 2 3 4 5 6 7 8; do head -c 1000000 /dev/zero | tr '\\0' '\\001'; sleep 0.2; done"
@@ -213,12 +202,12 @@ def slow_streams():
     execution = start(other, "for i in $(seq 80); do echo line $i; sleep 0.1; done")
     data = host.ask("GET", "/v1/sandboxes/%s/executions/%s/output" % (box, execution), other)[1]
     tell(b"line 80" in data and b"event: end" in data, "a stream beside 96 that nobody reads comes whole", data[-300:])
-    most = most_memory(front)
-    tell(front_of(host.process.pid) == front and most < 48, "and the front lives on, with at most 48 MiB (%d MiB)" % most, (front, most))
+    most = most_memory(pid)
+    tell(front(host) == pid and most < 48, "and the front lives on, with at most 48 MiB (%d MiB)" % most, (front(host), most))
     # The keeper drops a client that does not read, and its end of the connection closes while the front does not look at it.
     for box in boxes:
         host.ask("DELETE", "/v1/sandboxes/" + box, token)
-    busy = load_of(front)
+    busy = load_of(pid)
     tell(busy < 0.2, "the front rests while nobody reads", busy)
     for one in slow:
         one.close()
@@ -229,7 +218,7 @@ def stalled_bodies():
     """Bodies that do not come to their end, of clients that nobody knows, fill no more than their part of the front."""
     host = Host("bodies")
     token = host.tenant("me")
-    front = front_of(host.process.pid)
+    pid = front(host)
     crowd = []
     for i in range(100):
         one = host.connect()
@@ -239,7 +228,7 @@ def stalled_bodies():
     body = b'{"argv": ["wc", "-c"], "stdin": "%s"}' % (b"x" * 4096)
     status, data, _ = host.ask("POST", "/v1/run", token, body)
     tell(status == 200 and data["stdout"]["text"].strip() == "4096", "a request beside 100 stalled bodies of 1 MiB is served", (status, data))
-    tell(front_of(host.process.pid) == front and most_memory(front) < 48, "and the front lives on, with at most 48 MiB", most_memory(front))
+    tell(front(host) == pid and most_memory(pid) < 48, "and the front lives on, with at most 48 MiB", most_memory(pid))
     body = b'{"argv": ["wc", "-c"], "stdin": "%s"}' % (b"x" * 1000000)
     status, data, _ = host.ask("POST", "/v1/run", token, body)
     tell(status == 200 and data["stdout"]["text"].strip() == "1000000", "so is a long body that comes to its end", (status, data))
@@ -257,7 +246,7 @@ def long_answers():
     """Long lists of files that a client asks for at once, and does not read, fill no more than their part of the front."""
     host = Host("answers")
     token, other = host.tenant("me"), host.tenant("other")
-    front = front_of(host.process.pid)
+    pid = front(host)
     box = host.ask("POST", "/v1/sandboxes", token, {"timeoutMs": 120000})[1]["id"]
     script = "mkdir /tmp/long && cd /tmp/long && seq -f '%.0f-a-name-with-some-more-letters' 15000 | xargs touch"
     begun = host.ask("POST", "/v1/sandboxes/%s/executions" % box, token, {"argv": ["sh", "-c", script]})[1]["id"]
@@ -275,7 +264,7 @@ def long_answers():
     begun = {one for one in asked if select.select([one], [], [], 60 * SLOW)[0]}
     tell(len(begun) == 60, "of 60 clients that ask at once, each is answered or cut off", len(begun))
     tell(host.ask("GET", "/v1/host", other)[0] == 200, "another tenant is served meanwhile")
-    tell(front_of(host.process.pid) == front and most_memory(front) < 60, "and the front lives on, with less than 60 MiB", most_memory(front))
+    tell(front(host) == pid and most_memory(pid) < 60, "and the front lives on, with less than 60 MiB", most_memory(pid))
     for one in asked:
         one.close()
     host.end()
@@ -285,7 +274,7 @@ def long_pieces():
     """What pieces of code show, while they run, fills no more than its part of the front."""
     host = Host("pieces")
     token, other = host.tenant("me"), host.tenant("other")
-    front = front_of(host.process.pid)
+    pid = front(host)
     code = ("import sys, time\nclass Long:\n    def _repr_html_(self): return 'x' * 1000000\n"
             "for _ in range(7): display(Long())\nprint('y' * 1000000, flush=True)\ntime.sleep(%d)" % (3 * SLOW))
     asked = []
@@ -308,7 +297,7 @@ def long_pieces():
             pass
     tell(0 < len(ends) < 12 and all(ends), "of 12 clients to whom pieces show 7 MB each, some are cut off, and the others get all of it", ends)
     tell(host.ask("GET", "/v1/host", other)[0] == 200, "another tenant is served meanwhile")
-    tell(front_of(host.process.pid) == front and most_memory(front) < 60, "and the front lives on, with less than 60 MiB", most_memory(front))
+    tell(front(host) == pid and most_memory(pid) < 60, "and the front lives on, with less than 60 MiB", most_memory(pid))
     for one in asked:
         one.close()
     host.end()
@@ -318,7 +307,7 @@ def deaf_terminals():
     """The clients of terminals that ask and never read fill no more than their part of the front."""
     host = Host("terminals")
     token, other = host.tenant("me"), host.tenant("other")
-    front = front_of(host.process.pid)
+    pid = front(host)
     box = host.ask("POST", "/v1/sandboxes", token, {"timeoutMs": 120000})[1]["id"]
     argv = ["sh", "-c", "sleep 2; exec cat /dev/zero"]
     execution = host.ask("POST", "/v1/sandboxes/%s/executions" % box, token, {"argv": argv, "rows": 25, "columns": 80})[1]["id"]
@@ -338,7 +327,7 @@ def deaf_terminals():
         deaf.append(one)
     tell(len(deaf) == 4, "four clients show a terminal", len(deaf))
     sent, blocked = 0, 0
-    while sent < 120 << 20 and blocked < 20 and front_of(host.process.pid) == front:
+    while sent < 120 << 20 and blocked < 20 and front(host) == pid:
         before = sent
         for one in deaf:
             try:
@@ -349,7 +338,7 @@ def deaf_terminals():
         if blocked:
             time.sleep(0.1)
     tell(host.ask("GET", "/v1/host", other)[0] == 200, "another tenant is served meanwhile")
-    tell(front_of(host.process.pid) == front and most_memory(front) < 48, "and the front lives on, with at most 48 MiB", (most_memory(front), sent))
+    tell(front(host) == pid and most_memory(pid) < 48, "and the front lives on, with at most 48 MiB", (most_memory(pid), sent))
     for one in deaf:
         one.close()
     host.end()

@@ -4,24 +4,13 @@
 WARDER_LOAD (200) is the number of sandboxes. At most 100 of them end at a time, and only when the kernel has freed the filters of the last
 ones. Nothing here depends on speed: each part waits for its end.
 """
-import http.client, json, os, random, socket, subprocess, threading, time
+import http.client, json, os, random, socket, subprocess, threading
 
-from lib import SLOW, WARDER, Host, run_parts, tell, until
+from lib import WARDER, Host, front, run_parts, tell, until
 
 SANDBOXES = int(os.environ.get("WARDER_LOAD", "200"))
 STREAMS = 200
 FREE = dict(sandboxes=1000, memoryBytes=1 << 50, cpuMilli=10**8, launchesPerSecond=10**5, queue=4096, spoolBytes=1 << 50)
-
-
-def below(pid):
-    """(pid, command line) of a process and all that descend from it."""
-    rows = [line.split(None, 2) for line in subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True).stdout.splitlines()[1:]]
-    found = {pid}
-    while True:
-        more = {int(row[0]) for row in rows if int(row[1]) in found} - found
-        if not more:
-            return [(int(row[0]), row[2]) for row in rows if int(row[0]) in found]
-        found |= more
 
 
 def peak(pid):
@@ -35,11 +24,10 @@ def peak(pid):
 
 def memory(host):
     """Peaks of the launcher, the front, and the greatest of the keepers, in MiB."""
-    front = [pid for pid, words in below(host.process.pid) if words.startswith("/opt/warder-front")]
     names = {name[:-5] for name in os.listdir(os.path.join(host.state, "sandboxes"))}
     listed = json.loads(subprocess.run([WARDER, "session", "list", "--json"], capture_output=True, text=True).stdout or "[]")
     keepers = [one["keeperPid"] for one in listed if one["name"] in names]
-    return peak(host.process.pid), max(map(peak, front), default=0), max(map(peak, keepers), default=0)
+    return peak(host.process.pid), peak(front(host) or 0), max(map(peak, keepers), default=0)
 
 
 def settle():
@@ -183,10 +171,9 @@ def malformed():
                     one.recv(65536)
         except OSError:
             pass
-    pid = host.process.pid
-    front = [one for one, words in below(pid) if words.startswith("/opt/warder-front")]
+    pid = front(host)
     at_once(send, range(10000), 8)
-    tell(host.process.poll() is None and [one for one, words in below(pid) if words.startswith("/opt/warder-front")] == front, "after 10,000 malformed requests the same processes serve", front)
+    tell(host.process.poll() is None and pid and front(host) == pid, "after 10,000 malformed requests the same processes serve", pid)
     tell(until(lambda: host.ask("GET", "/health")[0] == 204) and host.ask("POST", "/v1/run", token, {"argv": ["true"]})[0] == 200, "and serve well")
     status, row, _ = host.ask("GET", "/v1/host", token)
     tell(until(lambda: host.ask("GET", "/v1/host", token)[1]["tenant"]["used"]["running"] == 0, 60), "no request of them goes on for ever", row)

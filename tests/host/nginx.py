@@ -51,11 +51,18 @@ class Behind(Host):
                                "-w", "\n%{http_version} %{http_code}", *words, "https://%s%s" % (NAME, path)], capture_output=True, text=True)
         return (done.stdout or done.stderr).rsplit("\n", 1)
 
-    def end(self):
+    def end_nginx(self):
         if self.nginx:
             self.nginx.terminate()
             self.nginx.wait()
+
+    def end(self):
+        self.end_nginx()
         super().end()
+
+    def clear(self):
+        self.end_nginx()
+        super().clear()
 
 
 def requests():

@@ -4,99 +4,11 @@
 Only loopback is used. Sessions of root are below /run/warder; the suite has one of its own, in a mount namespace, so that no other suite
 notices what it kills.
 """
-import ctypes, hashlib, http.client, json, os, shutil, signal, socket, subprocess, sys, tempfile, threading, time
+import hashlib, http.client, json, os, shutil, signal, socket, subprocess, sys, threading, time
 
-WARDER = os.path.realpath(os.environ.get("WARDER", "build/warder"))
-SLOW = float(os.environ.get("WARDER_TEST_SLOW", "1"))
-ROOT = os.geteuid() == 0
-work = os.path.realpath(tempfile.mkdtemp(prefix="warder-host-"))
-count = failed = 0
-processes = []  # hosts that were started
-states = []     # and their directories
-
-
-def tell(ok, name, why=""):
-    global count, failed
-    count += 1
-    failed += not ok
-    print(("ok" if ok else "not ok") + " %d - %s" % (count, name))
-    if not ok:
-        print("# " + str(why).strip().replace("\n", "\n# "))
-    sys.stdout.flush()
-
-
-def own_run_directory():
-    """A /run/warder of the suite's own, or the runtime directory of an ordinary user."""
-    if not ROOT:
-        os.environ["XDG_RUNTIME_DIR"] = os.path.join(work, "rt")
-        os.mkdir(os.environ["XDG_RUNTIME_DIR"], 0o700)
-        return
-    libc = ctypes.CDLL(None, use_errno=True)
-    os.makedirs("/run/warder", 0o700, exist_ok=True)
-    if libc.unshare(0x20000) != 0 or libc.mount(b"none", b"/", None, 0x44000, None) != 0 or \
-       libc.mount(b"none", b"/run/warder", b"tmpfs", 0, b"mode=700") != 0:
-        sys.exit("cannot make a mount namespace: " + os.strerror(ctypes.get_errno()))
-
-
-# ---- a host ----
-
-class Host:
-    """`warder serve --listen` in a directory of its own."""
-
-    def __init__(self, name, warder=WARDER, flags=()):
-        self.state = os.path.join(work, name)
-        states.append(self.state)
-        self.warder, self.flags = warder, list(flags)
-        self.port = 0
-        self.start()
-
-    def start(self):
-        self.errors = open(os.path.join(work, "errors"), "ab")
-        self.process = subprocess.Popen([self.warder, "serve", "--listen", "127.0.0.1:%d" % self.port, "--state", self.state] + self.flags,
-                                        stdout=subprocess.PIPE, stderr=self.errors, stdin=subprocess.DEVNULL)
-        processes.append(self.process)
-        line = self.process.stdout.readline().decode()
-        if not line.startswith("ready: "):
-            raise RuntimeError("the host is not ready: " + open(os.path.join(work, "errors")).read()[-800:])
-        self.port = int(line.rsplit(":", 1)[1])
-
-    def tenant(self, *words):
-        done = subprocess.run([self.warder, "tenant"] + list(words) + ["--state", self.state], capture_output=True, text=True)
-        return done.stdout.strip() if done.returncode == 0 else done.stderr.strip()
-
-    def ask(self, method, path, body=None, token=None, headers=None, timeout=60):
-        """(status, JSON or bytes, headers)."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout * SLOW)
-        more = dict(headers or {})
-        if token:
-            more["X-API-Key"] = token
-        connection.request(method, path, json.dumps(body) if body is not None and not isinstance(body, (bytes, str)) else body, more)
-        answer = connection.getresponse()
-        data = answer.read()
-        connection.close()
-        try:
-            data = json.loads(data)
-        except ValueError:
-            pass
-        return answer.status, data, answer.headers
-
-    def end(self, how=signal.SIGTERM):
-        self.process.send_signal(how)
-        return self.process.wait(30 * SLOW)
-
-    def stop_all(self):
-        self.end()
-        for name in os.listdir(os.path.join(self.state, "sandboxes")):
-            subprocess.run([WARDER, "session", "stop", name[:-5]], capture_output=True)
-
-
-def until(condition, seconds=60):
-    end = time.time() + seconds * SLOW
-    while time.time() < end:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
+from serving import Host, front, own_run_directory, work
+from tap import ROOT, SLOW, WARDER, finish, tell, until
 
 
 def sessions():
@@ -429,10 +341,6 @@ def wrong_tokens(host, token):
 
 # ---- processes that die ----
 
-def children(pid):
-    return [int(word) for task in os.listdir("/proc/%d/task" % pid) for word in open("/proc/%d/task/%s/children" % (pid, task)).read().split()]
-
-
 def restarts(host, token):
     name = create(host, token)[1]["id"]
     started = host.ask("POST", "/v1/sandboxes/%s/executions" % name, {"argv": ["sh", "-c", "sleep 3; echo done"]}, token)[1]
@@ -451,16 +359,14 @@ def restarts(host, token):
     subprocess.run([WARDER, "session", "stop", name], capture_output=True)
     tell(until(lambda: host.ask("GET", "/v1/sandboxes", None, token)[1] == []), "so is one that ends by itself")
     name = create(host, token)[1]["id"]
-    before = children(host.process.pid)
-    fronts = [pid for pid in before if "warder-front" in subprocess.run(["ps", "--ppid", str(pid), "-o", "args="], capture_output=True, text=True).stdout]
-    if fronts:
-        os.kill(fronts[0], signal.SIGKILL)
+    before = front(host)
+    os.kill(before, signal.SIGKILL)
     def served():
         try:
             return host.ask("GET", "/v1/sandboxes/" + name, None, token, timeout=3)[0] == 200
         except OSError:
             return False
-    tell(bool(fronts) and until(lambda: fronts[0] not in children(host.process.pid)) and until(served), "a front that was killed is started again", (before, fronts))
+    tell(until(lambda: front(host) != before) and until(served), "a front that was killed is started again", before)
     host.ask("DELETE", "/v1/sandboxes/" + name, None, token)
 
 
@@ -762,7 +668,7 @@ def hostile(token):
     for name in os.listdir(os.path.dirname(WARDER)):
         if name == "warder" or name.startswith("warder-") and not name.endswith((".a", ".o")):
             shutil.copy(os.path.join(os.path.dirname(WARDER), name), place)
-    honest = Host("hostile", os.path.join(place, "warder"))
+    honest = Host("hostile", warder=os.path.join(place, "warder"))
     owner = honest.tenant("add", "owner")
     made = create(honest, owner)[1]
     name = made["id"]
@@ -774,8 +680,7 @@ def hostile(token):
                    .replace("TRAFFIC", digest(made["trafficToken"])).replace("KEY", digest(owner)).replace("STATE", honest.state))
     os.chmod(os.path.join(place, "warder-front"), 0o755)
     log = open(os.path.join(work, "hostile-log"), "w+")
-    process = subprocess.Popen([os.path.join(place, "warder"), "serve", "--listen", "127.0.0.1:0", "--state", honest.state], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-    processes.append(process)
+    honest.process = subprocess.Popen([os.path.join(place, "warder"), "serve", "--listen", "127.0.0.1:0", "--state", honest.state], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
     said = lambda: open(os.path.join(work, "hostile-log")).read()
     tell(until(lambda: "hostile: done" in said(), 20), "the hostile front ran", said())
     lines = dict(line[len("hostile: "):].rsplit(" ", 1) for line in said().splitlines() if line.startswith("hostile: ") and " " in line[9:])
@@ -804,9 +709,8 @@ def hostile(token):
     tell("files False False" in said() and "hostile: read" not in said(), "a hostile front sees neither the sessions nor the state", said())
     tell("connect" in lines, "a hostile front reaches nothing over the network", said())
     tell(until(lambda: "not valid; it is ended" in said(), 20), "a front that sends nonsense is ended", said())
-    tell(process.poll() is None, "and the launcher lives on")
-    process.terminate()
-    process.wait(30 * SLOW)
+    tell(honest.process.poll() is None, "and the launcher lives on")
+    honest.end()
     tell(name in sessions() and foreign in sessions(), "the sandboxes of both tenants live on")
     for one in (name, foreign):
         subprocess.run([WARDER, "session", "stop", one], capture_output=True)
@@ -861,26 +765,10 @@ def main():
     hostile(token)
     flags()
     wrong_tokens(host, token)
-    host.stop_all()
+    host.end()
+    host.clear()
     tell(sessions() == [], "nothing is left of any sandbox", sessions())
+    finish()
 
 
-def end_all():
-    """Also when a check raises, or the suite is told to end, no host and no sandbox stays."""
-    for process in processes:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-    for state in states:
-        for name in os.listdir(os.path.join(state, "sandboxes")) if os.path.isdir(os.path.join(state, "sandboxes")) else ():
-            subprocess.run([WARDER, "session", "stop", name[:-5]], capture_output=True)
-
-
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-try:
-    main()
-finally:
-    end_all()
-    print("1..%d" % count)
-    shutil.rmtree(work, ignore_errors=True)
-sys.exit(failed > 0)
+main()

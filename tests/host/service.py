@@ -3,38 +3,15 @@
 
 Sessions of root are below /run/warder; the suite has one of its own, in a mount namespace.
 """
-import ctypes, json, os, shutil, signal, socket, subprocess, sys, tempfile
+import json, os, shutil, signal, socket, subprocess, sys
 
-WARDER = os.path.realpath(os.environ.get("WARDER", "build/warder"))
 HERE = os.path.dirname(os.path.realpath(__file__))
-SLOW = float(os.environ.get("WARDER_TEST_SLOW", "1"))
-ROOT = os.geteuid() == 0
-work = os.path.realpath(tempfile.mkdtemp(prefix="warder-service-"))
+sys.path.insert(0, os.path.join(HERE, "../lib"))
+from serving import ask, fetch, own_run_directory, work
+from tap import ROOT, SLOW, WARDER, finish, skip, tell
+
 state = os.path.join(work, "state")
-count = failed = 0
 processes = []
-
-
-def tell(ok, name, why=""):
-    global count, failed
-    count += 1
-    failed += not ok
-    print(("ok" if ok else "not ok") + " %d - %s" % (count, name))
-    if not ok:
-        print("# " + str(why).strip().replace("\n", "\n# ")[:3000])
-    sys.stdout.flush()
-
-
-def own_run_directory():
-    if not ROOT:
-        os.environ["XDG_RUNTIME_DIR"] = os.path.join(work, "rt")
-        os.mkdir(os.environ["XDG_RUNTIME_DIR"], 0o700)
-        return
-    libc = ctypes.CDLL(None, use_errno=True)
-    os.makedirs("/run/warder", 0o700, exist_ok=True)
-    if libc.unshare(0x20000) != 0 or libc.mount(b"none", b"/", None, 0x44000, None) != 0 or \
-       libc.mount(b"none", b"/run/warder", b"tmpfs", 0, b"mode=700") != 0:
-        sys.exit("cannot make a mount namespace: " + os.strerror(ctypes.get_errno()))
 
 
 def start(passed, env=(), words=(), pid=None, fds="1"):
@@ -56,9 +33,9 @@ def listener(address="127.0.0.1", how=socket.SOCK_STREAM):
     return made
 
 
-def ask(url, token, path, *words):
-    done = subprocess.run(["curl", "-s", "-m", str(int(30 * SLOW)), "-H", "X-API-Key: " + token, *words, url + path], capture_output=True)
-    return json.loads(done.stdout or b"null")
+def asked(port, token, path, body=None, method=None):
+    """The JSON of an answer."""
+    return ask(port, method or ("POST" if body else "GET"), path, body, token)[1]
 
 
 def activation():
@@ -67,24 +44,24 @@ def activation():
     manager.bind(os.path.join(work, "notify"))
     manager.settimeout(60 * SLOW)
     passed = listener()
-    url = "http://127.0.0.1:%d" % passed.getsockname()[1]
+    port = passed.getsockname()[1]
     process = start(passed.fileno(), {"NOTIFY_SOCKET": os.path.join(work, "notify")})
     # A client that comes before the launcher serves waits in the socket.
-    early = ask(url, token, "/v1/host")
+    early = asked(port, token, "/v1/host")
     tell(early and early["tenant"]["name"] == "me", "a client that came before the start is served", early)
     tell(manager.recv(100) == b"READY=1", "the launcher reports that it is ready")
-    tell(process.stdout.readline() == "ready: %s\n" % url, "and its address is that of the socket")
-    ids = [ask(url, token, "/v1/sandboxes", "-d", "{}")["id"] for _ in range(3)]
+    tell(process.stdout.readline() == "ready: http://127.0.0.1:%d\n" % port, "and its address is that of the socket")
+    ids = [asked(port, token, "/v1/sandboxes", "{}")["id"] for _ in range(3)]
     process.send_signal(signal.SIGTERM)
     tell(manager.recv(100) == b"STOPPING=1" and process.wait(60 * SLOW) == 0, "it reports that it ends")
     manager.close()
     process = start(passed.fileno())
     tell(process.stdout.readline().startswith("ready"), "the next launcher takes the same socket")
-    rows = [row["id"] for row in ask(url, token, "/v1/sandboxes")]
+    rows = [row["id"] for row in asked(port, token, "/v1/sandboxes")]
     tell(sorted(rows) == sorted(ids), "and the sandboxes of the first one", rows)
     done = subprocess.run([WARDER, "serve", "--stop-all", "--state", state], capture_output=True, text=True)
     tell(done.returncode == 125 and "another" in done.stderr, "--stop-all is refused while the host runs", done.stderr)
-    tell(len(ask(url, token, "/v1/sandboxes")) == 3, "and ends nothing")
+    tell(len(asked(port, token, "/v1/sandboxes")) == 3, "and ends nothing")
     process.terminate()
     process.wait(60 * SLOW)
     return ids
@@ -109,22 +86,22 @@ def metrics():
     """Numbers of the whole host, for a token that has only them."""
     add = lambda *words: subprocess.run([WARDER, "tenant", "add", *words, "--state", state], capture_output=True, text=True).stdout.strip()
     passed = listener()
-    url = "http://127.0.0.1:%d" % passed.getsockname()[1]
+    port = passed.getsockname()[1]
     client, reader = add("client"), add("prometheus", "--scopes", "metrics")
     process = start(passed.fileno())
-    fetch = lambda token: subprocess.run(["curl", "-s", "-i", "-H", "Authorization: Bearer " + token, url + "/v1/metrics"], capture_output=True, text=True).stdout
+    show = lambda token: fetch(port, "GET", "/v1/metrics", None, None, {"Authorization": "Bearer " + token})
 
     def numbers():
-        rows = [line.rsplit(" ", 1) for line in fetch(reader).split("\n\n")[1].splitlines() if line[0] != "#"]
+        rows = [line.rsplit(" ", 1) for line in show(reader)[1].decode().splitlines() if line[0] != "#"]
         return {name: float(value) for name, value in rows}
     before = numbers()
     limits = "" if ROOT else ', "enforcement": {"limits": "preferred"}'
     policy = '"policy": {"version": 1, "limits": {"wallTime": "1s"}%s}' % limits
     for argv, more in (('["true"]', ""), ('["false"]', ""), ('["sleep", "30"]', ", " + policy)):
-        ask(url, client, "/v1/run", "-d", '{"argv": %s%s}' % (argv, more))
-    ask(url, client, "/v1/run", "-d", '{"argv": ["true"], "policy": {"version": 1, "limits": {"wallTime": "1s", "memory": "900GiB"}}}')
-    ask(url, "e2b_" + "0" * 40, "/v1/host")
-    name = ask(url, client, "/v1/sandboxes", "-d", "{}")["id"]
+        asked(port, client, "/v1/run", '{"argv": %s%s}' % (argv, more))
+    asked(port, client, "/v1/run", '{"argv": ["true"], "policy": {"version": 1, "limits": {"wallTime": "1s", "memory": "900GiB"}}}')
+    asked(port, "e2b_" + "0" * 40, "/v1/host")
+    name = asked(port, client, "/v1/sandboxes", "{}")["id"]
     after = numbers()
     grown = {key: after[key] - before.get(key, 0) for key in after if after[key] != before.get(key, 0)}
     for key, wanted in (('warder_programs_ended_total{cause="exit"}', 2), ('warder_programs_ended_total{cause="wallTime"}', 1), ('warder_requests_refused_total{status="403"}', 1),
@@ -134,13 +111,13 @@ def metrics():
     tell(after["warder_stuck"] == 0 and after["warder_front_starts_total"] == 1 and after["warder_tenants"] >= 2 and "warder_pool_launched_total" in after, "and the gauges are there", after)
     buckets = [after[key] for key in after if key.startswith('warder_launch_seconds_bucket{kind="run"')]
     tell(buckets == sorted(buckets) and buckets[-1] == 3, "the buckets of the histogram add up", buckets)
-    text = fetch(reader)
-    tell("text/plain; version=0.0.4" in text and text.count("# TYPE") == len({line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}),
+    text = show(reader)[1].decode()
+    tell("text/plain; version=0.0.4" in show(reader)[2]["Content-Type"] and text.count("# TYPE") == len({line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}),
          "each metric has one type", text)
     tell(len(after) < 100 and not any(word in text for word in ("client", "sleep", name)), "no series names a tenant, a program or a sandbox", text)
-    tell(fetch(client).startswith("HTTP/1.1 403"), "a tenant without the scope gets none of it", fetch(client))
-    tell(ask(url, reader, "/v1/host")["code"] == 403, "and the token for it can do nothing else")
-    ask(url, client, "/v1/sandboxes/" + name, "-X", "DELETE")
+    tell(show(client)[0] == 403, "a tenant without the scope gets none of it", show(client))
+    tell(asked(port, reader, "/v1/host")["code"] == 403, "and the token for it can do nothing else")
+    asked(port, client, "/v1/sandboxes/" + name, method="DELETE")
     process.terminate()
     process.wait(60 * SLOW)
 
@@ -162,7 +139,7 @@ def wrong_sockets():
 def units():
     """Unknown directives and values are what systemd-analyze finds; it starts nothing."""
     if not shutil.which("systemd-analyze"):
-        print("ok %d - the units are well-formed # SKIP systemd-analyze is not installed" % (count + 1))
+        skip("the units are well-formed", "systemd-analyze is not installed")
         return
     place = os.path.join(work, "units")
     os.mkdir(place)
@@ -187,6 +164,4 @@ finally:
             process.kill()
             process.wait()
     subprocess.run([WARDER, "serve", "--stop-all", "--state", state], capture_output=True)
-    shutil.rmtree(work, ignore_errors=True)
-print("1..%d" % count)
-sys.exit(failed > 0)
+finish()

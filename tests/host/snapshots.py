@@ -1,16 +1,11 @@
 #!/usr/bin/env python3
 """snapshots.py: the files of sandboxes, stored and begun with again, over E2B's calls and Warder's own, as TAP. WARDER names the program
 (build/warder)."""
-import fcntl, http.client, json, os, shutil, signal, subprocess, sys, threading
+import fcntl, http.client, json, os, shutil, signal, subprocess, threading
 
-# Root's sessions are below /run/warder. Other suites must not find the sessions of this one, nor end them.
-if os.geteuid() == 0 and not os.environ.get("WARDER_TEST_OWN_RUN"):
-    os.environ["WARDER_TEST_OWN_RUN"] = "yes"
-    os.makedirs("/run/warder", 0o700, exist_ok=True)
-    os.execvp("unshare", ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o mode=700 none /run/warder && exec "$@"', "-", sys.executable,
-                          os.path.realpath(__file__)] + sys.argv[1:])
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-from lib import Host, WARDER, run_parts, tell, until, work
+from lib import Host, WARDER, own_run_directory, run_parts, tell, until, work
+
+own_run_directory()  # other suites must not find the sessions of this one, nor end them
 
 TREE = ("umask 022; mkdir -p /tmp/d/empty && echo one > /tmp/d/a && ln /tmp/d/a /tmp/d/b && ln -s a /tmp/d/l && echo s > /dev/shm/s"
         " && chmod 600 /tmp/d/a && mkfifo /tmp/d/p && touch -d @1000000000 /tmp/d/a")

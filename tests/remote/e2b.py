@@ -3,49 +3,13 @@
 
 Only loopback is used. Sessions of root are below /run/warder; the suite has one of its own, in a mount namespace.
 """
-import base64, ctypes, http.server, json, os, shutil, signal, socket, struct, subprocess, sys, tempfile, threading, time
+import base64, http.server, json, os, signal, socket, struct, subprocess, sys, threading, time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
+from serving import Host, own_run_directory, warder, work, write
+from tap import ROOT, SLOW, WARDER, finish, tell, until
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever starts this in the background may ignore it
-WARDER = os.path.realpath(os.environ.get("WARDER", "build/warder"))
-SLOW = float(os.environ.get("WARDER_TEST_SLOW", "1"))
-ROOT = os.geteuid() == 0
-work = os.path.realpath(tempfile.mkdtemp(prefix="warder-e2b-"))
-count = failed = 0
-
-
-def tell(ok, name, why=""):
-    global count, failed
-    count += 1
-    failed += not ok
-    print(("ok" if ok else "not ok") + " %d - %s" % (count, name))
-    if not ok:
-        print("# " + str(why).strip().replace("\n", "\n# ")[:3000])
-    sys.stdout.flush()
-
-
-def own_run_directory():
-    if not ROOT:
-        os.environ["XDG_RUNTIME_DIR"] = os.path.join(work, "rt")
-        os.mkdir(os.environ["XDG_RUNTIME_DIR"], 0o700)
-        return
-    libc = ctypes.CDLL(None, use_errno=True)
-    os.makedirs("/run/warder", 0o700, exist_ok=True)
-    if libc.unshare(0x20000) != 0 or libc.mount(b"none", b"/", None, 0x44000, None) != 0 or \
-       libc.mount(b"none", b"/run/warder", b"tmpfs", 0, b"mode=700") != 0:
-        sys.exit("cannot make a mount namespace: " + os.strerror(ctypes.get_errno()))
-
-
-def write(name, content, mode=0o600):
-    path = os.path.join(work, name)
-    with open(path, "w") as file:
-        file.write(content)
-    os.chmod(path, mode)
-    return path
-
-
-def warder(*words, input=b"", env=None, timeout=60):
-    done = subprocess.run([WARDER] + list(words), input=input, capture_output=True, timeout=timeout * SLOW, env=dict(os.environ, **(env or {})))
-    return done.returncode, done.stdout, done.stderr.decode(errors="replace")
 
 
 def document(name, url, **more):
@@ -66,30 +30,13 @@ def remote(path, *words, flags=(), input=b"", **more):
 
 # ---- Warder's own host ----
 
-class Host:
+class Own(Host):
     def __init__(self):
-        self.state = os.path.join(work, "state")
-        self.token = subprocess.run([WARDER, "tenant", "add", "me", "--state", self.state], capture_output=True, text=True).stdout.strip()
-        self.errors = open(os.path.join(work, "errors"), "ab")
-        self.process = subprocess.Popen([WARDER, "serve", "--listen", "127.0.0.1:0", "--state", self.state], stdout=subprocess.PIPE, stderr=self.errors, stdin=subprocess.DEVNULL)
-        line = self.process.stdout.readline().decode()
-        if not line.startswith("ready: "):
-            raise RuntimeError("the host is not ready: " + open(os.path.join(work, "errors")).read()[-800:])
-        self.url = line[7:].strip()
+        super().__init__()
+        self.token = self.tenant("add", "me")
 
     def sandboxes(self):
-        words = ["curl", "-s", "-H", "X-API-Key: " + self.token, self.url + "/v1/sandboxes"]
-        return [row["id"] for row in json.loads(subprocess.run(words, capture_output=True).stdout)]
-
-    def none_left(self, seconds=20):
-        end = time.time() + seconds * SLOW
-        while self.sandboxes() and time.time() < end:
-            time.sleep(0.1)
-        return self.sandboxes() == []
-
-    def end(self, how=signal.SIGTERM):
-        self.process.send_signal(how)
-        return self.process.wait(30 * SLOW)
+        return [row["id"] for row in self.ask("GET", "/v1/sandboxes", None, self.token)[1]]
 
 
 def same(path, host):
@@ -174,14 +121,12 @@ def policies(path, host):
 def ends(path, host):
     for how in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
         process = subprocess.Popen([WARDER] + command(path, "sleep", "50", flags=ALL + ["-n"]), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        end = time.time() + 30 * SLOW
-        while not host.sandboxes() and time.time() < end:
-            time.sleep(0.05)
+        until(host.sandboxes, 30)
         begun = len(host.sandboxes())
         process.send_signal(how)
         out, err = process.communicate(timeout=60 * SLOW)
         tell(begun == 1 and process.returncode == (-9 if how == signal.SIGKILL else 128 + how), "a signal ends the program: %d" % how, (begun, process.returncode, err))
-        tell(host.none_left() if how == signal.SIGKILL else host.sandboxes() == [], "and its sandbox", host.sandboxes())
+        tell(until(lambda: host.sandboxes() == [], 20) if how == signal.SIGKILL else host.sandboxes() == [], "and its sandbox", host.sandboxes())
 
 
 def tokens(host):
@@ -377,9 +322,7 @@ def domains():
 def dead(host):
     path = document("dead.json", host.url)
     process = subprocess.Popen([WARDER] + command(path, "sleep", "50", flags=ALL + ["-n", "--json"]), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    end = time.time() + 30 * SLOW
-    while not host.sandboxes() and time.time() < end:
-        time.sleep(0.05)
+    until(host.sandboxes, 30)
     time.sleep(0.5)
     host.end(signal.SIGKILL)
     out, err = process.communicate(timeout=90 * SLOW)
@@ -390,23 +333,15 @@ def dead(host):
 
 
 own_run_directory()
-host = None
-try:
-    host = Host()
-    TOKEN = write("token", host.token + "\n")
-    path = document("backends.json", host.url)
-    same(path, host)
-    results(path, host)
-    policies(path, host)
-    ends(path, host)
-    tokens(host)
-    hostile()
-    domains()
-    dead(host)
-finally:
-    if host and host.process.poll() is None:
-        host.end()
-    subprocess.run([WARDER, "session", "stop", "--all"], capture_output=True)
-    shutil.rmtree(work, ignore_errors=True)
-print("1..%d" % count)
-sys.exit(failed > 0)
+host = Own()
+TOKEN = write("token", host.token + "\n")
+path = document("backends.json", host.url)
+same(path, host)
+results(path, host)
+policies(path, host)
+ends(path, host)
+tokens(host)
+hostile()
+domains()
+dead(host)
+finish()

@@ -42,6 +42,8 @@ struct session_cp_places {
 /* Of the two words, one is NAME:PATH. -1 with *err. */
 int session_cp_places(const char *from, const char *to, struct session_cp_places *ret,
 		      struct warder_error *err);
+/* Tell the user that a copy lacks this file, and why. */
+void session_say_omitted(const char *path, const char *why);
 /* Print the JSON array of a directory's entries for people. -1 with *err. */
 int session_print_files(const char *json, struct warder_error *err);
 int session_exec_word(struct args *outer, const char *name, char **flags);

@@ -111,6 +111,16 @@ uint64_t remote_place_poll_ms(const struct remote_place *place)
 	return third < POLL_MS ? third : POLL_MS;
 }
 
+void remote_place_keep(const struct remote_place *place, uint64_t *renewed_ms)
+{
+	const uint64_t now_ms = clock_us() / 1000;
+
+	if (now_ms - *renewed_ms < remote_place_poll_ms(place))
+		return;
+	*renewed_ms = now_ms;
+	remote_place_renew(place);
+}
+
 int remote_place_check_hope(const struct remote_place *place, uint64_t heard_ms, struct warder_error *err)
 {
 	if (!remote_place_lease_ms(&place->session))

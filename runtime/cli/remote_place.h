@@ -47,6 +47,8 @@ int remote_place_say_gone(const struct elsewhere *session, struct warder_error *
 uint64_t remote_place_lease_ms(const struct elsewhere *session);
 /* Let the lease begin anew. Returns whether the host answered. A failure is not reported here: the next request fails too, and reports it. */
 bool remote_place_renew(const struct remote_place *place);
+/* The same during a long work, if it is time: *renewed_ms, by clock_us(), is when it was done last. */
+void remote_place_keep(const struct remote_place *place, uint64_t *renewed_ms);
 /* The longest wait for an answer in one request: it leaves time to renew the lease. */
 uint64_t remote_place_poll_ms(const struct remote_place *place);
 /* After a request without an answer; heard_ms: when the host last answered anything, by clock_us(). 0; -1: no answer will come any more, and *err,

@@ -203,13 +203,19 @@ static int take_places(struct task *task, const char **name, struct warder_error
 	return 0;
 }
 
+void session_say_omitted(const char *path, const char *why)
+{
+	char shown[200];
+
+	term_complain("%s is not copied: %s", json_quote(path, shown, sizeof(shown)), why);
+}
+
 static void on_omitted(void *context, const char *path, const char *why)
 {
 	struct task *task = context;
-	char shown[200];
 
 	task->omitted++;
-	term_complain("%s is not copied: %s", json_quote(path, shown, sizeof(shown)), why);
+	session_say_omitted(path, why);
 }
 
 static int copy_files(struct task *task, struct warder_error *err)

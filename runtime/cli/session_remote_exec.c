@@ -253,26 +253,60 @@ static int execute(struct report *report, const struct remote_place *place, stru
 	return result ? remote_request_finish(report, "", result) : -1;
 }
 
-int session_remote_run(const struct remote_place *place, const char *body, int *ret_code,
-		       struct warder_error *err)
+/* The request that starts `argv`, with nothing of its own; heap. */
+static char *write_plain(const char *const *argv, struct warder_error *err)
 {
-	char execution[ELSEWHERE_SANDBOX_MAX + 1];
+	struct json_writer w = { 0 };
+	char *body;
+
+	json_begin_object(&w);
+	json_key(&w, "argv");
+	json_begin_array(&w);
+	for (; *argv; argv++)
+		json_string(&w, *argv);
+	json_end_array(&w);
+	json_end_object(&w);
+	body = json_take(&w);
+	if (!body)
+		error_no_memory(err, NULL);
+	return body;
+}
+
+/* *ret_code of the result that the host has signed; -1: it has none. */
+static int read_code(const struct remote_place *place, const char *text, size_t len, int *ret_code,
+		     struct warder_error *err)
+{
 	struct json_value *document = NULL;
-	const struct json_value *code = NULL;
-	char *result = NULL;
+	const struct json_value *code;
+
+	if (json_parse(text, len, place->session.backend, NULL, &document, err) < 0)
+		return -1;
+	code = json_member(document, "exitCode");
+	*ret_code = code && code->is_uint && code->uint <= 255 ? (int)code->uint : -1;
+	json_free(document);
+	return 0;
+}
+
+int session_remote_run(const struct remote_place *place, const char *const *argv, int *ret_code,
+		       char **ret_said, struct warder_error *err)
+{
+	struct reported_streams streams = { 0 };
+	char execution[ELSEWHERE_SANDBOX_MAX + 1];
+	char *body = write_plain(argv, err), *result = NULL;
 	size_t len = 0;
 	bool sent;
-	int status = start_execution(place, body, execution, &sent, err);
+	int status = body ? start_execution(place, body, execution, &sent, err) : -1;
 
 	if (status == 0)
 		status = wait_for_result(place, execution, 0, &result, &len, err);
 	if (status == 0)
-		status = json_parse(result, len, place->session.backend, NULL, &document, err);
-	if (status == 0)
-		code = json_member(document, "exitCode");
-	*ret_code = code && code->is_uint && code->uint <= 255 ? (int)code->uint : -1;
-	json_free(document);
+		status = read_code(place, result, len, ret_code, err);
+	if (status == 0 && *ret_code != 0)
+		fetch_output(place, execution, &streams);
+	*ret_said = streams.bytes[1];
+	free(streams.bytes[0]);
 	free(result);
+	free(body);
 	return status;
 }
 

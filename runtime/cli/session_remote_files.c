@@ -47,7 +47,8 @@ int session_remote_files_check(const char *path, size_t len, uint64_t most, stru
 				       policy_format_size(most, text, sizeof(text)));
 }
 
-static int read_file(const struct remote_place *place, const struct args *args, struct warder_error *err)
+static int read_file(const struct remote_place *place, const struct args *args, const void *of,
+		     struct warder_error *err)
 {
 	struct remote_asking how = { .large = true, .timeout_ms = 4 * REMOTE_QUESTION_MS };
 	char rest[REMOTE_PATH_SIZE];
@@ -66,7 +67,8 @@ static int read_file(const struct remote_place *place, const struct args *args, 
 	return status;
 }
 
-static int write_file(const struct remote_place *place, const struct args *args, struct warder_error *err)
+static int write_file(const struct remote_place *place, const struct args *args, const void *of,
+		      struct warder_error *err)
 {
 	struct remote_asking how = { .method = "PUT", .timeout_ms = 4 * REMOTE_QUESTION_MS };
 	const size_t room = (size_t)session_remote_files_most(args) + 1;
@@ -111,7 +113,8 @@ static void write_entry(struct json_writer *w, const struct json_value *entry)
 	json_end_object(w);
 }
 
-static int list_files(const struct remote_place *place, const struct args *args, struct warder_error *err)
+static int list_files(const struct remote_place *place, const struct args *args, const void *of,
+		      struct warder_error *err)
 {
 	const struct json_limits limits = { .max_bytes = REMOTE_RESULT_MAX };
 	struct remote_asking how = { .large = true, .timeout_ms = 4 * REMOTE_QUESTION_MS };
@@ -144,11 +147,34 @@ static int list_files(const struct remote_place *place, const struct args *args,
 	return status;
 }
 
-static int files_word(struct args *outer, const char *name, char **flags, size_t least,
-		      int (*work)(const struct remote_place *place, const struct args *args,
-				  struct warder_error *err))
+int session_remote_files_do(struct args *args, int status, const char *name,
+			    int (*work)(const struct remote_place *place, const struct args *args,
+					const void *of, struct warder_error *err),
+			    const void *of, struct warder_error *err)
 {
 	struct remote_place place = { 0 };
+
+	if (status == 0)
+		status = remote_place_open(name, &place, err);
+	if (status == 0) {
+		remote_place_renew(&place);
+		status = work(&place, args, of, err);
+		if (status < 0 && remote_place_is_gone(err))
+			remote_place_say_gone(&place.session, err);
+		remote_place_renew(&place);
+	}
+	if (status > 0)
+		status = EXIT_REFUSED;
+	else if (status < 0)
+		status = command_refuse(args, err, EXIT_REFUSED);
+	args_done(args);
+	return status;
+}
+
+static int files_word(struct args *outer, const char *name, char **flags, size_t least,
+		      int (*work)(const struct remote_place *place, const struct args *args, const void *of,
+				  struct warder_error *err))
+{
 	struct args args;
 	struct warder_error err = { 0 };
 	int status = args_parse(FLAG_SESSION_FILES, flags, &args, &err);
@@ -162,19 +188,7 @@ static int files_word(struct args *outer, const char *name, char **flags, size_t
 				   "one path: warder session %.10s %.64s "
 				   "PATH",
 				   outer->rest[0], name);
-	if (status == 0)
-		status = remote_place_open(name, &place, &err);
-	if (status == 0) {
-		remote_place_renew(&place);
-		status = work(&place, &args, &err);
-		if (status < 0 && remote_place_is_gone(&err))
-			remote_place_say_gone(&place.session, &err);
-		remote_place_renew(&place);
-	}
-	if (status < 0)
-		status = command_refuse(&args, &err, EXIT_REFUSED);
-	args_done(&args);
-	return status;
+	return session_remote_files_do(&args, status, name, work, NULL, &err);
 }
 
 int session_remote_read_word(struct args *outer, const char *name, char **flags)

@@ -20,5 +20,11 @@ int session_remote_files_path(const char *route, const char *path, char ret[REMO
 uint64_t session_remote_files_most(const struct args *args);
 /* Refuse what has more than `most` bytes. -1 with *err. */
 int session_remote_files_check(const char *path, size_t len, uint64_t most, struct warder_error *err);
+/* The end of a word: unless status is -1, with *err, do `work` for the session, whose lease begins anew before and after it. Frees the arguments.
+ * Returns the exit status: of work(), a positive one means that something was left out, and reported. */
+int session_remote_files_do(struct args *args, int status, const char *name,
+			    int (*work)(const struct remote_place *place, const struct args *args,
+					const void *of, struct warder_error *err),
+			    const void *of, struct warder_error *err);
 
 #endif

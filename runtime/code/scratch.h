@@ -1,6 +1,6 @@
 /*
  * scratch: a temporary directory of the host, in the place of a jail's /tmp, for a backend whose programs have no root of their
- * own. Private to code/.
+ * own; and for files of a session on another machine, on their way. Private to code/ and cli/.
  *
  * Life: SCRATCH_NONE -> scratch_open() -> the path stands in command lines, the jail puts files there and takes them out ->
  * scratch_done(), which removes it with all it holds. If the process dies before, the jail's init removes the directory; if init

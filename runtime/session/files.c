@@ -651,6 +651,27 @@ static int open_target(struct copy *copy, const char *path, const char *own_name
 	return open_parent(copy->files, copy->to, path, name, copy->err);
 }
 
+/* Both sides of *copy are chosen. */
+static int copy_path(struct copy *copy, const char *from, const char *to)
+{
+	const size_t len = strlen(from);
+	char from_name[NAME_MAX + 1], to_name[NAME_MAX + 1];
+	struct entry entry = { .name = from_name, .to_name = to_name };
+	owned_fd int from_fd = open_parent(copy->files, copy->from, from, from_name, copy->err);
+	owned_fd int to_fd = -1;
+
+	if (from_fd < 0)
+		return -1;
+	if (len >= 2 && strcmp(from + len - 2, "/.") == 0)
+		strcpy(from_name, ".");
+	to_fd = open_target(copy, to, from_name, to_name);
+	if (to_fd < 0)
+		return -1;
+	entry.from_fd = from_fd;
+	entry.to_fd = to_fd;
+	return copy_entry(copy, &entry);
+}
+
 int session_files_copy(struct session_files *files, bool in, const char *host, const char *inside,
 		       const struct session_files_copy *how, struct warder_error *err)
 {
@@ -660,21 +681,17 @@ int session_files_copy(struct session_files *files, bool in, const char *host, c
 			     .to = in ? JAIL : HOST,
 			     .left = how->bytes_max,
 			     .err = err };
-	const char *from = in ? host : inside;
-	const size_t len = strlen(from);
-	char from_name[NAME_MAX + 1], to_name[NAME_MAX + 1];
-	struct entry entry = { .name = from_name, .to_name = to_name };
-	owned_fd int from_fd = open_parent(files, copy.from, from, from_name, err);
-	owned_fd int to_fd = -1;
 
-	if (from_fd < 0)
-		return -1;
-	if (len >= 2 && strcmp(from + len - 2, "/.") == 0)
-		strcpy(from_name, ".");
-	to_fd = open_target(&copy, in ? inside : host, from_name, to_name);
-	if (to_fd < 0)
-		return -1;
-	entry.from_fd = from_fd;
-	entry.to_fd = to_fd;
-	return copy_entry(&copy, &entry);
+	return copy_path(&copy, in ? host : inside, in ? inside : host);
+}
+
+int session_files_copy_here(const char *from, const char *to, const struct session_files_copy *how,
+			    struct warder_error *err)
+{
+	static const struct session_files none = { .root = { .fd = -1 } };
+	struct copy copy = {
+		.files = &none, .how = how, .from = HOST, .to = HOST, .left = how->bytes_max, .err = err
+	};
+
+	return copy_path(&copy, from, to);
 }

@@ -577,6 +577,10 @@ struct session_files_copy {
  * that were copied before the error stay. CONFLICT: the target exists, with SESSION_FILES_ERROR. */
 int session_files_copy(struct session_files *files, bool in, const char *host, const char *inside,
 		       const struct session_files_copy *how, struct warder_error *err);
+/* The same between two paths of the host: a session on another machine has its part of a copy in a directory here. A link that `from` names
+ * is copied as a link. -1 with *err. */
+int session_files_copy_here(const char *from, const char *to, const struct session_files_copy *how,
+			    struct warder_error *err);
 
 /* ---- its end: session_stop.c ---- */
 

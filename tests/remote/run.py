@@ -568,13 +568,13 @@ def copied(path, host):
     there = session("cp", source, "far:below")
     tell(there[0] == 0 and session("read", "far", "below")[1] == blob, "a path that is not absolute is the same as that of read", there)
     there = session("cp", "far:/tmp/a", file, "--on-existing", "error")
-    tell(there[0] == 125 and "exists" in there[2], "but not with --on-existing error", there)
+    tell(there[0] == 125 and "is there already" in there[2], "but not with --on-existing error", there)
     there = session("cp", source, "far:/tmp/a", "--on-existing", "error")
-    tell(there[0] == 125 and "exists" in there[2] and look("far", "/tmp/a")[1].startswith(b"750"), "nor in the session", (there, look("far", "/tmp/a")))
-    os.symlink("/etc/passwd", os.path.join(work, "a-link"))
-    for name, words, word in (("a directory", ["far:/tmp/d", work], "regular file"), ("a directory by its name", ["far:/tmp/", work], "is a directory"), ("a link", ["far:/tmp/link", work], "regular file"), ("a file that is not there", ["far:/tmp/none", work], "there is no"),
-                              ("a directory of this machine", [work, "far:/tmp/e"], "is a directory"), ("a link as the target", ["far:/tmp/a", os.path.join(work, "a-link")], "a-link"),
-                              ("a target that is a directory of that name", [source, "far:/tmp/link"], "regular file"), ("a limit", ["far:/tmp/source \u00fc.bin", work, "--max-bytes", "1k"], "1KiB"), ("a limit of this machine's file", [source, "far:/tmp/e", "--max-bytes", "1k"], "1KiB"),
+    tell(there[0] == 125 and "is there already" in there[2] and look("far", "/tmp/a")[1].startswith(b"750"), "nor in the session", (there, look("far", "/tmp/a")))
+    for name, words, word in (("a link", ["far:/tmp/link", work], "symbolic link"), ("a file that is not there", ["far:/tmp/none", work], "there is no"),
+                              ("a file of this machine that is not there", [os.path.join(work, "none"), "far:/tmp/e"], "none"), ("a directory that is not there", [source, "far:/tmp/none/e"], "no directory"),
+                              ("a target that is no directory", [source, "far:/tmp/a/"], "is not a directory"), ("a device", ["far:/dev/null", work], "no regular file"),
+                              ("a limit", ["far:/tmp/source \u00fc.bin", work, "--max-bytes", "1k"], "1KiB"), ("a limit of this machine's file", [source, "far:/tmp/e", "--max-bytes", "1k"], "1KiB"),
                               ("two sessions", ["far:/tmp/a", "near:/tmp/x"], "two sessions"), ("one place", ["far:/tmp/a"], "two places")):
         status, out, err = session("cp", *words)
         tell(status == 125 and word in err, "a copy is refused with its reason: " + name, (status, err))
@@ -589,9 +589,106 @@ def copied(path, host):
     session("stop", "--all")
 
 
+def tree(top):
+    """Each entry below a directory: its kind, mode and content."""
+    found = {}
+    for place, directories, files in os.walk(top):
+        for name in directories + files:
+            entry = os.path.join(place, name)
+            mode = os.lstat(entry).st_mode
+            kind = "link" if os.path.islink(entry) else "directory" if os.path.isdir(entry) else "file"
+            found[os.path.relpath(entry, top)] = (kind, os.readlink(entry) if kind == "link" else oct(mode & 0o7777), open(entry, "rb").read() if kind == "file" else None)
+    return found
+
+
+def make_tree(top):
+    for place, mode in (("", 0o750), ("/sub", 0o711), ("/sub/deep", 0o755), ("/empty", 0o700), ("/closed", 0o555)):
+        os.makedirs(top + place, exist_ok=True)
+    for place, content, mode in (("/a", b"alpha", 0o644), ("/sub/it's $HOME `x` \\ \"q\"\n.txt", b"quoted", 0o600), ("/sub/deep/run", bytes(range(256)) * 300, 0o755), ("/-f", b"", 0o640),
+                                 ("/closed/c", b"c", 0o444), ("/sub/f\u00fc", b"u", 0o644)):
+        with open(top + place, "wb") as file:
+            file.write(content)
+        os.chmod(top + place, mode)
+    for place, target in (("/to-a", "a"), ("/out", "/etc/passwd"), ("/sub/up", "../../.."), ("/broken", "no'where")):
+        os.symlink(target, top + place)
+    for place, mode in (("", 0o750), ("/sub", 0o711), ("/closed", 0o555)):
+        os.chmod(top + place, mode)
+
+
+def copied_trees(path, host):
+    """Directories, into a session there and back, beside the same copies of a session here."""
+    session("start", "far", "--backends", path, "--backend", "remote:big", *PREFER)
+    session("start", "near", *PREFER)
+    source = os.path.join(work, "the tree")
+    make_tree(source)
+    os.environ["TMPDIR"] = os.path.join(work, "tmp")
+    os.mkdir(os.environ["TMPDIR"])
+    walk = "cd \"$0\" && find . -exec stat -c '%n %F %a %N' {} + | sort && find . -type f -exec sha256sum {} + | sort"
+    look = lambda name, place: session("exec", name, "--", "sh", "-c", walk, place)[:2]
+    both = lambda *words: [session("cp", *[word.replace("NAME:", name + ":") for word in words]) for name in ("near", "far")]
+    end = lambda done: (done[0], done[2].replace("far", "near"))
+    for name in ("near", "far"):
+        session("exec", name, "--", "sh", "-c", "mkdir /tmp/in /tmp/in2 /tmp/full /tmp/full/sub; echo old > /tmp/full/a; ln -s /etc /tmp/full/sub/deep; ln -s in2 /tmp/to-in; echo x > /tmp/file; mkdir /tmp/home")
+    for name, words, place in (("under a new name", [source, "NAME:/tmp/new"], "/tmp/new"), ("into a directory", [source, "NAME:/tmp/in"], "/tmp/in"), ("its content", [source + "/.", "NAME:/tmp/home"], "/tmp/home"),
+                               ("into a directory that a link names", [source + "/", "NAME:/tmp/to-in/"], "/tmp/in2"), ("its content, under a new name", [source + "/.", "NAME:/tmp/new2"], "/tmp/new2")):
+        here, there = both(*words)
+        tell(here[0] == there[0] == 0 and look("near", place) == look("far", place) and look("far", place)[0] == 0 and b"quoted" not in there[1], "a directory is copied there: " + name,
+             (here, there, look("near", place), look("far", place)))
+    here, there = both(source, "NAME:/tmp/in", "--on-existing", "error")
+    tell(here[0] == there[0] == 125 and "is there already" in there[2] and look("near", "/tmp/in") == look("far", "/tmp/in"), "but not over one with content, with --on-existing error", (here, there))
+    for name in ("near", "far"):
+        session("exec", name, "--", "sh", "-c", "echo more > '/tmp/in/the tree/more'; echo more > /tmp/home/.more")
+    here, there = both(source, "NAME:/tmp/in", "--on-existing", "replace")
+    tell(here[0] == there[0] == 0 and look("near", "/tmp/in") == look("far", "/tmp/in") and b"./the tree/more" not in look("far", "/tmp/in")[1], "--on-existing replace leaves nothing of the old one", (here, there))
+    here, there = both(source + "/.", "NAME:/tmp/home", "--on-existing", "replace")
+    tell(here[0] == there[0] == 0 and look("near", "/tmp/home") == look("far", "/tmp/home") and b".more" not in look("far", "/tmp/home")[1], "nor of the old content", (here, there))
+    here, there = both(source + "/.", "NAME:/tmp/full")
+    tell(here[0] == there[0] == 125 and session("exec", "far", "--", "ls", "/tmp/full/sub/deep/run")[0] != 0, "a directory does not go through a link that has its place", (here, there))
+    here, there = both(source, "NAME:/tmp/file")
+    tell(here[0] == there[0] == 125 and session("read", "far", "/tmp/file")[1] == b"x\n", "nor in the place of a file", (here, there))
+    tell(session("exec", "far", "--", "sh", "-c", "ls -A /tmp | grep warder")[0] == 1, "nothing is left on the way there", session("exec", "far", "--", "ls", "-lA", "/tmp"))
+    # back
+    back = lambda name: os.path.join(work, "back-" + name)
+    for name in ("near", "far"):
+        os.makedirs(os.path.join(back(name), "parent"))
+        os.mkdir(os.path.join(back(name), "in"))
+    for name, words in (("under a new name", ["NAME:/tmp/new", "new"]), ("into a directory", ["NAME:/tmp/new", "in"]), ("its content", ["NAME:/tmp/new/.", "content"]), ("a part of it", ["NAME:/tmp/new/sub/", "."]), ("the part once more", ["NAME:/tmp/new/sub", "."]),
+                        ("in place of what is there", ["NAME:/tmp/new", "new", "--on-existing", "replace"]), ("as its parent", ["NAME:/tmp/new/sub/..", "parent"])):
+        here, there = [session("cp", *[os.path.join(back(one), word) if word in ("new", "in", ".", "content", "parent") else word.replace("NAME:", one + ":") for word in words]) for one in ("near", "far")]
+        tell(here[0] == there[0] == 0 and tree(back("near")) == tree(back("far")), "a directory comes back: " + name, (here, there, tree(back("near")), tree(back("far"))))
+    tell({name: row for name, row in tree(os.path.join(back("far"), "content")).items()} == tree(source), "as it was", (tree(back("far")), tree(source)))
+    here, there = [session("cp", one + ":/tmp/new", back(one), "--on-existing", "error") for one in ("near", "far")]
+    tell(here[0] == there[0] == 125 and "is there already" in there[2], "but not over one with content, with --on-existing error", (here, there))
+    for one in ("near", "far"):
+        os.symlink(work, os.path.join(back(one), "elsewhere"))
+    here, there = [session("cp", one + ":/tmp/new", os.path.join(back(one), "elsewhere"), "--on-existing", "error") for one in ("near", "far")]
+    tell(here[0] == there[0] == 125 and not os.path.exists(os.path.join(work, "new")), "a link here is not followed", (here, there))
+    # what is no file
+    for name in ("near", "far"):
+        session("exec", name, "--", "sh", "-c", "mkdir -p /tmp/odd; mkfifo /tmp/odd/pipe; echo x > /tmp/odd/x")
+    here, there = [session("cp", one + ":/tmp/odd", back(one)) for one in ("near", "far")]
+    tell(here[0] == there[0] == 125 and "pipe" in there[2] and "is not copied" in there[2] and tree(back("far"))["odd/x"][2] == b"x\n" and "odd/pipe" not in tree(back("far")), "a FIFO is left out, and this is said", (here, there))
+    os.mkfifo(os.path.join(work, "the tree", "pipe"))
+    here, there = both(source, "NAME:/tmp/fifo")
+    tell(here[0] == there[0] == 125 and here[2] == there[2] and "pipe" in there[2] and look("near", "/tmp/fifo") == look("far", "/tmp/fifo"), "also on the way there", (here, there))
+    # limits, before anything is sent
+    status, out, err = session("cp", source, "far:/tmp/small", "--max-bytes", "10k")
+    tell(status == 125 and "10KiB" in err and session("list", "far", "/tmp/small")[0] == 125, "all files together are within --max-bytes", (status, err))
+    status, out, err = session("cp", "far:/tmp/new", back("far") + "/small", "--max-bytes", "10k")
+    tell(status == 125 and "10KiB" in err and not os.path.exists(back("far") + "/small"), "also on the way back", (status, err))
+    with open(source + "/huge", "wb") as file:
+        file.truncate((16 << 20) + 1)
+    status, out, err = session("cp", source, "far:/tmp/huge")
+    tell(status == 125 and "16MiB" in err and "huge" in err and session("list", "far", "/tmp/huge")[0] == 125, "a file is within 16 MiB", (status, err))
+    os.remove(source + "/huge")
+    session("stop", "--all")
+    tell(os.listdir(os.environ["TMPDIR"]) == [], "nothing is left on the way back", os.listdir(os.environ["TMPDIR"]))
+    del os.environ["TMPDIR"]
+
+
 def lying_about_copies():
     rows = lambda row: json.dumps([dict({"name": "a", "type": "file", "mode": 0o644, "sizeBytes": 1}, **row), 5, {"name": {}}]).encode()
-    for name, directory, code, word in (("a mode", rows({"mode": 99999999}), 0, ""), ("no mode", rows({"mode": "x"}), 0, ""), ("no list", b"{}", 125, "there is no"), ("a type", rows({"type": 7}), 125, "regular file"), ("no JSON", b"x", 125, "remote:big")):
+    for name, directory, code, word in (("a mode", rows({"mode": 99999999}), 0, ""), ("no mode", rows({"mode": "x"}), 0, ""), ("no list", b"{}", 125, "cannot be one"), ("a type", rows({"type": 7}), 125, "no regular file"), ("a link", rows({"type": "link", "target": "/etc"}), 125, "symbolic link"), ("no JSON", b"x", 125, "remote:big")):
         server = serve("good")
         server.sandbox = {"directory": directory, "other": b"content"}
         lying = document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
@@ -604,6 +701,37 @@ def lying_about_copies():
         tell(status == code and word in err and (code or (open(target).read() == "content" and mode & 0o7000 == 0)), "a lie about a file has an end: " + name, (status, err))
         if mode:
             os.remove(target)
+        session("stop", "liar")
+        server.shutdown()
+        server.server_close()
+
+
+def lying_about_trees():
+    """A list of the host never leads out of the target, and never through a link that the list made."""
+    top, outside = [{"name": "d", "type": "directory", "mode": 0o755}], os.path.join(work, "outside")
+    encoded = lambda name: base64.b64encode(name).decode()
+    cases = (("a parent", [{"name": "..", "type": "directory"}], 125, "cannot be one"), ("a path", [{"name": "../outside", "type": "file"}], 125, "cannot be one"), ("an absolute path", [{"name": outside, "type": "file"}], 125, "cannot be one"),
+             ("a path in base64", [{"name": "x", "nameBase64": encoded(b"../outside"), "type": "file"}], 125, "cannot be one"), ("a NUL", [{"name": "x", "nameBase64": encoded(b"x\0y"), "type": "file"}], 125, "cannot be one"),
+             ("no base64", [{"name": "x", "nameBase64": "!", "type": "file"}], 125, "cannot be one"), ("no name", [{"type": "file"}], 125, "cannot be one"), ("the directory itself", [{"name": ".", "type": "directory"}], 125, "cannot be one"),
+             ("a long name", [{"name": "n" * 256, "type": "file"}], 125, "cannot be one"), ("a link without a target", [{"name": "l", "type": "link"}], 125, "cannot be one"), ("a number", [7], 125, "cannot be one"),
+             ("a file behind a link of its name", [{"name": "l", "type": "link", "target": outside}, {"name": "l", "type": "file"}], 125, "cannot be stored"),
+             ("a directory behind a link of its name", [{"name": "l", "type": "link", "target": work}, {"name": "l", "type": "directory"}], 125, "cannot be stored"),
+             ("a name twice", [{"name": "f", "type": "file"}, {"name": "f", "type": "file"}], 125, "cannot be stored"), ("directories without end", top, 125, "more than 64 levels"),
+             ("odd modes", [{"name": "f", "type": "file", "mode": 0o6777}, {"name": "e", "type": "file", "mode": -1}], 0, ""), ("bytes that are no text", [{"name": "x", "nameBase64": encoded(b"x\xff"), "type": "file"}], 0, ""),
+             ("a terminal", [{"name": "\x1b]0;x\x07", "type": "pipe"}], 125, "is not copied"))
+    for name, rows, code, word in cases:
+        server = serve("good")
+        # of its parent: the directory; of the directory, and of all below it: the case
+        server.sandbox = {"directory": lambda handler: handler.answer(200, json.dumps(top if handler.path.endswith("path=/tmp") else rows).encode()), "other": b"content"}
+        lying = document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
+        session("start", "liar", "--backends", lying, "--backend", "remote:big", *PREFER)
+        target = os.path.join(work, "lie")
+        status, out, err = session("cp", "liar:/tmp/d", target)
+        tell(status == code and word in err and "\x1b" not in err and not os.path.exists(outside) and (os.path.exists(target) == (code == 0 or "not copied" in err)), "a lie about a directory has an end: " + name,
+             (status, err, os.path.exists(target) and tree(target)))
+        if code == 0:
+            tell(all(row[0] == "file" and int(row[1], 8) & 0o7000 == 0 and row[2] == b"content" for row in tree(target).values()) and len(os.listdir(target)) == len(rows), "and what it leaves is plain: " + name, tree(target))
+        shutil.rmtree(target, ignore_errors=True)
         session("stop", "liar")
         server.shutdown()
         server.server_close()
@@ -1162,7 +1290,7 @@ RESULT = json.loads(remote(path, "echo", "result", flags=PREFER + ["--json"])[1]
 for row in RESULT["receipt"]["controls"]:
     row["status"] = row.pop("reported")
 parts = ((signatures, host), (trust, host), (same, path), (results, path), (refusals, path), (pieces, path), (lying_about_code,), (sessions, path, host), (contexts, path, host),
-         (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (copied, path, host), (lying_about_copies,), (damaged, path, host), (unlisted, path), (silent,), (signed_results, path, host), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
+         (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (copied, path, host), (copied_trees, path, host), (lying_about_copies,), (lying_about_trees,), (damaged, path, host), (unlisted, path), (silent,), (signed_results, path, host), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
          (tokens, host.url), (hostile,), (secrecy, path), (certificates,), (ends_with_client, host, path), (vanishes, host, path))
 for part, *args in parts:
     if not sys.argv[1:] or part.__name__ in sys.argv[1:]:

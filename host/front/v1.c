@@ -205,6 +205,11 @@ static const struct member of_store[] = {
 	KEY_MEMBER,
 	{ 0 },
 };
+static const struct member of_keep[] = {
+	{ "paths", MEMBER_TEXTS, true, "1 to 64 paths of files in the sandbox" },
+	KEY_MEMBER,
+	{ 0 },
+};
 static const struct member of_timeout[] = {
 	TIMEOUT_MEMBER(true, "from now, after which the sandbox ends"),
 	{ 0 },
@@ -299,6 +304,8 @@ const struct route routes_v1[] = {
 	{ "POST", SANDBOX "/snapshots", "sandboxes", OWN, hand_on,
 	  "store the files of a sandbox, for new sandboxes that begin with them", NULL, of_store,
 	  LINK_STORE },
+	{ "POST", SANDBOX "/artifacts", "sandboxes", OWN, hand_on, "store files of a sandbox as artifacts",
+	  NULL, of_keep, LINK_KEEP },
 	{ "GET", "/v1/snapshots", "read", OWN, ask_launcher, "the tenant's snapshots, the newest first", NULL,
 	  NULL, LINK_SNAPSHOTS },
 	{ "DELETE", "/v1/snapshots/{snapshot}", "sandboxes", OWN, e2b_forget_snapshot, "remove a snapshot",

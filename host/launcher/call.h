@@ -57,6 +57,7 @@ struct call {
 	const char *program;              /* borrowed */
 	int sandboxes_fd;                 /* borrowed */
 	uint64_t memory_bytes, cpu_milli; /* that a run takes of its tenant's share */
+	int artifacts_fd;                 /* borrowed, of a call that opens an artifact: the directory */
 	struct artifact_spool *spool;     /* owned: of a run whose client wants artifacts; or NULL */
 	atomic_bool cancelled;            /* its client is gone, or this host ends */
 	struct call *next_run;
@@ -127,6 +128,9 @@ struct tenant_use call_use(const struct launcher *launcher, const char *tenant);
 /* Whether the tenant may launch `policy` now. -1 with *err, and 429 in the answer. */
 int call_admit(struct launcher *launcher, const struct tenant *tenant, const struct policy *policy,
 	       bool sandbox, struct call *call, struct warder_error *err);
+/* Whether the tenant may have one more call that leaves artifacts, without a launch. -1 with *err, and 429 in the answer. */
+int call_admit_artifacts(const struct launcher *launcher, const struct tenant *tenant, struct call *call,
+			 struct warder_error *err);
 /* Count a launch of the tenant in this second. -1 with *err, and 429 in the answer: too many wait, or began in this second. */
 int call_count_launch(struct launcher *launcher, const struct tenant *tenant, struct call *call,
 		      struct warder_error *err);
@@ -186,6 +190,11 @@ int call_launch(struct context *context, struct call *call, void (*work)(struct 
 int call_wait(struct call *call, struct warder_run *run, struct warder_error *err);
 /* Sign the text of a launch that has ended; `name` is that of the call. -1 with *err. */
 int call_sign(struct call *call, const char *name, struct warder_error *err);
+
+/* ---- calls_artifacts.c ---- */
+
+/* What the call has left is its tenant's (good), or a job removes it. Nobody would know of artifacts whose client is gone. */
+void call_take_artifacts(struct launcher *launcher, struct call *call, bool good);
 
 /* ---- calls_sandboxes.c, calls_change.c ---- */
 
@@ -253,6 +262,7 @@ int calls_forget(struct context *context, struct call *call, struct warder_error
 int calls_artifacts(struct context *context, struct call *call, struct warder_error *err);
 int calls_artifact(struct context *context, struct call *call, struct warder_error *err);
 int calls_drop_artifact(struct context *context, struct call *call, struct warder_error *err);
+int calls_keep(struct context *context, struct call *call, struct warder_error *err);
 int calls_events(struct context *context, struct call *call, struct warder_error *err);
 
 #endif

@@ -72,6 +72,7 @@ static const struct row {
 	[LINK_ARTIFACTS] = { calls_artifacts, TENANT_RUN, false, false, "artifacts" },
 	[LINK_ARTIFACT] = { calls_artifact, TENANT_RUN, false, false, "artifact" },
 	[LINK_DROP_ARTIFACT] = { calls_drop_artifact, TENANT_RUN, false, false, "dropArtifact", true },
+	[LINK_KEEP] = { calls_keep, TENANT_SANDBOXES, true, false, "keepFiles", true },
 	[LINK_EVENTS] = { calls_events, TENANT_READ, false, false, "events" },
 	[LINK_RESULT] = { calls_result, TENANT_SANDBOXES, true, false, "result" },
 	[LINK_MCP] = { calls_mcp, TENANT_SANDBOXES, true, true, "mcp", true },

@@ -209,7 +209,7 @@ static int take_artifacts(struct call *call, struct piece *piece, struct warder_
 	if (!call->spool)
 		return 0;
 	piece->call.collect = &piece->collect;
-	return artifact_spool_open(call->spool, &piece->call.spill, err);
+	return artifact_spool_open(call->spool, "", &piece->call.spill, err);
 }
 
 static int build_and_run(struct call *call, struct piece *piece, struct warder_error *err)

@@ -31,7 +31,7 @@ int call_wait(struct call *call, struct warder_run *run, struct warder_error *er
 	if (done > 0) {
 		call->cause = warder_result_cause(result);
 		if (call->spool && !atomic_load(&call->cancelled))
-			artifact_spool_keep(call->spool, result);
+			artifact_spool_keep(call->spool, false, result);
 		call->text = warder_result_json(result);
 		if (!call->text)
 			done = error_no_memory(err, NULL);
@@ -62,7 +62,7 @@ static int run_program(struct call *call, struct warder_error *err)
 	}
 	command.argv = argv;
 	call->launch_us = clock_us();
-	done = call->spool ? artifact_spool_open(call->spool, &command.spill, err) : 0;
+	done = call->spool ? artifact_spool_open(call->spool, "", &command.spill, err) : 0;
 	if (done == 0)
 		done = warder_pool_launch(call->pool, &key, &command, &run, err);
 	call->launch_us = done == 0 ? clock_us() - call->launch_us : 0;
@@ -91,9 +91,7 @@ static void launch_finish(struct job *job, void *of)
 	if (call->steps && call->steps->goes_on(launcher, call))
 		return;
 	call_forget_run(launcher, call);
-	/* Nobody would know of artifacts whose client is gone. */
-	if (call->answer.status == 200 && call->spool && !atomic_load(&call->cancelled))
-		run_artifacts_add(launcher, artifact_spool_take(call->spool));
+	call_take_artifacts(launcher, call, call->answer.status == 200);
 	if (call->answer.status == 200)
 		memset(&call->answer.error, 0, sizeof(call->answer.error));
 	else

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "host/launcher/host.h"
 #include "host/launcher/state.h"
 #include "runtime/library/result.h"
@@ -88,6 +89,14 @@ void run_artifact_write(const struct run_artifact *artifact, struct json_writer 
 	json_key_string(w, "sha256", artifact->sha256);
 }
 
+void run_artifact_write_row(const struct run_artifact *artifact, struct json_writer *w)
+{
+	json_begin_object(w);
+	text_write_name(w, "name", "nameBase64", artifact->name);
+	run_artifact_write(artifact, w);
+	json_end_object(w);
+}
+
 /* ---- the table ---- */
 
 static bool has_tenant(const struct launcher *launcher, const struct run_artifact *artifact)
@@ -159,6 +168,14 @@ static void remove_finish(struct job *job, void *launcher)
 	free(job);
 }
 
+static void begin_removal(struct launcher *launcher, struct removal *removal)
+{
+	removal->directory_fd = launcher->artifacts.directory_fd;
+	removal->job =
+	    (struct job){ .tenant = "", .kind = JOB_SHORT, .work = remove_work, .finish = remove_finish };
+	jobs_add(&launcher->jobs, &removal->job);
+}
+
 /* Those that `goes` chooses. False: no memory. */
 static bool remove_some(struct launcher *launcher,
 			bool (*goes)(const struct launcher *launcher, const struct run_artifact *artifact,
@@ -182,13 +199,24 @@ static bool remove_some(struct launcher *launcher,
 		artifact->next = removal->items;
 		removal->items = artifact;
 	}
-	if (!removal)
-		return true;
-	removal->directory_fd = launcher->artifacts.directory_fd;
-	removal->job =
-	    (struct job){ .tenant = "", .kind = JOB_SHORT, .work = remove_work, .finish = remove_finish };
-	jobs_add(&launcher->jobs, &removal->job);
+	if (removal)
+		begin_removal(launcher, removal);
 	return true;
+}
+
+void run_artifacts_drop(struct launcher *launcher, struct run_artifact *artifact)
+{
+	struct removal *removal = artifact ? calloc(1, sizeof(*removal)) : NULL;
+
+	if (removal) {
+		removal->items = artifact;
+		begin_removal(launcher, removal);
+		return;
+	}
+	/* Without memory, the next sweep removes them. */
+	for (struct run_artifact *one = artifact; one; one = one->next)
+		one->expires_ms = 0;
+	run_artifacts_add(launcher, artifact);
 }
 
 static bool is_the_one(const struct launcher *launcher, const struct run_artifact *artifact,

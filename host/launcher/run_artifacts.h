@@ -1,11 +1,12 @@
 /*
- * run_artifacts: what programs without a sandbox have left for their clients, beyond what a result has room for. Private to host/launcher/.
+ * run_artifacts: what programs have left for their clients, beyond what a result has room for: output and files of programs without a sandbox,
+ * output of the cases of a batch, and files of a sandbox that a client asked for. Private to host/launcher/.
  *
  * Each is a file of the state directory, artifacts/ID, and a row in memory. A launcher empties the directory when it starts and when it ends, so
  * that a row never lacks its file, and no file stays without a row.
  *
- * Life of one: artifact_spool_new() for a call -> its job: artifact_spool_open(), the program, artifact_spool_keep() ->
- * run_artifacts_add() -> its tenant's artifactSeconds later, or by its client, or with its tenant: run_artifacts_remove() or run_artifacts_sweep().
+ * Life of one: artifact_spool_new() for a call -> its job: artifact_spool_open(), the program, artifact_spool_keep(), for a batch again and
+ * again; or artifact_spool_begin(), artifact_spool_end() -> run_artifacts_add() -> its tenant's artifactSeconds later, or by its client, or with its tenant: run_artifacts_remove() or run_artifacts_sweep().
  */
 #ifndef WARDER_HOST_LAUNCHER_RUN_ARTIFACTS_H
 #define WARDER_HOST_LAUNCHER_RUN_ARTIFACTS_H
@@ -21,7 +22,7 @@
 
 #define ARTIFACT_ID_LENGTH    36                   /* "art-", and 32 digits */
 #define ARTIFACT_STREAM_BYTES (UINT64_C(64) << 20) /* most of a stream; most of all files of a run together */
-#define ARTIFACT_RUN_BYTES    (3 * ARTIFACT_STREAM_BYTES) /* most of a run */
+#define ARTIFACT_RUN_BYTES    (3 * ARTIFACT_STREAM_BYTES) /* most of a call */
 #define ARTIFACT_LEAST        (UINT64_C(64) << 10)        /* that one counts for its tenant */
 
 struct run_artifact {
@@ -53,6 +54,8 @@ int run_artifacts_open(const char *state, struct run_artifacts *ret, struct ward
 void run_artifacts_close(struct run_artifacts *artifacts);
 /* Take what a run has left, as artifact_spool_take() returns it. */
 void run_artifacts_add(struct launcher *launcher, struct run_artifact *artifact);
+/* The same of a call whose client does not learn of them: a job removes their files. */
+void run_artifacts_drop(struct launcher *launcher, struct run_artifact *artifact);
 /* A tenant's. NULL: there is none. */
 const struct run_artifact *run_artifacts_find(const struct run_artifacts *artifacts,
 					      const struct tenant *tenant, const char *id);
@@ -65,6 +68,8 @@ bool run_artifacts_remove(struct launcher *launcher, const struct run_artifact *
 void run_artifacts_sweep(struct launcher *launcher, uint64_t now_ms);
 /* The members that say what it is, into an open object. */
 void run_artifact_write(const struct run_artifact *artifact, struct json_writer *w);
+/* The whole object, with its name. */
+void run_artifact_write_row(const struct run_artifact *artifact, struct json_writer *w);
 
 /* ---- of a run: artifact_spool.c ---- */
 
@@ -72,11 +77,24 @@ void run_artifact_write(const struct run_artifact *artifact, struct json_writer 
 struct artifact_spool *artifact_spool_new(int directory_fd, const struct tenant *tenant);
 /* Accepts NULL. Files that are still the run's are removed. */
 void artifact_spool_free(struct artifact_spool *spool);
-/* In the job, before the program begins: the files of its streams. -1 with *err. */
-int artifact_spool_open(struct artifact_spool *spool, const struct warder_spill **ret,
+/* In the job, before the program begins: the files of its streams, whose names begin with `under`. *ret NULL: the call has left as much as it
+ * may. -1 with *err. */
+int artifact_spool_open(struct artifact_spool *spool, const char *under, const struct warder_spill **ret,
 			struct warder_error *err);
-/* In the job: keep the streams that the result has cut, and the files that it holds open. What cannot be kept is noted in the result. */
-void artifact_spool_keep(struct artifact_spool *spool, struct warder_result *result);
+/* In the job: keep the streams that the result has cut (all: those that are not empty), and the files that it holds open. What cannot be kept is
+ * noted in the result. */
+void artifact_spool_keep(struct artifact_spool *spool, bool all, struct warder_result *result);
+/* In the job, instead: the program has no result. */
+void artifact_spool_close(struct artifact_spool *spool);
+/* In the job: an artifact that the caller fills by *ret_fd, with at most *ret_most bytes; both are the caller's. NULL
+ * with *err: the field is "bytes" if the call has left as much as it may. */
+struct run_artifact *artifact_spool_begin(const struct artifact_spool *spool, const char *name, int *ret_fd,
+					  uint64_t *ret_most, struct warder_error *err);
+/* It is filled (good), or to be removed. The artifact is taken in any case. -1 with *err: it cannot be read again. */
+int artifact_spool_end(struct artifact_spool *spool, struct run_artifact *artifact, int fd, bool good,
+		       struct warder_error *err);
+/* What was kept so far, as an array of the rows of /v1/artifacts. Heap; NULL: no memory. */
+char *artifact_spool_text(const struct artifact_spool *spool);
 /* In the job: nobody wants them, so their files are removed. */
 void artifact_spool_drop(struct artifact_spool *spool);
 /* What was kept, oldest first, which is the caller's from now on. */

@@ -76,18 +76,46 @@ struct tenant_use call_use(const struct launcher *launcher, const char *tenant)
 	return use;
 }
 
+static int check_queue(const struct launcher *launcher, const struct tenant *tenant, struct call *call,
+		       struct warder_error *err)
+{
+	const uint64_t most = tenant->limits.queue;
+
+	return jobs_waiting(&launcher->jobs, tenant->name) < most
+		   ? 0
+		   : call_refuse_share(call, 1, err, "queue", "requests that wait", most, most);
+}
+
 int call_count_launch(struct launcher *launcher, const struct tenant *tenant, struct call *call,
 		      struct warder_error *err)
 {
 	const struct tenant_limits *limits = &tenant->limits;
 
-	if (jobs_waiting(&launcher->jobs, tenant->name) >= limits->queue)
-		return call_refuse_share(call, 1, err, "queue", "requests that wait", limits->queue,
-					 limits->queue);
+	if (check_queue(launcher, tenant, call, err) < 0)
+		return -1;
 	if (!call_take_launch(launcher, tenant->name, limits->launches_per_second))
 		return call_refuse_share(call, 1, err, "launchesPerSecond", "launches in this second",
 					 limits->launches_per_second, limits->launches_per_second);
 	return 0;
+}
+
+static int check_artifacts(const struct tenant_use *use, const struct tenant_limits *limits,
+			   struct call *call, struct warder_error *err)
+{
+	return fits(limits->artifact_bytes, use->artifact_bytes, ARTIFACT_RUN_BYTES)
+		   ? 0
+		   : call_refuse_share(call, 5, err, "artifactBytes", "MiB of artifacts",
+				       use->artifact_bytes >> 20, limits->artifact_bytes >> 20);
+}
+
+int call_admit_artifacts(const struct launcher *launcher, const struct tenant *tenant, struct call *call,
+			 struct warder_error *err)
+{
+	const struct tenant_use use = call_use(launcher, tenant->name);
+
+	return check_artifacts(&use, &tenant->limits, call, err) < 0
+		   ? -1
+		   : check_queue(launcher, tenant, call, err);
 }
 
 int call_admit(struct launcher *launcher, const struct tenant *tenant, const struct policy *policy,
@@ -108,9 +136,8 @@ int call_admit(struct launcher *launcher, const struct tenant *tenant, const str
 	if (sandbox && !fits(limits->spool_bytes, use.spool_bytes, SPOOLS_BYTES_MAX))
 		return call_refuse_share(call, 5, err, "spoolBytes", "MiB of kept output in its sandboxes",
 					 use.spool_bytes >> 20, limits->spool_bytes >> 20);
-	if (call->spool && !fits(limits->artifact_bytes, use.artifact_bytes, ARTIFACT_RUN_BYTES))
-		return call_refuse_share(call, 5, err, "artifactBytes", "MiB of artifacts",
-					 use.artifact_bytes >> 20, limits->artifact_bytes >> 20);
+	if (call->spool && check_artifacts(&use, limits, call, err) < 0)
+		return -1;
 	return call_count_launch(launcher, tenant, call, err);
 }
 

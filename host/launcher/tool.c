@@ -129,13 +129,15 @@ static enum child_end await_end(const struct tool *tool, pid_t pid, int *ret_sta
 
 int tool_run(const struct tool *tool, const char *const *argv, char **ret_text, struct warder_error *err)
 {
-	owned_fd int out_fd = make_file("warder-out");
+	owned_fd int memory_fd = tool->output_fd > 0 ? -1 : make_file("warder-out");
+	const int out_fd = tool->output_fd > 0 ? tool->output_fd : memory_fd;
 	owned_fd int complaint_fd = make_file("warder-complaint");
 	char *text = NULL, *complaint = NULL;
 	struct warder_error ignored;
 	size_t len = 0, complaint_len;
 	int status = 0, error;
 	enum child_end end;
+	bool failed;
 	pid_t pid;
 
 	if (tool_ends())
@@ -147,8 +149,11 @@ int tool_run(const struct tool *tool, const char *const *argv, char **ret_text, 
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, error, "cannot execute %.200s",
 				       tool->program);
 	end = await_end(tool, pid, &status);
+	failed = end != CHILD_ENDED || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+	if (!failed && tool->output_fd > 0)
+		return 0;
 	text = read_text(out_fd, &len, err);
-	if (end != CHILD_ENDED || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+	if (failed) {
 		complaint = read_text(complaint_fd, &complaint_len, &ignored);
 		take_failure(text, len, complaint, argv[0], err);
 		free(complaint);

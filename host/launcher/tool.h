@@ -17,11 +17,12 @@ struct tool {
 	const char *program;          /* its path */
 	int hold_fd;                  /* the tool has it open as long as it runs */
 	int input_fd;                 /* its standard input; 0: empty */
+	int output_fd;                /* an empty file, its standard output; 0: a text in memory */
 	const atomic_bool *cancelled; /* becomes true: the tool is to end soon; or NULL */
 };
 
 /* Execute the tool, and wait for its end. argv: its arguments after the program's name, NULL-terminated. *ret_text: its standard output as a text,
- * which the caller frees; ret_text may be NULL. -1 with *err, which has the tool's own message. Any thread. */
+ * which the caller frees; ret_text may be NULL, and is with an output_fd. -1 with *err, which has the tool's own message. Any thread. */
 int tool_run(const struct tool *tool, const char *const *argv, char **ret_text, struct warder_error *err);
 /* This process is about to end: kill the tools that run, and start none any more. */
 void tool_end_all(void);

@@ -532,6 +532,39 @@ static int save_word(const char *name, const char *directory, const char *bytes_
 	return EXIT_REFUSED;
 }
 
+/* Copy a file of at most bytes_max to standard output. If it has more, the field of the error is "bytes". */
+static int take_file(const char *name, const char *path, uint64_t bytes_max, struct warder_error *err)
+{
+	struct warder_session *session = NULL;
+	struct session_files *files = NULL;
+	uint64_t bytes = 0;
+	int status = warder_session_open(name, &session, err);
+
+	if (status == 0)
+		status = session_files_open(session, &files, err);
+	warder_session_free(session);
+	if (status == 0)
+		status = session_files_size(files, path, &bytes, err);
+	if (status == 0 && bytes > bytes_max)
+		status = error_set(err, WARDER_ERROR_INVALID_REQUEST, "bytes", "it is too large");
+	if (status == 0)
+		status = session_files_read(files, path, bytes_max, STDOUT_FILENO, err);
+	session_files_free(files);
+	return status;
+}
+
+/* For the launcher, too: standard output is a file, and gets the bytes or the error. */
+static int take_word(const char *name, const char *path, const char *bytes_max)
+{
+	struct warder_error err = { 0 };
+
+	if (take_file(name, path, strtoull(bytes_max, NULL, 10), &err) == 0)
+		return 0;
+	if (ftruncate(STDOUT_FILENO, 0) == 0 && lseek(STDOUT_FILENO, 0, SEEK_SET) == 0)
+		file_write_all(STDOUT_FILENO, (const char *)&err, sizeof(err));
+	return EXIT_REFUSED;
+}
+
 static bool is_start(const struct word *word)
 {
 	return word->run_with_flags == start_word;
@@ -552,6 +585,8 @@ int session_command(struct args *args, char **argv)
 	}
 	if (rest[0] && strcmp(rest[0], "save") == 0 && rest[1] && rest[2] && rest[3])
 		return save_word(rest[1], rest[2], rest[3]);
+	if (rest[0] && strcmp(rest[0], "take") == 0 && rest[1] && rest[2] && rest[3])
+		return take_word(rest[1], rest[2], rest[3]);
 	if (rest[0] && strcmp(rest[0], "start-in") == 0 && rest[1])
 		return start_in_word(args, rest[1], rest + 2);
 	for (size_t i = 0; rest[0] && i < WORDS; i++) {

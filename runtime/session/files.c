@@ -176,6 +176,17 @@ int session_files_read(struct session_files *files, const char *path, uint64_t b
 	return 0;
 }
 
+int session_files_size(struct session_files *files, const char *path, uint64_t *ret, struct warder_error *err)
+{
+	struct stat st;
+	owned_fd int fd = open_file(files, path, O_RDONLY, &st, err);
+
+	if (fd < 0)
+		return -1;
+	*ret = (uint64_t)st.st_size;
+	return 0;
+}
+
 /* The directory of a path, and its last name, which points into the path; "." for a path that ends with no name. */
 static int open_parent(const struct session_files *files, enum side side, const char *path, char *name,
 		       struct warder_error *err)

@@ -545,6 +545,9 @@ void session_files_free(struct session_files *files);
  * than bytes_max); UNAVAILABLE. */
 int session_files_read(struct session_files *files, const char *path, uint64_t bytes_max, int to_fd,
 		       struct warder_error *err);
+/* The bytes of a regular file that can be read. -1 with *err, as of session_files_read(). */
+int session_files_size(struct session_files *files, const char *path, uint64_t *ret,
+		       struct warder_error *err);
 /* Write all of `from_fd`, up to its end, to a file, which keeps its mode, or is made with mode 0644. -1 with *err, also if there are more
  * than bytes_max: the file has the bytes before. */
 int session_files_write(struct session_files *files, const char *path, uint64_t bytes_max, int from_fd,

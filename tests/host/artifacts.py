@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""artifacts.py: what programs of /v1/run and /v1/code leave beyond their results: fetched, listed, removed, a tenant's share, and nothing left, as TAP."""
+"""artifacts.py: what programs of /v1/run and /v1/code leave beyond their results, and files of sandboxes: fetched, listed, removed, a tenant's share, and nothing left, as TAP."""
 import hashlib, json, os, signal, subprocess
 
 from lib import WARDER, Host, front, run_parts, tell, until
@@ -173,4 +173,65 @@ def many():
     host.end()
 
 
-run_parts([streams, files, share, lifetime, kills, many])
+def sandboxes():
+    """Copies of files of a sandbox."""
+    host = Host("sandboxes")
+    token, other = host.tenant("me", artifactBytes=(192 << 20) + 600000), host.tenant("other")
+    status, made, _ = host.ask("POST", "/v1/sandboxes", token, {"timeoutMs": 300000})
+    tell(status == 201, "a sandbox is created", (status, made))
+    box = "/v1/sandboxes/" + made["id"]
+    keep = lambda paths, asks=token, **more: host.ask("POST", box + "/artifacts", asks, dict({"paths": paths}, **more))
+
+    def execute(script):
+        started = host.ask("POST", box + "/executions", token, {"argv": ["sh", "-c", script]})[1]
+        return host.ask("GET", box + "/executions/%s?wait=1" % started["id"], token)[1]
+
+    done = execute("cd /tmp; mkdir d; seq 30000 > d/table.csv; printf x > small; : > empty; ln -s /etc/hostname away; ln -s small near; mkfifo pipe; printf s > shut; chmod 0 shut; truncate -s 67108865 large")
+    tell(done.get("exitCode") == 0, "a program writes files", str(done)[:600])
+    status, rows, _ = keep(["/tmp/d/table.csv", "/tmp/small", "/tmp/empty", "/tmp/near"])
+    tell(status == 201 and [row["name"] for row in rows] == ["/tmp/d/table.csv", "/tmp/small", "/tmp/empty", "/tmp/near"] and rows[0]["contentType"] == "text/csv" and [row["size"] for row in rows[1:]] == [1, 0, 1],
+         "files of a sandbox become artifacts", (status, rows))
+    content = b"".join(b"%d\n" % i for i in range(1, 30001))
+    tell(host.ask("GET", "/v1/artifacts/" + rows[0]["id"], token)[1] == content and rows[0]["sha256"] == hashlib.sha256(content).hexdigest(), "with their bytes and digests")
+    tell(listed(host, token) == rows[::-1] and used(host, token) == len(content) + 3 * (64 << 10), "they are listed, and count for the tenant", (listed(host, token), used(host, token)))
+    tell(listed(host, other) == [] and keep(["/tmp/small"], other)[0] == 404, "another tenant neither sees them nor reaches the sandbox")
+    execute("echo changed > /tmp/d/table.csv")
+    tell(host.ask("GET", "/v1/artifacts/" + rows[0]["id"], token)[1] == content, "an artifact stays as it was when the file changes")
+    runner = host.tenant("runner", ("--scopes", "run"))
+    tell(keep(["/tmp/small"], runner)[0] == 403, "a token needs the scope sandboxes")
+    before = stored(host)
+    for paths, wanted, word in ((["/tmp/small", "/tmp/none"], 404, "/tmp/none"), (["/tmp/small", "/tmp/d"], 400, "directory"), (["/tmp/pipe"], 400, "fifo"), (["/tmp/shut"], 403, "/tmp/shut"), (["/tmp/large"], 400, "64 MiB"),
+                                ([], 400, "1 to 64"), (["/tmp/small"] * 65, 400, "1 to 64"), ([""], 400, "1 to 64"), (["/tmp/small", 5], 400, "paths"), ("/tmp/small", 400, "paths"), (["-x"], 404, "-x"), (["/proc/1/root/etc/passwd"], 403, "passwd")):
+        status, refused, _ = keep(paths)
+        tell(status == wanted and refused.get("field") == "paths" and word in refused["message"], "%.60s is refused with %d" % (json.dumps(paths), wanted), (status, refused))
+    status, rows, _ = keep(["/tmp/away"])
+    inside = execute("cat /tmp/away")
+    tell(status == 404 if inside["exitCode"] else status == 201 and host.ask("GET", "/v1/artifacts/" + rows[0]["id"], token)[1] == inside["stdout"]["text"].encode(), "a link leads where it leads in the sandbox", (status, rows, inside["stdout"]))
+    for row in rows if status == 201 else []:
+        host.ask("DELETE", "/v1/artifacts/" + row["id"], token)
+    tell(until(lambda: stored(host) == before), "what is refused leaves nothing", (stored(host), before))
+    first, second = keep(["/tmp/small"], idempotencyKey="one"), keep(["/tmp/small"], idempotencyKey="one")
+    tell(first[0] == 201 and second[0] == 200 and first[1] == second[1], "a request with a key is done once", (first, second))
+    tell(keep(["/tmp/near"], idempotencyKey="one")[0] == 409, "and another one with this key is refused")
+    host.ask("DELETE", box + "/files?path=/tmp/large", token)
+    execute("for i in 1 2 3 4; do head -c 62000000 /dev/zero > /tmp/part; ln -f /tmp/part /tmp/part$i; done")
+    status, refused, _ = keep(["/tmp/part%d" % i for i in (1, 2, 3, 4)])
+    tell(status == 400 and "192 MiB together" in refused["message"] and until(lambda: stored(host) == sorted(before + [first[1][0]["id"]])), "files of more than 192 MiB together are refused", (status, refused))
+    status, rows, _ = keep(["/tmp/part1"])
+    tell(status == 201 and rows[0]["size"] == 62000000 and rows[0]["sha256"] == hashlib.sha256(bytes(62000000)).hexdigest(), "one of them is stored", (status, rows))
+    status, refused, headers = keep(["/tmp/small"])
+    tell(status == 429 and refused["field"] == "artifactBytes" and headers["Retry-After"], "without room for 192 MiB, a request is refused with 429", (status, refused))
+    host.ask("DELETE", "/v1/artifacts/" + rows[0]["id"], token)
+    paused = host.ask("POST", box + "/pause", token)
+    if os.geteuid() == 0 or paused[0] < 300:  # an ordinary user may have no cgroup that can be frozen
+        status, refused, _ = keep(["/tmp/small"])
+        tell(paused[0] < 300 and status == 409 and refused["field"] == "id" and "paused" in refused["message"], "a paused sandbox is refused with 409", (paused, status, refused))
+        host.ask("POST", box + "/resume", token, {})
+    status, rows, _ = keep(["/tmp/small"])
+    tell(status == 201 and rows[0]["size"] == 1, "a sandbox that runs is not", (status, rows))
+    host.ask("DELETE", box, token)
+    tell(keep(["/tmp/small"])[0] == 404 and host.ask("GET", "/v1/artifacts/" + rows[0]["id"], token)[1] == b"x", "artifacts stay when the sandbox has ended")
+    host.end()
+
+
+run_parts([streams, files, share, lifetime, kills, many, sandboxes])

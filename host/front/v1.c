@@ -187,6 +187,7 @@ static const struct member of_judge[] = {
 	{ "stopOnFirstFailure", MEMBER_FLAG, false, "do not run the cases after the first failure" },
 	{ "parallel", MEMBER_NUMBER, false, "1: the cases run one after another" },
 	POLICY_MEMBERS,
+	{ "artifacts", MEMBER_FLAG, false, "store what each case prints, for the client to fetch" },
 	KEY_MEMBER,
 	{ 0 },
 };

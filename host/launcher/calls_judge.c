@@ -6,7 +6,7 @@
  *
  * The answer is one JSON object; or, if the request says so, lines that each hold a word and the JSON text of an event: "build", one "case" for
  * each case, "end". They are sent when they are known. Together, the events make up the object. The signature in "end" is the signature
- * of that object.
+ * of that object. If the request says so, what each case prints is stored as artifacts of the tenant.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -257,6 +257,31 @@ static int wait_for(const struct call *call, struct warder_run *run, struct ward
 	return done > 0 ? 0 : -1;
 }
 
+/* The streams of a case are stored as CASE/stdout and CASE/stderr. */
+static int open_artifacts(const struct call *call, const struct judging *judging,
+			  const struct warder_spill **ret, struct warder_error *err)
+{
+	char number[BATCH_NUMBER], *under;
+	int done;
+
+	if (asprintf(&under, "%s/", batch_name(&judging->batch, judging->next, number)) < 0)
+		return error_no_memory(err, NULL);
+	done = artifact_spool_open(call->spool, under, ret, err);
+	free(under);
+	return done;
+}
+
+/* All that it has printed: nothing of it is in the verdict. */
+static void keep_artifacts(const struct call *call, struct warder_result *result, struct json_writer *w)
+{
+	if (!result) {
+		artifact_spool_close(call->spool);
+		return;
+	}
+	artifact_spool_keep(call->spool, true, result);
+	trial_write_output(result, w);
+}
+
 static int run_case(struct call *call, struct judging *judging, struct hosted_trial *hosted,
 		    struct warder_result **ret, struct warder_error *err)
 {
@@ -269,6 +294,8 @@ static int run_case(struct call *call, struct judging *judging, struct hosted_tr
 	    prepare(call, judging, err) < 0)
 		return -1;
 	trial_fill(&hosted->trial, &asked);
+	if (call->spool && open_artifacts(call, judging, &asked.spill, err) < 0)
+		return -1;
 	if (warder_call(judging->program, &asked, &run, err) != 0)
 		return -1;
 	call->began = true;
@@ -287,6 +314,8 @@ static void judge_case(struct call *call, struct judging *judging)
 	trial_decide(&hosted.trial, result, &why, &judged);
 	score_add(&judging->score, judging->next, &judged);
 	trial_write(&hosted.trial, &judged, result, &why, &w);
+	if (call->spool)
+		keep_artifacts(call, result, &w);
 	json_end_object(&w);
 	add_case(judging, &w);
 	call->cause = result ? warder_result_cause(result) : NULL;
@@ -398,9 +427,10 @@ int calls_judge(struct context *context, struct call *call, struct warder_error 
 {
 	static const struct call_steps steps = { admit, goes_on, release };
 	static const char *const members[] = {
-		"template",    "policy",           "language", "code",    "encoding", "files",
-		"environment", "workingDirectory", "limits",   "compare", "cases",    "stopOnFirstFailure",
-		"parallel",    "idempotencyKey",   NULL
+		"template", "policy",    "language",       "code",
+		"encoding", "files",     "environment",    "workingDirectory",
+		"limits",   "compare",   "cases",          "stopOnFirstFailure",
+		"parallel", "artifacts", "idempotencyKey", NULL
 	};
 	struct judging *judging;
 

@@ -360,21 +360,6 @@ static int run_case(const struct session *session, size_t index, struct spool *s
 	return status;
 }
 
-/* Where its output is kept. */
-static void write_kept(const struct warder_result *result, struct json_writer *w)
-{
-	json_key(w, "output");
-	json_begin_object(w);
-	for (size_t stream = 0; stream < 2; stream++) {
-		json_key(w, stream ? "stderr" : "stdout");
-		json_begin_object(w);
-		json_key_uint(w, "bytesTotal", result->outcome.output[stream].total);
-		result_write_reference(&result->streams[stream], w);
-		json_end_object(w);
-	}
-	json_end_object(w);
-}
-
 static int tell_case(const struct session *session, const struct worker *worker, const struct trial *trial,
 		     const struct warder_result *result, const struct warder_error *err)
 {
@@ -385,7 +370,7 @@ static int tell_case(const struct session *session, const struct worker *worker,
 
 	trial_write(trial, &note->judged, result, err, &w);
 	if (result && session->args->code.artifacts)
-		write_kept(result, &w);
+		trial_write_output(result, &w);
 	audit_write_member(&session->audit, &w);
 	json_end_object(&w);
 	text = json_take(&w);

@@ -122,6 +122,7 @@ static const struct decode_row hosted_rows[] = {
 	ROWS,
 	{ "template", pass_over, false },
 	{ "policy", pass_over, false },
+	{ "artifacts", pass_over, false },
 	{ "idempotencyKey", pass_over, false },
 	{ NULL, NULL, false },
 };

@@ -159,6 +159,20 @@ void trial_write(const struct trial *trial, const struct judged *judged, const s
 		write_said(trial, w);
 }
 
+void trial_write_output(const struct warder_result *result, struct json_writer *w)
+{
+	json_key(w, "output");
+	json_begin_object(w);
+	for (size_t stream = 0; stream < 2; stream++) {
+		json_key(w, stream ? "stderr" : "stdout");
+		json_begin_object(w);
+		json_key_uint(w, "bytesTotal", result->outcome.output[stream].total);
+		result_write_reference(&result->streams[stream], w);
+		json_end_object(w);
+	}
+	json_end_object(w);
+}
+
 void trial_write_without(const struct batch *batch, size_t index, enum verdict verdict, const char *cause,
 			 const struct warder_error *why, struct json_writer *w)
 {

@@ -31,6 +31,8 @@ void trial_decide(struct trial *trial, const struct warder_result *result, const
 void trial_write(const struct trial *trial, const struct judged *judged, const struct warder_result *result,
 		 const struct warder_error *err, struct json_writer *w);
 void trial_done(struct trial *trial);
+/* The member "output" of such an object: how long the streams were, and where they are stored. */
+void trial_write_output(const struct warder_result *result, struct json_writer *w);
 
 /* The whole object of a case that has no result, and a cause instead. why: or NULL. */
 void trial_write_without(const struct batch *batch, size_t index, enum verdict verdict, const char *cause,

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""artifacts.py: what programs of /v1/run and /v1/code leave beyond their results, and files of sandboxes: fetched, listed, removed, a tenant's share, and nothing left, as TAP."""
+"""artifacts.py: what programs of /v1/run, /v1/code and /v1/judge leave beyond their results, and files of sandboxes: fetched, listed, removed, a tenant's share, and nothing left, as TAP."""
 import hashlib, json, os, signal, subprocess
 
-from lib import WARDER, Host, front, run_parts, tell, until
+from lib import WARDER, Host, events, front, run_parts, tell, until
 
 RUN, CODE = "/v1/run", "/v1/code"
 LARGE = {"argv": ["sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x; echo short >&2"], "artifacts": True}
@@ -234,4 +234,42 @@ def sandboxes():
     host.end()
 
 
-run_parts([streams, files, share, lifetime, kills, many, sandboxes])
+def batches():
+    """What the cases of a batch print."""
+    host = Host("batches")
+    token = host.tenant("me", artifactBytes=400 << 20)
+    batch = {"language": "python", "code": "import sys\nn = int(input())\nprint('x' * n, end='')\nif n == 2: print('two', file=sys.stderr, end='')", "artifacts": True,
+             "cases": [{"stdin": "2", "expected": "xx"}, {"stdin": "0"}, {"stdin": "3000000", "name": "long"}]}
+    judge = lambda **more: host.ask("POST", "/v1/judge", token, dict(batch, **more))
+    status, got, _ = judge()
+    outputs = [case.get("output", {}) for case in got.get("cases", [])]
+    tell(status == 200 and [row["name"] for row in listed(host, token)] == ["long/stdout", "1/stderr", "1/stdout"], "the streams of each case are stored, except empty ones", (status, str(got)[:600], listed(host, token)))
+    tell(outputs and outputs[0]["stdout"]["bytesTotal"] == 2 and outputs[1] == {"stdout": {"bytesTotal": 0}, "stderr": {"bytesTotal": 0}} and not outputs[2]["stdout"]["artifactTruncated"], "and each case refers to them", outputs)
+    fetch = lambda row: host.ask("GET", "/v1/artifacts/" + row["artifact"]["id"], token)[1]
+    tell(fetch(outputs[0]["stdout"]) == b"xx" and fetch(outputs[0]["stderr"]) == b"two" and fetch(outputs[2]["stdout"]) == b"x" * 3000000, "with what the program has printed")
+    tell(used(host, token) == 3000000 + 2 * (64 << 10) and len(stored(host)) == 3, "they count for the tenant", (used(host, token), stored(host)))
+    status, got, _ = judge(artifacts=False)
+    tell(status == 200 and not any("output" in case for case in got["cases"]) and len(stored(host)) == 3, "without the member, nothing is stored", (status, str(got)[:400]))
+    rows = events(host.ask("POST", "/v1/judge", token, batch, "Accept: text/event-stream\r\n")[1])
+    tell([name for name, _ in rows] == ["build"] + ["case"] * 3 + ["end"] and fetch(rows[1][1]["output"]["stderr"]) == b"two", "events refer to them, too", str(rows)[:800])
+    status, refused, _ = judge(artifacts="yes")
+    tell(status == 400 and refused["field"] == "artifacts", "a member of another type is refused", refused)
+    for row in listed(host, token):
+        host.ask("DELETE", "/v1/artifacts/" + row["id"], token)
+    # 192 MiB together: each stream gets at most half of what is left.
+    status, got, _ = judge(code="import os\nfor _ in range(70): os.write(1, bytes(1 << 20))", cases=[{}] * 9)
+    streams = [case["output"]["stdout"] for case in got["cases"]] if status == 200 else []
+    sizes = [row["artifact"]["size"] >> 20 if "artifact" in row else 0 for row in streams]
+    tell(status == 200 and sizes == [64, 64, 32, 16, 8, 4, 2, 1, 0] and all(row.get("artifactTruncated") for row in streams[:8]), "the artifacts of a batch take at most 192 MiB", (status, sizes, str(got)[:600]))
+    slow = dict(batch, code="print('x')\nimport time; time.sleep(30 if input() else 0)", cases=[{"stdin": "\n"}, {"stdin": "a"}])
+    for row in listed(host, token):
+        host.ask("DELETE", "/v1/artifacts/" + row["id"], token)
+    until(lambda: not stored(host))
+    with host.connect() as one:
+        one.sendall(host.request("POST", "/v1/judge", token, json.dumps(slow).encode()))
+        tell(until(lambda: len(stored(host)) == 3), "the second case runs, and the output of the first one is there", stored(host))
+    tell(until(lambda: used(host, token) == 0 and not stored(host)), "a client that hangs up leaves nothing", (used(host, token), stored(host)))
+    host.end()
+
+
+run_parts([streams, files, share, lifetime, kills, many, sandboxes, batches])

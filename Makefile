@@ -89,7 +89,7 @@ INIT_OBJ  := $(INIT_SRC:%.c=$(BUILD)/init/%.o)
 TEST_SRC  := $(sort $(shell find tests/unit -name 'test_*.c') $(wildcard tests/mechanism/*.c))
 FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 # Tests reach inside: they link with everything but the command line's main.
-TEST_OBJ  := $(LIB_OBJ) $(STORE_OBJ) $(filter-out %/main.o %/heap.o $(LIB_OBJ),$(CLI_SRC:%.c=$(BUILD)/lib/%.o) $(STORE_CLI_OBJ) $(EDGE_OBJ) $(FRONT_OBJ) $(REMOTE_OBJ))
+TEST_OBJ  := $(LIB_OBJ) $(STORE_OBJ) $(filter-out %/main.o %/heap.o $(LIB_OBJ),$(CLI_SRC:%.c=$(BUILD)/lib/%.o) $(STORE_CLI_OBJ) $(EDGE_OBJ) $(FRONT_OBJ) $(REMOTE_OBJ) $(FLEET_OBJ))
 # An argv of literals is what a test wants to write, and a message may be cut. A test runs once: what it costs is mostly its compilation.
 TEST_CFLAGS = $(subst -O2 -g,-Og -g1,$(ALL_CFLAGS)) -Wno-write-strings $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
 # Second opinions: libseccomp on the system call filter and its table, libcmark on code blocks, libcap and libnl on receipts, cJSON on JSON.

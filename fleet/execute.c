@@ -133,7 +133,19 @@ static enum child_end await(const struct execution *execution, pid_t pid, int *r
 	return end;
 }
 
-/* What it printed, if that is one JSON object. */
+/* Whether the result says that this host cannot run the program, which another host may be able to. Then *err has the reason. */
+static bool is_unavailable(const struct json_value *result, struct warder_error *err)
+{
+	const struct json_value *error = json_member(result, "error");
+
+	if (strcmp(json_member_text(result, "status", ""), "rejected") != 0 || !error ||
+	    strcmp(json_member_text(error, "kind", ""), error_kind_name(WARDER_ERROR_UNAVAILABLE)) != 0)
+		return false;
+	error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "%s", json_member_text(error, "message", "no reason"));
+	return true;
+}
+
+/* What it printed. Returns 0; 1 with *err: this host cannot run the program; -1: it is not one JSON object. */
 static int take_result(int fd, char **ret_json, struct warder_error *err)
 {
 	const struct json_limits limits = { .max_bytes = RESULT_MAX, .max_depth = 64 };
@@ -147,10 +159,12 @@ static int take_result(int fd, char **ret_json, struct warder_error *err)
 		got = json_parse(text, len, "result", &limits, &document, err);
 	if (got == 0 && document->type != JSON_OBJECT)
 		got = -1;
+	if (got == 0 && is_unavailable(document, err))
+		got = 1;
 	json_free(document);
-	if (got < 0) {
+	if (got != 0) {
 		free(text);
-		return -1;
+		return got;
 	}
 	text[strcspn(text, "\n")] = '\0';
 	*ret_json = text;
@@ -160,9 +174,8 @@ static int take_result(int fd, char **ret_json, struct warder_error *err)
 static int run(const struct execution *execution, struct child *child, char **ret_json,
 	       struct warder_error *err)
 {
-	struct warder_error ignored;
 	enum child_end end;
-	int status = 0;
+	int status = 0, taken;
 	pid_t pid;
 
 	child->parent = getpid();
@@ -178,8 +191,9 @@ static int run(const struct execution *execution, struct child *child, char **re
 		error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the worker ended");
 		return 1;
 	}
-	if (end == CHILD_ENDED && WIFEXITED(status) && take_result(child->output_fd, ret_json, &ignored) == 0)
-		return 0;
+	taken = end == CHILD_ENDED && WIFEXITED(status) ? take_result(child->output_fd, ret_json, err) : -1;
+	if (taken >= 0)
+		return taken;
 	if (end == CHILD_ENDED && WIFSIGNALED(status))
 		error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "\"warder run\" was killed by signal %d",
 			  WTERMSIG(status));

@@ -22,7 +22,7 @@ struct execution {
 };
 
 /* Run the request, and wait until the program has ended. Returns 0 with *ret_json, the result (heap, the caller's). Returns 1 with *err if the
- * result is missing: try the request again. Returns -1 with *err if the request is wrong. */
+ * result is missing, or says that this host cannot run the program: try the request again. Returns -1 with *err if the request is wrong. */
 int execute(const struct execution *execution, char **ret_json, struct warder_error *err);
 
 #endif

@@ -12,8 +12,10 @@
 
 #define FLEET_PROGRAM "warder-fleet"
 
-#define FLEET_PARALLEL_MAX 200u             /* requests that a worker runs at the same time */
-#define FLEET_MESSAGE_MAX  ((size_t)262144) /* bytes of a request with its envelope, and of a result */
+#define FLEET_PARALLEL_MAX 200u /* requests that a worker runs at the same time */
+#define FLEET_MESSAGE_MAX                                                                                    \
+	((size_t)262144) /* bytes of a request with its envelope; a longer result is an object */
+#define FLEET_RESULT_MAX ((size_t)16 << 20)
 
 /* Defaults of --redeliver-after, --deliveries and --lifetime. */
 #define FLEET_REDELIVER_US  30000000u

@@ -27,9 +27,12 @@
 #define HOUR_NS       (3600 * SECOND_NS)
 #define MESSAGES_MAX  100000 /* that wait */
 #define REQUESTS_MAX  (INT64_C(4) << 30)
+#define OBJECTS_MAX   (INT64_C(4) << 30)
 #define DEAD_MAX      (INT64_C(256) << 20) /* then the oldest ones go */
 #define RESULT_ACK_NS (30 * SECOND_NS)
 #define SUBJECT_MAX   256
+#define OBJECT_HEADER "Warder-Object"
+#define DIGEST_HEADER "Warder-Digest"
 #define REASON_MAX    512
 
 static int fail(natsStatus status, const char *what, struct warder_error *err)
@@ -121,23 +124,25 @@ static int connect_to(const struct queue_options *options, bool encrypted, struc
 /* ---- streams ---- */
 
 static const struct stream {
-	const char *name, *subject;
+	const char *name, *subject, *about; /* about: only an object store has it */
 	jsRetentionPolicy retention;
 	jsDiscardPolicy discard;
 	int64_t messages, bytes, age_ns, duplicates_ns;
 } streams[] = {
 	/* A request that is too much is refused, and does not push out another one. */
-	{ REQUESTS, "warder.requests.*", js_WorkQueuePolicy, js_DiscardNew, MESSAGES_MAX, REQUESTS_MAX, 0,
-	  HOUR_NS },
-	{ RESULTS, "warder.results.*.*.*", js_WorkQueuePolicy, js_DiscardNew, -1, -1,
+	{ REQUESTS, "warder.requests.*", NULL, js_WorkQueuePolicy, js_DiscardNew, MESSAGES_MAX, REQUESTS_MAX,
+	  0, HOUR_NS },
+	{ RESULTS, "warder.results.*.*.*", NULL, js_WorkQueuePolicy, js_DiscardNew, -1, -1,
 	  FLEET_RESULTS_HOURS *HOUR_NS, HOUR_NS },
-	{ DEAD, "warder.dead.*", js_LimitsPolicy, js_DiscardOld, MESSAGES_MAX, DEAD_MAX,
+	{ OBJECTS_STREAM, OBJECTS_PARTS ">", OBJECTS_ABOUT ">", js_LimitsPolicy, js_DiscardNew, -1,
+	  OBJECTS_MAX, FLEET_RESULTS_HOURS *HOUR_NS, HOUR_NS },
+	{ DEAD, "warder.dead.*", NULL, js_LimitsPolicy, js_DiscardOld, MESSAGES_MAX, DEAD_MAX,
 	  INT64_C(24) * FLEET_DEAD_DAYS *HOUR_NS, HOUR_NS },
 };
 
 static int make_stream(const struct queue *queue, const struct stream *stream, struct warder_error *err)
 {
-	const char *subjects[] = { stream->subject };
+	const char *subjects[] = { stream->subject, stream->about };
 	jsStreamConfig config;
 	jsStreamInfo *info = NULL;
 	jsErrCode code = 0;
@@ -149,7 +154,7 @@ static int make_stream(const struct queue *queue, const struct stream *stream, s
 	jsStreamConfig_Init(&config);
 	config.Name = stream->name;
 	config.Subjects = subjects;
-	config.SubjectsLen = 1;
+	config.SubjectsLen = stream->about ? 2 : 1;
 	config.Retention = stream->retention;
 	config.Discard = stream->discard;
 	config.MaxMsgs = stream->messages;
@@ -157,6 +162,7 @@ static int make_stream(const struct queue *queue, const struct stream *stream, s
 	config.MaxAge = stream->age_ns;
 	config.Duplicates = stream->duplicates_ns;
 	config.Storage = js_FileStorage;
+	config.AllowRollup = config.AllowDirect = stream->about != NULL;
 	status = js_AddStream(NULL, queue->js, &config, NULL, &code);
 	if (status == NATS_OK || code == JSStreamNameExistErr)
 		return 0;
@@ -210,6 +216,25 @@ int queue_share_requests(const struct queue *queue, uint64_t redeliver_us, struc
 	return status == NATS_OK ? 0 : fail(status, "the queue of requests", err);
 }
 
+void queue_sweep_requests(const struct queue *queue)
+{
+	jsConsumerInfo *workers = NULL;
+	jsStreamInfo *requests = NULL;
+	jsOptions options;
+
+	/* All requests up to this one have been acknowledged. An operator may have made a stream that keeps them. */
+	if (js_GetConsumerInfo(&workers, queue->js, REQUESTS, WORKERS, NULL, NULL) == NATS_OK &&
+	    js_GetStreamInfo(&requests, queue->js, REQUESTS, NULL, NULL) == NATS_OK &&
+	    requests->Config->Retention == js_WorkQueuePolicy && requests->State.Msgs &&
+	    requests->State.FirstSeq <= workers->AckFloor.Stream) {
+		jsOptions_Init(&options);
+		options.Stream.Purge.Sequence = workers->AckFloor.Stream + 1;
+		js_PurgeStream(queue->js, REQUESTS, &options, NULL);
+	}
+	jsConsumerInfo_Destroy(workers);
+	jsStreamInfo_Destroy(requests);
+}
+
 static int subscribe(const struct queue *queue, const char *stream, const char *consumer,
 		     natsSubscription **ret, struct warder_error *err)
 {
@@ -252,6 +277,18 @@ void queue_forget_results(const struct queue *queue, const char *batch)
 	js_DeleteConsumer(queue->js, RESULTS, batch, NULL, NULL);
 }
 
+uint64_t queue_reconnects(const struct queue *queue)
+{
+	natsStatistics *counts = NULL;
+	uint64_t reconnects = 0;
+
+	if (natsStatistics_Create(&counts) == NATS_OK &&
+	    natsConnection_GetStats(queue->connection, counts) == NATS_OK)
+		natsStatistics_GetCounts(counts, NULL, NULL, NULL, NULL, &reconnects);
+	natsStatistics_Destroy(counts);
+	return reconnects;
+}
+
 bool queue_is_lost(const struct queue *queue)
 {
 	return natsConnection_IsClosed(queue->connection);
@@ -281,25 +318,37 @@ natsMsg *queue_next(natsSubscription *subscription, unsigned int within_ms)
 
 /* ---- writing ---- */
 
-static int put(const struct queue *queue, natsMsg *message, const char *id, struct warder_error *err)
+static int put_at(const struct queue *queue, natsMsg *message, const char *id, uint64_t *ret_position,
+		  struct warder_error *err)
 {
 	jsPubOptions options;
+	jsPubAck *stored = NULL;
 	jsErrCode code = 0;
 	natsStatus status;
 
 	jsPubOptions_Init(&options);
 	options.MsgId = id;
 	options.MaxWait = ANSWER_MS;
-	status = js_PublishMsg(NULL, queue->js, message, &options, &code);
+	status = js_PublishMsg(&stored, queue->js, message, &options, &code);
 	natsMsg_Destroy(message);
-	if (status == NATS_OK)
+	if (status == NATS_OK) {
+		*ret_position = stored->Sequence;
+		jsPubAck_Destroy(stored);
 		return 0;
+	}
 	fail(status, "the server does not store a message", err);
 	return status == NATS_MAX_PAYLOAD || status == NATS_INVALID_ARG ? -1 : 1;
 }
 
+int queue_put(const struct queue *queue, natsMsg *message, const char *id, struct warder_error *err)
+{
+	uint64_t position;
+
+	return put_at(queue, message, id, &position, err);
+}
+
 int queue_put_request(const struct queue *queue, const char *tenant, const char *id, const char *text,
-		      size_t len, struct warder_error *err)
+		      size_t len, uint64_t *ret_position, struct warder_error *err)
 {
 	char subject[SUBJECT_MAX];
 	natsMsg *message = NULL;
@@ -307,20 +356,54 @@ int queue_put_request(const struct queue *queue, const char *tenant, const char 
 	snprintf(subject, sizeof(subject), "warder.requests.%s", tenant);
 	if (natsMsg_Create(&message, subject, NULL, text, (int)len) != NATS_OK)
 		return error_no_memory(err, NULL);
-	return put(queue, message, id, err);
+	return put_at(queue, message, id, ret_position, err);
+}
+
+int queue_find_request(const struct queue *queue, uint64_t position, const char *text, size_t len)
+{
+	natsMsg *message = NULL;
+	const natsStatus status = js_GetMsg(&message, queue->js, REQUESTS, position, NULL, NULL);
+	const bool same = status == NATS_OK && (size_t)natsMsg_GetDataLength(message) == len &&
+			  memcmp(natsMsg_GetData(message), text, len) == 0;
+
+	natsMsg_Destroy(message);
+	return same ? 0 : status == NATS_OK || status == NATS_NOT_FOUND ? 1 : -1;
 }
 
 int queue_put_result(const struct queue *queue, const struct message *message, const char *json,
-		     struct warder_error *err)
+		     const struct object *object, struct warder_error *err)
 {
 	char subject[SUBJECT_MAX];
 	natsMsg *result = NULL;
+	natsStatus status;
 
 	snprintf(subject, sizeof(subject), "warder.results.%s.%s.%s", message->tenant, message->batch,
 		 message->id);
-	if (natsMsg_Create(&result, subject, NULL, json, (int)strlen(json)) != NATS_OK)
-		return error_no_memory(err, NULL);
-	return put(queue, result, message->id, err);
+	status = natsMsg_Create(&result, subject, NULL, json ? json : "", json ? (int)strlen(json) : 0);
+	if (status == NATS_OK && object)
+		status = natsMsgHeader_Set(result, OBJECT_HEADER, object->name);
+	if (status == NATS_OK && object)
+		status = natsMsgHeader_Set(result, DIGEST_HEADER, object->digest);
+	if (status == NATS_OK)
+		return queue_put(queue, result, message->id, err);
+	natsMsg_Destroy(result);
+	return error_no_memory(err, NULL);
+}
+
+int queue_take_object(natsMsg *message, struct object *ret, struct warder_error *err)
+{
+	const char *name = NULL, *digest = NULL;
+
+	if (natsMsgHeader_Get(message, OBJECT_HEADER, &name) != NATS_OK)
+		return 1;
+	if (strlen(name) != OBJECT_NAME_BYTES - 1 || strspn(name, "0123456789abcdef") != strlen(name) ||
+	    natsMsgHeader_Get(message, DIGEST_HEADER, &digest) != NATS_OK ||
+	    strlen(digest) != OBJECT_DIGEST_BYTES - 1)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "result",
+				 "the result names no object of a worker");
+	memcpy(ret->name, name, sizeof(ret->name));
+	memcpy(ret->digest, digest, sizeof(ret->digest));
+	return 0;
 }
 
 int queue_bury(const struct queue *queue, const struct message *message, uint64_t deliveries,
@@ -344,7 +427,7 @@ int queue_bury(const struct queue *queue, const struct message *message, uint64_
 	if (status == NATS_OK)
 		status = natsMsgHeader_Set(dead, "Warder-Reason", line);
 	if (status == NATS_OK)
-		return put(queue, dead, message->id, err);
+		return queue_put(queue, dead, message->id, err);
 	natsMsg_Destroy(dead);
 	return error_no_memory(err, NULL);
 }

@@ -14,6 +14,21 @@
 #include "base/error.h"
 #include "fleet/message.h"
 
+/* The bucket of results that are too long for a message. */
+#define OBJECTS_BUCKET "warder-results"
+#define OBJECTS_STREAM "OBJ_" OBJECTS_BUCKET
+#define OBJECTS_PARTS  "$O." OBJECTS_BUCKET ".C."
+#define OBJECTS_ABOUT  "$O." OBJECTS_BUCKET ".M."
+
+#define OBJECT_NAME_BYTES   33 /* 32 hexadecimal digits and the NUL */
+#define OBJECT_DIGEST_BYTES 53 /* "SHA-256=", 32 bytes in the base64 of URLs, and the NUL */
+
+/* Which object has a result. */
+struct object {
+	char name[OBJECT_NAME_BYTES];
+	char digest[OBJECT_DIGEST_BYTES];
+};
+
 struct queue_options {
 	const char *url;
 	const char *credentials, *ca_file; /* or NULL */
@@ -30,6 +45,8 @@ void queue_done(struct queue *queue);
 
 /* Make or change the consumer of requests that all workers share. -1 with *err. */
 int queue_share_requests(const struct queue *queue, uint64_t redeliver_us, struct warder_error *err);
+/* Remove requests that have been acknowledged and are there again: a server that is killed may have removed them only in its memory. */
+void queue_sweep_requests(const struct queue *queue);
 /* Subscribe to the requests; each thread for itself. -1 with *err. */
 int queue_take_requests(const struct queue *queue, natsSubscription **ret, struct warder_error *err);
 /* Make a consumer of the results of a batch, and subscribe to it. -1 with *err. */
@@ -44,11 +61,22 @@ int queue_lost(struct warder_error *err);
 /* The next message of a subscription, within some time; the caller's. NULL: none came. */
 natsMsg *queue_next(natsSubscription *subscription, unsigned int within_ms);
 
+/* How often the library has connected again. */
+uint64_t queue_reconnects(const struct queue *queue);
+/* Whether a request is in its stream, at the position where it was stored. 1: it is not; -1: not known now. */
+int queue_find_request(const struct queue *queue, uint64_t position, const char *text, size_t len);
+
 /* Publish, and wait until the server has stored it. 0; 1: not now, try again; -1 with *err: the server will not take it. */
+/* id: by which the server drops a second copy. *ret_position: where it is in its stream. */
 int queue_put_request(const struct queue *queue, const char *tenant, const char *id, const char *text,
-		      size_t len, struct warder_error *err);
+		      size_t len, uint64_t *ret_position, struct warder_error *err);
+/* The result is `json`, or waits in an object; the other one is NULL. */
 int queue_put_result(const struct queue *queue, const struct message *message, const char *json,
-		     struct warder_error *err);
+		     const struct object *object, struct warder_error *err);
+/* The object that has the result of a message. 1: the message has the result itself. -1 with *err: it names no object of ours. */
+int queue_take_object(natsMsg *message, struct object *ret, struct warder_error *err);
+/* Publish any message, which is destroyed. id: by which the server drops a second copy; or NULL. As above. */
+int queue_put(const struct queue *queue, natsMsg *message, const char *id, struct warder_error *err);
 /* Store a copy of the request in WARDER_DEAD, with the reason. 0; 1 with *err: try again; -1 with *err: the server will not take it. */
 int queue_bury(const struct queue *queue, const struct message *message, uint64_t deliveries,
 	       const char *reason, struct warder_error *err);

@@ -1,6 +1,9 @@
 /*
  * submit: at most PENDING_MAX requests are under way at a time, so that memory is bounded whatever the length of the input.
  *
+ * A server that is killed can lose what it has confirmed just before: a request, or the result of one that it has removed. So after the
+ * connection was lost, a request that is not in the server any more and gets no result within CHECK_MS is sent again.
+ *
  * A result belongs to the request whose id its subject ends with. The first one is printed, and the request is forgotten; a second
  * result of the same request is dropped.
  */
@@ -19,6 +22,7 @@
 #include "base/json.h"
 #include "fleet/fleet.h"
 #include "fleet/key.h"
+#include "fleet/objects.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/lines.h"
 #include "runtime/library/result.h"
@@ -28,12 +32,19 @@
 #define WAIT_MS     500
 #define LOOK_MS     50 /* while more lines may come */
 #define RETRY_MS    200
+#define CHECK_MS    5000
 
 struct pending {
 	size_t line; /* 0: the place is free */
 	char *name;  /* owned: "id" of the line; or NULL */
 	uint64_t expires_ms;
 	char id[SHA256_HEX];
+	char *text; /* owned: the signed request */
+	size_t len;
+	uint64_t position;     /* in its stream */
+	uint64_t check_us;     /* look then whether the server still has it; 0: that is not in doubt */
+	bool missing;          /* it had not, when we looked the last time */
+	unsigned int attempts; /* how often it was sent again */
 };
 
 struct submission {
@@ -44,6 +55,7 @@ struct submission {
 	struct lines lines;
 	struct pending pending[PENDING_MAX];
 	size_t count;
+	uint64_t reconnects; /* that have been seen */
 	char batch[MESSAGE_BATCH_BYTES];
 };
 
@@ -82,6 +94,7 @@ static int print(size_t line, const char *name, const struct json_value *result,
 static void forget(struct submission *submission, struct pending *pending)
 {
 	free(pending->name);
+	free(pending->text);
 	*pending = (struct pending){ 0 };
 	submission->count--;
 }
@@ -96,17 +109,15 @@ static int send_request(struct submission *submission, const struct json_value *
 						   .batch = submission->batch,
 						   .line = pending->line,
 						   .expires_ms = pending->expires_ms };
-	char *text = NULL;
-	size_t len = 0;
 	int status;
 
-	if (message_make(submission->key, &envelope, request, &text, &len, pending->id, why) < 0)
+	if (message_make(submission->key, &envelope, request, &pending->text, &pending->len, pending->id,
+			 why) < 0)
 		return -1;
-	while ((status = queue_put_request(submission->queue, submission->options->tenant, pending->id, text,
-					   len, why)) > 0 &&
+	while ((status = queue_put_request(submission->queue, submission->options->tenant, pending->id,
+					   pending->text, pending->len, &pending->position, why)) > 0 &&
 	       !ending_signal() && !queue_is_lost(submission->queue) && clock_wall_ms() < pending->expires_ms)
 		nats_Sleep(RETRY_MS);
-	free(text);
 	if (status > 0)
 		error_context(why, "the server has not confirmed the request, which may run all the same");
 	return status == 0 ? 0 : -1;
@@ -188,9 +199,38 @@ static int take_line(struct submission *submission, const char *text, size_t len
 
 /* ---- results ---- */
 
-static int take_result(struct submission *submission, const natsMsg *message, struct warder_error *err)
+/* *ret: the result; or NULL, and then *why. 0; 1: it cannot be read now. */
+static int read_result(const struct queue *queue, natsMsg *message, struct json_value **ret,
+		       struct warder_error *why)
 {
-	const struct json_limits limits = { .max_bytes = FLEET_MESSAGE_MAX, .max_depth = 64 };
+	const struct json_limits limits = { .max_bytes = FLEET_RESULT_MAX, .max_depth = 64 };
+	const char *text = natsMsg_GetData(message);
+	size_t len = (size_t)natsMsg_GetDataLength(message);
+	struct object object;
+	char *bytes = NULL;
+	int status = queue_take_object(message, &object, why);
+
+	if (status == 0) {
+		status = objects_get(queue, &object, FLEET_RESULT_MAX, &bytes, &len, why);
+		if (status > 0)
+			return 1;
+		text = bytes;
+	}
+	if (status >= 0 && json_parse(text, len, "result", &limits, ret, why) == 0 &&
+	    (*ret)->type != JSON_OBJECT) {
+		error_set(why, WARDER_ERROR_UNAVAILABLE, NULL, "the result is not an object");
+		json_free(*ret);
+		*ret = NULL;
+	}
+	if (bytes)
+		objects_remove(queue, &object);
+	free(bytes);
+	return 0;
+}
+
+/* 0; 1: it cannot be read now; -1 with *err. */
+static int take_result(struct submission *submission, natsMsg *message, struct warder_error *err)
+{
 	const char *subject = natsMsg_GetSubject(message), *id = strrchr(subject, '.');
 	struct json_value *result = NULL;
 	struct pending *found = NULL;
@@ -202,13 +242,8 @@ static int take_result(struct submission *submission, const natsMsg *message, st
 			found = &submission->pending[i];
 	if (!found)
 		return 0;
-	if (json_parse(natsMsg_GetData(message), (size_t)natsMsg_GetDataLength(message), "result", &limits,
-		       &result, &why) == 0 &&
-	    result->type != JSON_OBJECT) {
-		error_set(&why, WARDER_ERROR_UNAVAILABLE, NULL, "the result is not an object");
-		json_free(result);
-		result = NULL;
-	}
+	if (read_result(submission->queue, message, &result, &why) > 0)
+		return 1;
 	status = print(found->line, found->name, result, &why, err);
 	json_free(result);
 	forget(submission, found);
@@ -225,8 +260,10 @@ static int take_results(struct submission *submission, unsigned int within_ms, s
 	status = take_result(submission, message, err);
 	if (status == 0)
 		natsMsg_AckSync(message, NULL, NULL); /* the consumer must not be removed before */
+	else if (status > 0)
+		natsMsg_NakWithDelay(message, RETRY_MS, NULL);
 	natsMsg_Destroy(message);
-	return status;
+	return status < 0 ? -1 : 0;
 }
 
 static int drop_expired(struct submission *submission, struct warder_error *err)
@@ -246,6 +283,65 @@ static int drop_expired(struct submission *submission, struct warder_error *err)
 		forget(submission, pending);
 	}
 	return status;
+}
+
+/* ---- a server that was killed ---- */
+
+/* -1: the server does not answer. */
+static int check(struct submission *submission, struct pending *pending)
+{
+	const int found =
+	    queue_find_request(submission->queue, pending->position, pending->text, pending->len);
+	struct warder_error ignored;
+	char id[SHA256_HEX + 16];
+
+	if (found < 0)
+		return -1;
+	/* The server may know the first id, and drop a message with the same one. */
+	snprintf(id, sizeof(id), "%s.%u", pending->id, pending->attempts + 1);
+	if (found > 0 && pending->missing) {
+		if (queue_put_request(submission->queue, submission->options->tenant, id, pending->text,
+				      pending->len, &pending->position, &ignored) != 0)
+			return -1;
+		pending->attempts++;
+	}
+	pending->missing = found > 0 && !pending->missing;
+	pending->check_us = clock_us() + CHECK_MS * UINT64_C(1000);
+	return 0;
+}
+
+/* Make the consumer of the results again: that of before may be ahead of what its stream still has. */
+static bool take_results_again(struct submission *submission)
+{
+	natsSubscription *results = NULL;
+	struct warder_error ignored;
+
+	queue_forget_results(submission->queue, submission->batch);
+	if (queue_take_results(submission->queue, submission->options->tenant, submission->batch, &results,
+			       &ignored) < 0)
+		return false;
+	natsSubscription_Destroy(submission->results);
+	submission->results = results;
+	return true;
+}
+
+static void check_all(struct submission *submission)
+{
+	const uint64_t now_us = clock_us(), reconnects = queue_reconnects(submission->queue);
+	const bool again = reconnects != submission->reconnects;
+
+	if (again && !take_results_again(submission))
+		return;
+	submission->reconnects = reconnects;
+	for (size_t i = 0; i < PENDING_MAX; i++) {
+		struct pending *pending = &submission->pending[i];
+
+		if (pending->line && again && !pending->check_us)
+			pending->check_us = now_us + CHECK_MS * UINT64_C(1000);
+		if (pending->line && pending->check_us && pending->check_us <= now_us &&
+		    check(submission, pending) < 0)
+			return;
+	}
 }
 
 /* ---- the whole ---- */
@@ -288,6 +384,8 @@ static int submit_all(struct submission *submission, struct warder_error *err)
 			status = take_results(submission, submission->lines.at_end ? WAIT_MS : LOOK_MS, err);
 		if (status == 0)
 			status = drop_expired(submission, err);
+		if (status == 0)
+			check_all(submission);
 		if (status == 0 && queue_is_lost(submission->queue))
 			status = queue_lost(err);
 	}
@@ -328,7 +426,8 @@ int submit_run(const struct queue *queue, const struct submit_options *options, 
 		queue_forget_results(queue, submission->batch);
 	}
 	for (size_t i = 0; i < PENDING_MAX; i++)
-		free(submission->pending[i].name);
+		if (submission->pending[i].line)
+			forget(submission, &submission->pending[i]);
 	lines_done(&submission->lines);
 	EVP_PKEY_free(submission->key);
 	free(submission);

@@ -3,6 +3,9 @@
  *
  * A thread acknowledges a request only after the server has stored its result. So a request whose worker dies comes back, to any worker, and what it
  * does may happen twice. A request that has come back too often is given up: it goes to the dead letters, and its sender gets the reason.
+ *
+ * A host that cannot run programs fails faster than others run them, and would soon have tried all requests too often. So after a
+ * request that could not be run, the worker tries a program of its own. If that fails too, the worker takes no request for a while.
  */
 #include "fleet/worker.h"
 
@@ -16,14 +19,19 @@
 #include "base/json.h"
 #include "fleet/execute.h"
 #include "fleet/fleet.h"
+#include "fleet/objects.h"
 #include "host/launcher/grant.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/term.h"
 #include "runtime/library/result.h"
 
-#define FETCH_MS    2000
-#define LOOK_US     1000000 /* for the state of the connection */
-#define AGAIN_MS    1000    /* a request that has failed here waits that long */
+#define FETCH_MS 2000
+#define SWEEP_US 15000000
+#define LOOK_US  1000000 /* for the state of the connection */
+#define AGAIN_MS                                                                                             \
+	3000 /* a request that has failed here waits that long: until no thread of a worker that rests waits for it */
+#define REST_MS     5000 /* at first; then twice as long each time */
+#define REST_MAX_MS 60000
 #define RETRY_MS    200
 #define BEATS       3 /* within the time of --redeliver-after */
 #define STACK_BYTES ((size_t)512 << 10)
@@ -32,6 +40,8 @@ struct worker {
 	const struct queue *queue;
 	const struct worker_options *options;
 	struct settings settings;
+	atomic_uint rest_ms;            /* the last rest; 0: a program has run since */
+	_Atomic uint64_t rest_until_us; /* no request is taken before */
 };
 
 struct slot {
@@ -90,32 +100,96 @@ static enum verdict take_tenant(const struct worker *worker, const struct messag
 	return VERDICT_RESULT;
 }
 
-static enum verdict run(struct slot *slot, const struct message *message, const struct tenant *tenant,
-			char **ret_json, struct warder_error *err)
+/* As execute(). */
+static int run_under(struct slot *slot, const struct json_value *request, const struct warder_policy *policy,
+		     char **ret_json, struct warder_error *err)
 {
-	const struct worker *worker = slot->worker;
-	struct execution execution = {
-		.program = worker->options->program,
-		.request = message->request,
+	const struct worker_options *options = slot->worker->options;
+	char *text = warder_policy_json(policy);
+	const struct execution execution = {
+		.program = options->program,
+		.policy = text,
+		.request = request,
 		.beat = beat,
 		.ends = ends,
 		.context = slot,
-		.beat_ms = (unsigned int)(worker->options->redeliver_us / 1000 / BEATS),
+		.beat_ms = (unsigned int)(options->redeliver_us / 1000 / BEATS),
 	};
+	const int status = text ? execute(&execution, ret_json, err) : error_no_memory(err, NULL);
+
+	free(text);
+	return status;
+}
+
+static enum verdict run(struct slot *slot, const struct message *message, const struct tenant *tenant,
+			char **ret_json, struct warder_error *err)
+{
 	struct warder_policy *policy = NULL;
-	char *text = NULL;
 	int status;
 
 	if (message_check_request(message->request, err) < 0 ||
-	    grant_policy(&worker->settings, tenant, json_member_text(message->request, "template", "base"),
-			 message->request, &policy, err) < 0)
+	    grant_policy(&slot->worker->settings, tenant,
+			 json_member_text(message->request, "template", "base"), message->request, &policy,
+			 err) < 0)
 		return VERDICT_RESULT;
-	text = warder_policy_json(policy);
+	status = run_under(slot, message->request, policy, ret_json, err);
 	warder_policy_free(policy);
-	execution.policy = text;
-	status = text ? execute(&execution, ret_json, err) : error_no_memory(err, NULL);
-	free(text);
 	return status == 1 ? VERDICT_AGAIN : VERDICT_RESULT;
+}
+
+/* Whether this host runs a program that no tenant has chosen. */
+static bool can_run(struct slot *slot)
+{
+	static const char request_text[] = "{\"argv\": [\"true\"]}";
+	static const char policy_text[] = "{\"version\": 1, \"limits\": {\"wallTime\": \"1m\"}, "
+					  "\"enforcement\": {\"limits\": \"preferred\"}}";
+	struct json_value *request = NULL;
+	struct warder_policy *policy = NULL;
+	struct warder_error ignored;
+	char *json = NULL;
+	int status = json_parse(request_text, strlen(request_text), "request", NULL, &request, &ignored);
+
+	if (status == 0)
+		status = warder_policy_parse(policy_text, strlen(policy_text), "policy", &policy, &ignored);
+	if (status == 0)
+		status = run_under(slot, request, policy, &json, &ignored);
+	warder_policy_free(policy);
+	json_free(request);
+	free(json);
+	return status == 0;
+}
+
+static void rest(struct worker *worker)
+{
+	const uint64_t now_us = clock_us();
+	unsigned int rest_ms = atomic_load(&worker->rest_ms);
+
+	if (now_us < atomic_load(&worker->rest_until_us))
+		return;
+	rest_ms = !rest_ms ? REST_MS : rest_ms < REST_MAX_MS / 2 ? 2 * rest_ms : REST_MAX_MS;
+	atomic_store(&worker->rest_ms, rest_ms);
+	atomic_store(&worker->rest_until_us, now_us + rest_ms * UINT64_C(1000));
+	term_complain("this host cannot run programs; the next request is taken in %u seconds",
+		      rest_ms / 1000);
+}
+
+/* Run it. If this host cannot, another one may, until the request has been delivered too often. */
+static enum verdict attempt(struct slot *slot, const struct message *message, const struct tenant *tenant,
+			    uint64_t deliveries, char **ret_json, struct warder_error *err)
+{
+	const enum verdict verdict = run(slot, message, tenant, ret_json, err);
+
+	if (verdict == VERDICT_RESULT && *ret_json)
+		atomic_store(&slot->worker->rest_ms, 0);
+	if (verdict != VERDICT_AGAIN || ends())
+		return verdict;
+	if (!can_run(slot))
+		rest(slot->worker);
+	if (deliveries < slot->worker->options->deliveries)
+		return VERDICT_AGAIN;
+	error_context(err, "the request was delivered %u times, and no worker could run it",
+		      (unsigned int)deliveries);
+	return VERDICT_DEAD;
 }
 
 /* VERDICT_RESULT: *ret_json, or *err where that is NULL. */
@@ -142,24 +216,36 @@ static enum verdict decide(struct slot *slot, struct message *message, uint64_t 
 		verdict = VERDICT_DEAD;
 	}
 	if (verdict == VERDICT_RESULT && err->code == WARDER_ERROR_NONE)
-		verdict = run(slot, message, &tenant, ret_json, err);
+		verdict = attempt(slot, message, &tenant, deliveries, ret_json, err);
 	tenant_done(&tenant);
 	return verdict;
 }
 
 /* ---- its answer ---- */
 
-/* Until the server has stored it, or this process is to end. 0; 1: it is to end; -1 with *err. */
+/* Until the server has stored it, or this process is to end. A long result becomes an object, which is stored once. 0; 1: it is to end; -1
+ * with *err. */
 static int publish(struct slot *slot, const struct message *message, const char *json,
 		   struct warder_error *err)
 {
+	const struct queue *queue = slot->worker->queue;
+	const size_t len = strlen(json);
+	const bool is_long = len > FLEET_MESSAGE_MAX;
+	bool stored = !is_long;
+	struct object object = { 0 };
 	int status;
 
-	while ((status = queue_put_result(slot->worker->queue, message, json, err)) > 0 && !ends()) {
+	for (;;) {
+		status = stored ? 0 : objects_put(queue, json, len, &object, err);
+		stored = status == 0;
+		if (stored)
+			status = queue_put_result(queue, message, is_long ? NULL : json,
+						  is_long ? &object : NULL, err);
+		if (status <= 0 || ends())
+			return status;
 		nats_Sleep(RETRY_MS);
 		beat(slot);
 	}
-	return status;
 }
 
 /* Publish the result, or what the tenant is to know instead. */
@@ -168,12 +254,12 @@ static int answer(struct slot *slot, const struct message *message, char *json, 
 	char *text = json ? strdup(json) : result_error_json(err, NULL);
 	int status;
 
-	if (text && strlen(text) > FLEET_MESSAGE_MAX) {
+	if (text && strlen(text) > FLEET_RESULT_MAX) {
 		error_set(
 		    err, WARDER_ERROR_REJECTED, "output",
 		    "the program ran, and its result has %zu bytes; at most %zu can wait in the server. Set "
 		    "output.stdout and output.stderr in the policy",
-		    strlen(text), FLEET_MESSAGE_MAX);
+		    strlen(text), FLEET_RESULT_MAX);
 		free(text);
 		text = result_error_json(err, NULL);
 	}
@@ -231,6 +317,10 @@ static void *work(void *context)
 	struct slot *slot = context;
 
 	while (!ends()) {
+		if (clock_us() < atomic_load(&slot->worker->rest_until_us)) {
+			nats_Sleep(RETRY_MS);
+			continue;
+		}
 		slot->delivery = queue_next(slot->subscription, FETCH_MS);
 		if (!slot->delivery)
 			continue;
@@ -261,6 +351,23 @@ static int start(struct slot *slot, struct worker *worker, struct warder_error *
 		      : 0;
 }
 
+/* Until it is to end. -1 with *err: it cannot go on. */
+static int look_after(const struct worker *worker, struct warder_error *err)
+{
+	uint64_t swept_us = 0;
+
+	while (!ends()) {
+		if (!swept_us || clock_us() >= swept_us + SWEEP_US) {
+			queue_sweep_requests(worker->queue);
+			swept_us = clock_us();
+		}
+		ending_sleep(LOOK_US);
+		if (queue_is_lost(worker->queue))
+			return queue_lost(err);
+	}
+	return 0;
+}
+
 static int work_all(struct worker *worker, struct slot *slots, struct warder_error *err)
 {
 	unsigned int count = 0;
@@ -272,11 +379,8 @@ static int work_all(struct worker *worker, struct slot *slots, struct warder_err
 		puts("ready");
 		fflush(stdout);
 	}
-	while (status == 0 && !ends()) {
-		ending_sleep(LOOK_US);
-		if (queue_is_lost(worker->queue))
-			status = queue_lost(err);
-	}
+	if (status == 0)
+		status = look_after(worker, err);
 	atomic_store(&stopping, true);
 	for (unsigned int i = 0; i < worker->options->parallel; i++) {
 		if (i < count)

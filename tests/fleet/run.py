@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
-"""Requests through a NATS server of the suite's own, on loopback, with workers and a server that are killed."""
-import base64, json, os, shutil, signal, socket, subprocess, sys, threading, time
+"""Requests through a NATS server of the suite's own, on loopback, with workers and a server that are killed.
+
+run.py [storm|requests]...: all, or only these parts. In "storm", workers and the server are killed at random. WARDER_SOAK=1 makes its requests
+10,000, and WARDER_FLEET_SEED repeats the order of the kills.
+"""
+import base64, hashlib, json, os, random, shutil, signal, socket, subprocess, sys, threading, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
 from serving import work
-from tap import SLOW, WARDER, finish, skip, tell, until
+from tap import SLOW, WARDER, finish, run_parts, skip, tell, until
 
 SERVER = shutil.which("nats-server") or "/usr/sbin/nats-server"
+REQUESTS = 10000 if os.environ.get("WARDER_SOAK") else 300
 processes = []
 
 
@@ -26,11 +31,22 @@ def end(process, number=signal.SIGTERM):
 
 # ---- a server ----
 
+def free_port():
+    """A port that the kernel gives to nobody by itself, so that it is still free when a server that was killed starts again."""
+    first = int(open("/proc/sys/net/ipv4/ip_local_port_range").read().split()[0])
+    while True:
+        port = random.randrange(1100, first) if first > 2000 else 0
+        with socket.socket() as free:
+            try:
+                free.bind(("127.0.0.1", port))
+                return free.getsockname()[1]
+            except OSError:
+                pass
+
+
 class Server:
     def __init__(self, name, config=""):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.name, self.config = name, path(name + ".conf")
         with open(self.config, "w") as file:
             file.write('listen: "127.0.0.1:%d"\njetstream { store_dir: "%s" }\n%s' % (self.port, path(name + "-store"), config))
@@ -68,6 +84,19 @@ class Server:
         message = self.ask("$JS.API.STREAM.MSG.GET.WARDER_DEAD", json.dumps({"last_by_subj": "warder.dead." + tenant}).encode())
         return base64.b64decode(message.get("message", {}).get("hdrs", "")).decode()
 
+    def last(self, stream, subject):
+        return self.ask("$JS.API.STREAM.MSG.GET." + stream, json.dumps({"last_by_subj": subject}).encode())["message"]["data"]
+
+    def each(self, stream, subject):
+        """The contents of all messages of a subject."""
+        at, found = 0, []
+        while True:
+            message = self.ask("$JS.API.STREAM.MSG.GET." + stream, json.dumps({"seq": at + 1, "next_by_subj": subject}).encode()).get("message")
+            if not message:
+                return found
+            at = message["seq"]
+            found.append(base64.b64decode(message["data"]))
+
     def requests(self):
         return self.ask("$JS.API.CONSUMER.INFO.WARDER_REQUESTS.workers")
 
@@ -78,9 +107,9 @@ class Server:
 # ---- workers, tenants, submissions ----
 
 class Worker:
-    def __init__(self, server, *words, redeliver="2s"):
+    def __init__(self, server, *words, redeliver="2s", before=()):
         self.errors = path("worker-%d" % len(processes))
-        self.process = subprocess.Popen([WARDER, "worker", "--nats", server.url, "--state", path("state"), "--redeliver-after", redeliver] + list(words),
+        self.process = subprocess.Popen(list(before) + [WARDER, "worker", "--nats", server.url, "--state", path("state"), "--redeliver-after", redeliver] + list(words),
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=open(self.errors, "w"), text=True)
         processes.append(self.process)
         if self.process.stdout.readline() != "ready\n":
@@ -152,8 +181,11 @@ def keys():
         json.dump(policy(wallTime="10s", memory="64MiB"), file)
     added = add_tenant("alice", key)
     small = add_tenant("small", make_key("small.key"), "--ceiling", path("ceiling.json"))
+    with open(path("wide.json"), "w") as file:
+        json.dump(dict(policy(wallTime="60s"), output={"stdout": "16MiB"}), file)
+    wide = add_tenant("wide", make_key("wide.key"), "--ceiling", path("wide.json"))
     wrong = add_tenant("wrong", "ed25519:short")
-    tell(added.returncode == 0 and small.returncode == 0, "a tenant gets the key", added.stderr + small.stderr)
+    tell(added.returncode == small.returncode == wide.returncode == 0, "a tenant gets the key", added.stderr + small.stderr + wide.stderr)
     tell(wrong.returncode == 125 and "--request-key" in wrong.stderr, "a wrong key is refused", wrong.stderr)
 
 
@@ -207,9 +239,48 @@ def refused(server):
     tell((kind, field) == ("rejected", "tenant") and "nobody" in message and "nobody" in server.dead("nobody"), "so is that of an unknown tenant", unknown)
     server.ask("warder.requests.x", b"rubbish", wait=False)
     tell(until(lambda: "not a signed request" in server.dead("unknown")), "what is not a request is a dead letter", server.dead("unknown"))
-    large = ask(server, [shell("head -c 400000 /dev/zero | tr '\\0' x")])
-    kind, field, message = refusal(large.get(1, {}))
-    tell(kind == "rejected" and "262144" in message and "the program ran" in message, "a result that is too large is refused with the limit", large)
+
+
+def long_results(server):
+    """Results that are too long for a message wait in an object store."""
+    large = dict(policy(wallTime="60s"), output={"stdout": "16MiB"})
+    wide = [shell("head -c %d /dev/zero | tr '\\0' x; echo end" % size, policy=large) for size in (262144, 400000, 5000000)]
+    found = ask(server, wide, tenant="wide", key="wide.key")
+    texts = [found.get(line, {}).get("result", {}).get("stdout", {}).get("text", "") for line in (1, 2, 3)]
+    tell(texts == ["x" * size + "end\n" for size in (262144, 400000, 5000000)], "results of 256 KiB, 400 kB and 5 MB arrive whole",
+         [(len(one), one[-20:]) for one in texts] + [str(found)[:1000]])
+    tell(until(lambda: server.messages("OBJ_warder-results") == 0), "what was read is removed from the object store", server.messages("OBJ_warder-results"))
+    over = ask(server, [shell("head -c 16777216 /dev/zero | tr '\\0' x", policy=large)], tenant="wide", key="wide.key")
+    kind, field, message = refusal(over.get(1, {}))
+    tell(kind == "rejected" and "16777216" in message and "the program ran" in message, "a result over 16 MiB is refused with the limit", str(over)[:1000])
+    config = server.ask("$JS.API.STREAM.INFO.OBJ_warder-results")["config"]
+    tell(config["max_age"] == 24 * 3600 * 10**9 and config["subjects"] == ["$O.warder-results.C.>", "$O.warder-results.M.>"] and config["allow_rollup_hdrs"],
+         "the object store is one of NATS, and its objects have a lifetime", config)
+
+
+def changed_object(server):
+    """Somebody who may write to the object store changes a result there: before the sender reads it, so the worker is alone at first."""
+    begun, text = submit(server, [shell("head -c 300000 /dev/zero | tr '\\0' x", policy=dict(policy(wallTime="60s"), output={"stdout": "1MiB"}))])
+    begun.stdin.write(text)
+    begun.stdin.flush()
+    tell(until(lambda: server.messages("WARDER_REQUESTS") == 1), "a request waits")
+    begun.send_signal(signal.SIGSTOP)
+    worker = Worker(server, "--parallel", "1")
+    until(lambda: server.messages("WARDER_RESULTS") == 1)
+    about = json.loads(base64.b64decode(server.last("OBJ_warder-results", "$O.warder-results.M.*")))
+    part = "$O.warder-results.C." + about["nuid"]
+    count = server.messages("OBJ_warder-results")
+    digest = "SHA-256=" + base64.urlsafe_b64encode(hashlib.sha256(b"".join(server.each("OBJ_warder-results", part))).digest()).decode()
+    tell(about["bucket"] == "warder-results" and about["size"] > 300000 and about["chunks"] == count - 1 == 3 and about["digest"] == digest,
+         "the object has the description that other clients of NATS read", (about, count, digest))
+    server.ask("$JS.API.STREAM.PURGE.OBJ_warder-results", json.dumps({"filter": part}).encode())
+    for size in (131072, 131072, about["size"] - 262144):
+        server.ask(part, b"y" * size)
+    begun.send_signal(signal.SIGCONT)
+    status, lines, errors = results((begun, None))
+    kind, field, message = refusal(lines[0]) if lines else (None, None, "")
+    tell(status == 0 and len(lines) == 1 and kind == "unavailable" and "digest" in message, "a changed object is refused by its digest", str(lines)[:500])
+    end(worker.process)
 
 
 def flags():
@@ -299,6 +370,38 @@ def given_up(server):
     end(workers[1].process)
 
 
+def unable():
+    """The words before a command that take user namespaces away from it, and with them what a jail needs."""
+    words = ["unshare", "-Ur", "sh", "-c", 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" "$@"']
+    return words if subprocess.run(words + ["true"], capture_output=True).returncode == 0 else None
+
+
+def cannot_run(server):
+    if not unable():
+        for name in ("a host that cannot run programs gives a request back", "another worker answers it", "it is given up with the reason", "it is a dead letter"):
+            skip(name, "no user namespace without user namespaces can be made here")
+        return
+    idle = Worker(server, "--parallel", "2", before=unable())
+    begun = submit(server, [shell("echo able", id="a", policy=policy(wallTime="30s"))], tenant="wide", key="wide.key")
+    answer = []
+    reader = threading.Thread(target=lambda: answer.append(results(begun)))
+    reader.start()
+    tell(until(lambda: "is tried again" in idle.said() and "cannot run programs" in idle.said()),
+         "a host that cannot run programs gives a request back, and rests", idle.said())
+    able = Worker(server, "--parallel", "1")
+    reader.join()
+    status, found, errors = answer[0]
+    tell(status == 0 and len(found) == 1 and found[0]["result"].get("stdout", {}).get("text") == "able\n", "another worker answers it", answer)
+    end(able.process)
+    end(idle.process)
+    idle = Worker(server, "--parallel", "1", "--deliveries", "2", before=unable())
+    found = ask(server, [shell("echo never", policy=policy(wallTime="30s"))], tenant="wide", key="wide.key")
+    kind, field, message = refusal(found.get(1, {}))
+    tell(kind == "unavailable" and "was delivered 2 times, and no worker could run it: " in message, "if no host can run it, it is given up with the reason", found)
+    tell("no worker could run it: " in server.dead("wide") and "Warder-Deliveries: 2" in server.dead("wide"), "it is a dead letter, with the reason", server.dead("wide"))
+    end(idle.process)
+
+
 def restarted(server, worker):
     begun = submit(server, [shell("sleep 0.2; echo %d" % i) for i in range(30)])
     answer = []
@@ -336,6 +439,138 @@ def encrypted():
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30 * SLOW)
         tell((done.returncode == 0) == expected, "TLS, %s: %s" % (words[-1].rsplit("/")[-1] if words else "authorities of the host", "accepted" if expected else "refused"), done.stderr)
     end(server.process)
+
+
+# ---- many requests ----
+
+MARK = "WARDER_FLEET_STORM"
+
+
+def marked():
+    """Processes that a worker of the storm has started, and the worker itself."""
+    found = []
+    for pid in os.listdir("/proc"):
+        try:
+            if pid.isdigit() and ("%s=%s" % (MARK, work)).encode() in open("/proc/%s/environ" % pid, "rb").read().split(b"\0"):
+                found.append(pid)
+        except OSError:
+            pass
+    return [pid for pid in found if pid != str(os.getpid())]
+
+
+def waiting_workers():
+    """Workers of the kernel that wait to free a system call filter: if there are many hundreds, the kernel can free none any more."""
+    return subprocess.run(["ps", "-eo", "wchan:32"], capture_output=True, text=True).stdout.count("bpf_prog_pack_free")
+
+
+class Storm:
+    WORKERS = 3
+
+    def __init__(self, number):
+        self.number = number
+        self.seed = int(os.environ.get("WARDER_FLEET_SEED") or random.randrange(1 << 32))
+        self.dice = random.Random(self.seed)
+        self.kills = {"worker": 0, "server": 0}
+        self.found = []
+        self.server = Server("storm")
+        self.before = [MARK + "=" + work]
+        self.workers = [self.worker() for _ in range(self.WORKERS)]
+        self.process, lines = submit(self.server, [{"argv": ["echo", self.text(line)], "id": str(line)} for line in range(1, number + 1)])
+        self.threads = [threading.Thread(target=one, args=args) for one, args in ((self.feed, (lines,)), (self.read, ()))]
+        self.begin = time.monotonic()
+
+    @staticmethod
+    def text(line):
+        return "%d squared is %d" % (line, line * line)
+
+    def worker(self):
+        for left in (3, 2, 1, 0):
+            try:
+                return Worker(self.server, "--parallel", "2", "--deliveries", "1000", before=["env"] + self.before)
+            except RuntimeError:
+                if not left:
+                    raise
+
+    def feed(self, lines):
+        try:
+            self.process.stdin.write(lines)
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass
+
+    def read(self):
+        for text in self.process.stdout:
+            one = json.loads(text)
+            self.found.append((one["line"], one["id"], one["result"].get("exitCode"), one["result"].get("stdout", {}).get("text"), one["result"].get("error")))
+
+    def kill(self, kind):
+        time.sleep(self.dice.uniform(0, 0.2))
+        self.kills[kind] += 1
+        if kind == "server":
+            end(self.server.process, signal.SIGKILL)
+            time.sleep(self.dice.uniform(0, 1))
+            self.server.start()
+        else:
+            place = self.dice.randrange(self.WORKERS)
+            end(self.workers[place].process, signal.SIGKILL)
+            self.workers[place] = self.worker()
+
+    def rest(self):
+        """Whether the kernel can go on."""
+        if waiting_workers() < 100:
+            return True
+        for one in self.workers:
+            end(one.process)
+        good = until(lambda: waiting_workers() < 20, 60)
+        self.workers = [self.worker() for _ in range(self.WORKERS)] if good else []
+        return good
+
+    def is_over(self):
+        return self.process.poll() is not None
+
+    def run(self):
+        """Until all results are there. False: a time without progress, or the kernel cannot go on."""
+        for one in self.threads:
+            one.start()
+        good, after, kinds = True, 10, ["server", "worker"]
+        while good and after < self.number:
+            good = until(lambda: len(self.found) >= after or self.is_over(), 120)
+            for kind in kinds if good and not self.is_over() else []:
+                self.kill(kind)
+            good = good and self.rest()
+            after = len(self.found) + self.dice.randrange(15, 60) * (1 + self.number // 5000)
+            kinds = [self.dice.choice(("worker", "worker", "server"))]
+        good = good and until(self.is_over, 120)
+        if not good:
+            self.process.kill()
+        for one in self.threads:
+            one.join()
+        return good
+
+    def stop(self):
+        for one in self.workers:
+            end(one.process)
+        end(self.server.process)
+
+
+def storm():
+    number = REQUESTS
+    all_of_it = Storm(number)
+    good = all_of_it.run()
+    found, kills = all_of_it.found, all_of_it.kills
+    print("# note: %d requests in %d s, while %d workers and %d times the server were killed; seed %d"
+          % (number, time.monotonic() - all_of_it.begin, kills["worker"], kills["server"], all_of_it.seed))
+    errors = all_of_it.process.stderr.read()
+    tell(good and all_of_it.process.returncode == 0, "%d requests, while workers and the server are killed at random: an answer to all" % number,
+         (len(found), all_of_it.process.returncode, errors, all_of_it.seed))
+    wrong = [one for one in found if one != (one[0], str(one[0]), 0, Storm.text(one[0]) + "\n", None)]
+    tell(sorted(one[0] for one in found) == list(range(1, number + 1)), "one result for each request", (len(found), len({one[0] for one in found}), all_of_it.seed))
+    tell(found and not wrong, "each is the result of its own request", (wrong[:5], len(wrong), all_of_it.seed))
+    tell(kills["worker"] and kills["server"], "workers and the server were killed meanwhile", kills)
+    all_of_it.workers.append(all_of_it.worker())  # a server that is killed may forget that it has removed a request, and a worker removes it then
+    tell(until(lambda: all_of_it.server.messages("WARDER_REQUESTS") == 0, 60), "no request is left in the server", all_of_it.server.messages("WARDER_REQUESTS"))
+    all_of_it.stop()
+    tell(until(lambda: not marked(), 30), "no process of a killed worker is left", marked())
 
 
 # ---- users of a server ----
@@ -391,28 +626,34 @@ def with_credentials():
     end(server.process)
 
 
-if not os.path.exists(SERVER):
-    skip("all of it", "nats-server is not installed")
-    finish()
-try:
+def requests():
     server = Server("main")
-    keys()
     worker = Worker(server, "--parallel", "2")
     exact(server)
     malformed(server)
     refused(server)
     open_keys(server)
+    long_results(server)
     long_work(server)
     restarted(server, worker)
     end(worker.process)
     killed_worker(server)
     given_back(server)
     given_up(server)
+    cannot_run(server)
+    changed_object(server)
     late(server)
     flags()
     encrypted()
     with_credentials()
+
+
+if not os.path.exists(SERVER):
+    skip("all of it", "nats-server is not installed")
+    finish()
+try:
+    keys()
+    run_parts([storm, requests])
 finally:
     for process in reversed(processes):
         end(process)
-finish()

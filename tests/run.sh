@@ -510,12 +510,14 @@ run_vm() {
 	matrix
 }
 
-# Everything that `fault` only samples: every call, 500 kills, 300 jails at once, 5000 runs in a row. Also 1000 kills for memory.
+# Everything that `fault` only samples: every call, 500 kills, 300 jails at once, 5000 runs in a row. Also 1000 kills for memory, and 10,000
+# requests of a fleet whose workers and server are killed.
 run_soak() {
 	begin_here soak
 	begin_here soak-user
 	! $can_be_root || faults soak as_root WARDER_SOAK=1 TEST_TIMEOUT=7200
 	! $can_be_root || suite soak memory as_root env WARDER_TEST_OOM_ROUNDS=1000 "$here/criterion.sh" build/gcc/tests/mechanism/test_cause
+	! $can_be_root || suite soak fleet as_root env WARDER=build/gcc/warder WARDER_SOAK=1 tests/fleet/run.py storm
 	! as_user test -x build/gcc/warder || faults soak-user as_user WARDER_SOAK=1 TEST_TIMEOUT=7200
 }
 

@@ -349,6 +349,8 @@ static int copy(int from_fd, int to_fd, uint64_t size)
 	while (chunk && at < size) {
 		ssize_t n = pread(from_fd, chunk, CHUNK, (off_t)at);
 
+		if (n == 0)
+			errno = EIO; /* it has become shorter */
 		if (n <= 0 || file_write_all(to_fd, chunk, (size_t)n) < 0)
 			break;
 		at += (uint64_t)n;
@@ -367,25 +369,70 @@ static void unsave(int save_fd, char *path)
 		unlinkat(parent_fd, slash ? slash + 1 : path, 0);
 }
 
+/* Bytes into a file that has no name yet, and a name for the whole: a process that is killed meanwhile leaves nothing. 0; 1: the file system
+ * cannot do that; -1 with errno. */
+static int save_at_once(int save_fd, char *path, mode_t mode, bool exact, int fd, uint64_t size)
+{
+	owned_fd int parent_fd = open_parent(save_fd, path, exact, (uid_t)-1, (gid_t)-1);
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	owned_fd int to_fd = -1;
+	char source[32];
+	struct stat st;
+
+	if (parent_fd < 0)
+		return -1;
+	if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		errno = EEXIST;
+		return -1;
+	}
+	to_fd = openat(parent_fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	if (to_fd < 0)
+		return 1;
+	if (fchmod(to_fd, mode) < 0 || copy(fd, to_fd, size) < 0)
+		return -1;
+	snprintf(source, sizeof(source), "/proc/self/fd/%d", to_fd);
+	if (linkat(AT_FDCWD, source, parent_fd, name, AT_SYMLINK_FOLLOW) == 0)
+		return 0;
+	return errno == EEXIST ? -1 : 1;
+}
+
+/* The same under its name. 0; -1 with errno. */
+static int save_named(int save_fd, char *path, mode_t mode, bool exact, int fd, uint64_t size)
+{
+	owned_fd int to_fd = create(save_fd, path, mode, exact, (uid_t)-1, (gid_t)-1);
+	int error;
+
+	if (to_fd < 0)
+		return -1;
+	if (copy(fd, to_fd, size) == 0)
+		return 0;
+	error = errno;
+	unsave(save_fd, path);
+	errno = error;
+	return -1;
+}
+
 static const char *save(const struct rootfs_collect *what, struct rootfs_item *item, int fd)
 {
+	const mode_t mode = 0644 | (item->mode & 0111);
 	char *path = strdup(item->path);
-	owned_fd int to_fd = -1;
-	const char *why = NULL;
+	int saved, error;
 
 	if (!path)
 		return "there is no memory for it";
-	to_fd = create(what->save_fd, path, 0644 | (item->mode & 0111), what->whole, (uid_t)-1, (gid_t)-1);
-	if (to_fd < 0) {
-		why = errno == EEXIST ? "a file of that name is there already" : "it cannot be saved";
-	} else if (copy(fd, to_fd, item->size) < 0) {
-		why = errno == ENOSPC ? "there is no space to save it" : "it could not be saved to its end";
-		unsave(what->save_fd, path);
-	} else {
-		item->taken = ROOTFS_TAKEN_SAVED;
-	}
+	saved = save_at_once(what->save_fd, path, mode, what->whole, fd, item->size);
+	if (saved > 0)
+		saved = save_named(what->save_fd, path, mode, what->whole, fd, item->size);
+	error = errno;
 	free(path);
-	return why;
+	if (saved == 0) {
+		item->taken = ROOTFS_TAKEN_SAVED;
+		return NULL;
+	}
+	return error == EEXIST   ? "a file of that name is there already"
+	       : error == ENOSPC ? "there is no space to save it"
+				 : "it cannot be saved";
 }
 
 /* A descriptor is the file's, whatever becomes of the directory that it lies in. */

@@ -450,11 +450,11 @@ static void print_case(const struct session *session, size_t index, const struct
 	term_print(TERM_PLAIN, 16, term_clean(quoted + 1));
 	printf(" ");
 	term_print(style_of((enum verdict)judged->verdict), 12, verdict_name((enum verdict)judged->verdict));
-	if (judged->wall_us && judged->memory_bytes != UINT64_MAX)
+	if (judged->memory_bytes != UINT64_MAX)
 		snprintf(memory, sizeof(memory), "%.1f MiB", (double)judged->memory_bytes / (1 << 20));
-	if (judged->wall_us)
+	if (judged->wall_us != UINT64_MAX)
 		snprintf(amount, sizeof(amount), "%7.0f ms %12s", (double)judged->wall_us / 1000, memory);
-	if (judged->wall_us || judged->text[0])
+	if (amount[0] || judged->text[0])
 		printf(" %-23s", amount);
 	memcpy(text, judged->text, sizeof(text)); /* of the program's output, in part */
 	printf("%s%s\n", text[0] ? "  " : "", term_clean(text));

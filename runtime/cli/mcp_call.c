@@ -346,13 +346,14 @@ static void tell_end(struct mcp_call *call, const struct warder_result *result)
 	else if (hit)
 		fail_by_hit(call, hit);
 	if (outcome->exit_code >= 0)
-		content_add(&call->content, "Exit code %d, after %.3f s.\n", outcome->exit_code,
-			    (double)outcome->wall_us / 1e6);
+		content_add(&call->content, "Exit code %d", outcome->exit_code);
 	else
-		content_add(&call->content, "Ended by %s, after %.3f s.\n",
+		content_add(&call->content, "Ended by %s",
 			    outcome->signal ? result_signal_name(outcome->signal, name, sizeof(name))
-					    : "the sandbox",
-			    (double)outcome->wall_us / 1e6);
+					    : "the sandbox");
+	if (warder_result_wall_us(result) != UINT64_MAX)
+		content_add(&call->content, ", after %.3f s", (double)outcome->wall_us / 1e6);
+	content_add(&call->content, ".\n");
 	tell_streams(call, &out, &err);
 }
 

@@ -1,5 +1,23 @@
 #include "runtime/judge/score.h"
 
+static void raise_most(struct score_most *most, uint64_t value)
+{
+	if (value == UINT64_MAX)
+		return;
+	most->known = true;
+	if (value > most->value)
+		most->value = value;
+}
+
+static void write_most(struct json_writer *w, const char *key, const struct score_most *most)
+{
+	json_key(w, key);
+	if (most->known)
+		json_uint(w, most->value);
+	else
+		json_null(w);
+}
+
 void score_add(struct score *score, size_t index, const struct judged *judged)
 {
 	const enum verdict verdict = (enum verdict)judged->verdict;
@@ -11,12 +29,9 @@ void score_add(struct score *score, size_t index, const struct judged *judged)
 		score->verdict = verdict;
 		score->first = index;
 	}
-	if (judged->wall_us > score->wall_us)
-		score->wall_us = judged->wall_us;
-	if (judged->cpu_us != UINT64_MAX && judged->cpu_us > score->cpu_us)
-		score->cpu_us = judged->cpu_us;
-	if (judged->memory_bytes != UINT64_MAX && judged->memory_bytes > score->memory_bytes)
-		score->memory_bytes = judged->memory_bytes;
+	raise_most(&score->wall_us, judged->wall_us);
+	raise_most(&score->cpu_us, judged->cpu_us);
+	raise_most(&score->memory_bytes, judged->memory_bytes);
 }
 
 void score_write(const struct score *score, const struct batch *batch, struct json_writer *w)
@@ -33,8 +48,8 @@ void score_write(const struct score *score, const struct batch *batch, struct js
 	json_end_object(w);
 	json_key(w, "most");
 	json_begin_object(w);
-	json_key_uint(w, "wallUs", score->wall_us);
-	json_key_uint(w, "cpuTimeUs", score->cpu_us);
-	json_key_uint(w, "peakMemoryBytes", score->memory_bytes);
+	write_most(w, "wallUs", &score->wall_us);
+	write_most(w, "cpuTimeUs", &score->cpu_us);
+	write_most(w, "peakMemoryBytes", &score->memory_bytes);
 	json_end_object(w);
 }

@@ -11,19 +11,26 @@
 /* What is known of a case that was decided. Processes may share it. */
 struct judged {
 	uint32_t verdict;                       /* enum verdict */
-	uint64_t wall_us, cpu_us, memory_bytes; /* the last two UINT64_MAX: not known */
+	uint64_t wall_us, cpu_us, memory_bytes; /* UINT64_MAX: not known */
 	char text[512];                         /* for people; some of it may be the program's output */
 };
 
 /* Of a case that did not run, or whose run is not known. */
 #define JUDGED_NOTHING(of)                                                                                   \
-	((struct judged){ .verdict = (of), .cpu_us = UINT64_MAX, .memory_bytes = UINT64_MAX })
+	((struct judged){                                                                                    \
+	    .verdict = (of), .wall_us = UINT64_MAX, .cpu_us = UINT64_MAX, .memory_bytes = UINT64_MAX })
+
+/* The most of all cases. */
+struct score_most {
+	bool known; /* somebody measured it for one of them */
+	uint64_t value;
+};
 
 struct score {
 	size_t counts[VERDICT_COUNT];
-	enum verdict verdict;                   /* of the first case that is not accepted */
-	size_t first;                           /* that case */
-	uint64_t wall_us, cpu_us, memory_bytes; /* the most of all cases */
+	enum verdict verdict; /* of the first case that is not accepted */
+	size_t first;         /* that case */
+	struct score_most wall_us, cpu_us, memory_bytes;
 };
 
 void score_add(struct score *score, size_t index, const struct judged *judged);

@@ -97,7 +97,7 @@ void trial_decide(struct trial *trial, const struct warder_result *result, const
 		return;
 	}
 	ret->verdict = verdict_of(result, compare_finish(&trial->compare));
-	ret->wall_us = result->unmeasured ? 0 : warder_result_wall_us(result);
+	ret->wall_us = warder_result_wall_us(result);
 	ret->cpu_us = warder_result_cpu_us(result);
 	ret->memory_bytes = warder_result_memory_peak(result);
 	explain(trial, result, ret);
@@ -135,7 +135,7 @@ static void write_run(const struct judged *judged, const struct warder_result *r
 	json_key_string(w, "backend", warder_result_backend(result));
 	json_key_string(w, "isolation", warder_result_isolation(result));
 	json_key_string(w, "passedOver", warder_result_passed_over(result));
-	json_key_uint(w, "wallUs", judged->wall_us);
+	result_write_known(w, "wallUs", judged->wall_us);
 	result_write_known(w, "cpuTimeUs", judged->cpu_us);
 	result_write_known(w, "peakMemoryBytes", judged->memory_bytes);
 }
@@ -164,9 +164,12 @@ void trial_write_output(const struct warder_result *result, struct json_writer *
 	json_key(w, "output");
 	json_begin_object(w);
 	for (size_t stream = 0; stream < 2; stream++) {
+		uint64_t total;
+
 		json_key(w, stream ? "stderr" : "stdout");
 		json_begin_object(w);
-		json_key_uint(w, "bytesTotal", result->outcome.output[stream].total);
+		warder_result_output(result, (enum warder_stream)stream, NULL, &total);
+		result_write_known(w, "bytesTotal", total);
 		result_write_reference(&result->streams[stream], w);
 		json_end_object(w);
 	}

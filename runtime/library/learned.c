@@ -49,6 +49,19 @@ static void add_row(struct learned *learned, uint32_t first)
 		learned->left_out += connections;
 }
 
+/* -1: no memory. */
+static int copy_uses(struct learned *learned, const struct edge_report *report, struct warder_error *err)
+{
+	if (!report || !report->use_count)
+		return 0;
+	learned->uses = calloc(report->use_count, sizeof(*learned->uses));
+	if (!learned->uses)
+		return error_no_memory(err, NULL);
+	memcpy(learned->uses, report->uses, report->use_count * sizeof(*learned->uses));
+	learned->use_count = report->use_count;
+	return 0;
+}
+
 static int fill(struct learned *learned, const struct policy *ran, const struct edge_report *report,
 		struct warder_error *err)
 {
@@ -56,13 +69,8 @@ static int fill(struct learned *learned, const struct policy *ran, const struct 
 	    policy_set(&learned->policy, "network.mode", "allow", err) != 0 ||
 	    policy_set(&learned->policy, "network.allow", "", err) != 0)
 		return -1;
-	if (report && report->use_count) {
-		learned->uses = calloc(report->use_count, sizeof(*learned->uses));
-		if (!learned->uses)
-			return error_no_memory(err, NULL);
-		memcpy(learned->uses, report->uses, report->use_count * sizeof(*learned->uses));
-		learned->use_count = report->use_count;
-	}
+	if (copy_uses(learned, report, err) != 0)
+		return -1;
 	learned->left_out = report ? report->uses_unlisted : 0;
 	for (uint32_t i = 0; i < learned->use_count; i++)
 		if (!came_before(learned, i))
@@ -81,6 +89,23 @@ int learned_new(const struct policy *ran, const struct edge_report *report, stru
 	if (!learned)
 		return error_no_memory(err, NULL);
 	if (fill(learned, ran, report, err) != 0) {
+		learned_free(learned);
+		return -1;
+	}
+	*ret = learned;
+	return 0;
+}
+
+int learned_read(const char *policy, size_t len, uint64_t left_out, const struct edge_report *report,
+		 struct learned **ret, struct warder_error *err)
+{
+	struct learned *learned = calloc(1, sizeof(*learned));
+
+	if (!learned)
+		return error_no_memory(err, NULL);
+	learned->left_out = left_out;
+	if (policy_decode(policy, len, "learned", &learned->policy, err) != 0 ||
+	    copy_uses(learned, report, err) != 0) {
 		learned_free(learned);
 		return -1;
 	}

@@ -27,6 +27,9 @@ struct learned {
 /* `ran`: the policy of the run; `report` may be NULL. *ret is the caller's. -1 with *err: no memory. */
 int learned_new(const struct policy *ran, const struct edge_report *report, struct learned **ret,
 		struct warder_error *err);
+/* The same of the policy that learned_new() made, as JSON, and its left_out. -1 with *err: it is no policy. */
+int learned_read(const char *policy, size_t len, uint64_t left_out, const struct edge_report *report,
+		 struct learned **ret, struct warder_error *err);
 /* Note what the replay ended with, and which destinations it connected to. */
 void learned_replayed(struct learned *learned, const struct jail_outcome *outcome);
 /* The member "learned": {policy, used: [{destination, port, connections, needed}], notListed, replay: {exitCode, signal, error}};

@@ -129,7 +129,7 @@ void result_write_audit(const struct warder_result *result, struct json_writer *
 
 /* ---- result_file.c ---- */
 
-/* A result as a memory file, without its changes and what was learned. -1 with errno. */
+/* A result as a memory file, without its changes and files that are held open. -1 with errno. */
 int result_write_file(const struct warder_result *result);
 /* Read one that a process of the same program wrote; *ret is zeroed. -1: it is not a result. */
 int result_read_file(int fd, struct warder_result *ret);

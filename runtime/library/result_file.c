@@ -1,6 +1,6 @@
 /*
  * result_file: a result as a memory file, for another process of the same program: a head, and then the data that the result points to. It
- * lacks changes, learned rules, and what the client adds itself about a piece of code.
+ * lacks changes, files that are held open, and what the client adds itself about a piece of code.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -29,6 +29,8 @@ struct head {
 	uint32_t progress_bytes; /* of the lines of progress, behind it */
 	bool has_progress;
 	uint64_t progress_delivered, progress_dropped;
+	uint32_t learned_bytes;    /* of the learned policy as JSON, behind it; 0: none */
+	uint64_t learned_left_out; /* as of struct learned */
 };
 
 /* A collected file. It is followed by its path and the reason why it was not taken, each with a NUL, and its bytes if it was. */
@@ -38,8 +40,9 @@ struct item {
 	uint32_t path_bytes, why_bytes;
 };
 
-#define ITEMS_MAX 100000
-#define TEXT_MAX  65536u
+#define ITEMS_MAX   100000
+#define TEXT_MAX    65536u
+#define LEARNED_MAX (8u << 20)
 
 static int write_item(int fd, const struct rootfs_item *from)
 {
@@ -57,7 +60,8 @@ static int write_item(int fd, const struct rootfs_item *from)
 	return from->taken == ROOTFS_TAKEN_INLINE ? file_write_all(fd, from->bytes, from->size) : 0;
 }
 
-static int write_all(int fd, const struct warder_result *result)
+/* learned: the policy, or NULL. */
+static int write_all(int fd, const struct warder_result *result, const char *learned)
 {
 	const struct policy_receipt *receipt = &result->receipt;
 	const struct edge_report *network = result->outcome.network;
@@ -70,6 +74,10 @@ static int write_all(int fd, const struct warder_result *result)
 			     .started_ms = result->started_ms,
 			     .prepare_us = result->prepare_us };
 
+	if (learned) {
+		head.learned_bytes = (uint32_t)strlen(learned);
+		head.learned_left_out = result->learned->left_out;
+	}
 	if (network)
 		head.network_bytes = (uint32_t)edge_report_size(network->use_count);
 	if (progress) {
@@ -96,14 +104,21 @@ static int write_all(int fd, const struct warder_result *result)
 			return -1;
 	if (network && file_write_all(fd, (const char *)network, head.network_bytes) < 0)
 		return -1;
-	return progress ? file_write_all(fd, progress->lines, progress->len) : 0;
+	if (progress && file_write_all(fd, progress->lines, progress->len) < 0)
+		return -1;
+	return file_write_all(fd, learned, head.learned_bytes);
 }
 
 int result_write_file(const struct warder_result *result)
 {
 	owned_fd int fd = memfd_create("warder-result", MFD_CLOEXEC);
+	char *learned = result->learned ? policy_encode(&result->learned->policy) : NULL;
+	int written = result->learned && !learned ? -1 : 0;
 
-	return fd < 0 || write_all(fd, result) < 0 || lseek(fd, 0, SEEK_SET) < 0 ? -1 : fd_take(&fd);
+	if (fd < 0 || written < 0 || write_all(fd, result, learned) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+		written = -1;
+	free(learned);
+	return written < 0 ? -1 : fd_take(&fd);
 }
 
 static bool take(int fd, void *to, size_t len)
@@ -244,6 +259,23 @@ static bool take_progress(int fd, const struct head *head, struct jail_outcome *
 	return true;
 }
 
+/* Behind the report, whose destinations it has. */
+static bool take_learned(int fd, const struct head *head, const struct edge_report *report,
+			 struct learned **ret)
+{
+	struct warder_error ignored;
+	char *text;
+	bool done;
+
+	if (!head->learned_bytes)
+		return true;
+	text = head->learned_bytes <= LEARNED_MAX ? malloc(head->learned_bytes) : NULL;
+	done = text && take(fd, text, head->learned_bytes) &&
+	       learned_read(text, head->learned_bytes, head->learned_left_out, report, ret, &ignored) == 0;
+	free(text);
+	return done;
+}
+
 int result_read_file(int fd, struct warder_result *ret)
 {
 	struct policy_receipt *receipt = &ret->receipt;
@@ -261,7 +293,8 @@ int result_read_file(int fd, struct warder_result *ret)
 	if (!take_data(fd, &head.outcome))
 		return -1;
 	if (!take_network(fd, head.network_bytes, &head.outcome) ||
-	    !take_progress(fd, &head, &head.outcome)) {
+	    !take_progress(fd, &head, &head.outcome) ||
+	    !take_learned(fd, &head, head.outcome.network, &ret->learned)) {
 		jail_outcome_done(&head.outcome);
 		return -1;
 	}

@@ -267,3 +267,38 @@ Test(result, a_file_that_ends_early_is_no_result, .timeout = 60)
 	}
 	close(fd);
 }
+
+/* The learned policy comes back with its destinations, and a policy that is cut off does not. */
+Test(result, a_file_has_what_was_learned, .timeout = 20)
+{
+	struct warder_result *result = result_of(JAIL_CAUSE_EXIT, 0, 0), *read = calloc(1, sizeof(*read));
+	struct edge_report *report = calloc(1, sizeof(*report));
+	struct policy ran = { 0 };
+	struct warder_error err;
+	struct stat st;
+	int fd;
+
+	cr_assert(policy_preset("strict", &ran, &err) == 0);
+	report->use_count = 1;
+	report->uses_unlisted = 3;
+	report->uses[0] = (struct edge_use){ .port = 80, .count = 2 };
+	strcpy(report->uses[0].destination, "pypi.test");
+	result->backend = "local";
+	result->outcome.network = report;
+	cr_assert(learned_new(&ran, report, &result->learned, &err) == 0);
+	fd = result_write_file(result);
+	cr_assert(fd >= 0 && fstat(fd, &st) == 0 && result_read_file(fd, read) == 0);
+	cr_assert(read->learned);
+	cr_expect(read->learned->left_out == 3 && read->learned->use_count == 1);
+	cr_expect_str_eq(read->learned->uses[0].destination, "pypi.test");
+	cr_expect(read->learned->policy.network.mode == POLICY_NETWORK_ALLOW &&
+		  read->learned->policy.network.allow.count == 1);
+	warder_result_free(read);
+	read = calloc(1, sizeof(*read));
+	cr_expect(ftruncate(fd, st.st_size - 1) == 0 && lseek(fd, 0, SEEK_SET) == 0 &&
+		  result_read_file(fd, read) < 0);
+	free(read);
+	warder_result_free(result);
+	policy_done(&ran);
+	close(fd);
+}

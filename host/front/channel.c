@@ -102,6 +102,7 @@ static void take_record(struct channel *channel, const char *text, int *fd)
 	case RECORD_FORK:
 	case RECORD_AGENT:
 	case RECORD_REPEAT:
+	case RECORD_TAKEN:
 	case RECORD_TYPES:
 		return;
 	}

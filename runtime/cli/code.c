@@ -50,16 +50,9 @@ static void session_done(struct session *session)
 	report_done(&session->report);
 }
 
-/* Only this process learns, and puts files into a directory or a store. */
-static bool needs_this_process(const struct args *args)
-{
-	return args->code.artifacts ||
-	       (args->policy && args->policy->policy.network.mode == POLICY_NETWORK_LEARN);
-}
-
 static bool by_keeper(const struct session *session)
 {
-	return session->place && session_runs_by_keeper(session->place) && !needs_this_process(session->args);
+	return session->place && session_runs_by_keeper(session->place);
 }
 
 /* ---- what is asked of the library ---- */
@@ -168,8 +161,7 @@ static int load_policy(struct session *session, const struct languages *language
 	if (!args->context.session)
 		return find_defaults(session, languages, err) == 0 ? args_load(FLAG_CODE, argv, args, err)
 								   : -1;
-	return (needs_this_process(args) ? warder_session_open : session_open_to_run)(
-		   args->context.session, &session->place, err) == 0 &&
+	return session_open_to_run(args->context.session, &session->place, err) == 0 &&
 		       session_check_start_flags(args, err) == 0
 		   ? session_load_policy(session->place, FLAG_CODE, argv, args, err)
 		   : -1;

@@ -583,6 +583,11 @@ int report_wait(struct report *report, struct warder_run *run)
 	return report_result(report, result);
 }
 
+void report_keep(struct report *report, struct warder_result *result)
+{
+	spool_keep(&report->spool, "", !report->args->json, result);
+}
+
 int report_result(struct report *report, struct warder_result *result)
 {
 	int status;
@@ -590,7 +595,7 @@ int report_result(struct report *report, struct warder_result *result)
 	report->write_error = result->outcome.receiver_errno;
 	if (report->passed_over[0])
 		memcpy(result->passed_over, report->passed_over, sizeof(result->passed_over));
-	spool_keep(&report->spool, "", !report->args->json, result);
+	report_keep(report, result);
 	if (report->replay && result->learned && !ending_signal())
 		report->replay(report, result->learned);
 	report_append(report, result);

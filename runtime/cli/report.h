@@ -43,6 +43,8 @@ void report_serving(uint64_t grace_us, int service_fd);
 struct session_run;
 void report_owned(struct session_run *run);
 void report_grace(uint64_t grace_us);
+/* Put what --artifacts store: keeps of the run into the store. report_result() does that, too, unless it is done. */
+void report_keep(struct report *report, struct warder_result *result);
 /* Tell the result, which it frees. Returns the exit status. */
 int report_result(struct report *report, struct warder_result *result);
 /* Print the ports of the host that Warder picked for the rows of network.publish with the host port 0. */

@@ -3,8 +3,8 @@
  * session, the same flags make the session's.
  *
  * The keeper of the session launches and supervises the program, which writes to this process's own streams, and goes on if this process is
- * killed. Calls of host functions are answered here. A policy of what was used only this process can make: then it joins the session and
- * supervises the program itself.
+ * killed. Calls of host functions are answered here. Only if the keeper is a process of another version of Warder, this process joins the
+ * session and supervises the program itself.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +23,7 @@
 #include "runtime/cli/functions.h"
 #include "runtime/cli/report.h"
 #include "runtime/cli/term.h"
+#include "runtime/code/code.h"
 #include "runtime/library/library.h"
 #include "runtime/session/session.h"
 
@@ -88,19 +89,11 @@ int session_load_policy(const struct warder_session *session, enum flag_command 
 								 : -1;
 }
 
-/* What a keeper cannot give: a policy of what was used. Known when there is a policy. */
-static bool needs_this_process(const struct args *args)
-{
-	return args->policy && args->policy->policy.network.mode == POLICY_NETWORK_LEARN;
-}
-
 static int find_or_start(struct report *report, struct args *args, const char *name, char **flags,
 			 struct warder_session **ret, struct warder_error *err)
 {
-	const bool by_keeper = !needs_this_process(args) && !args->execution.detach;
-
 	args->session.runs =
-	    (by_keeper ? session_open_to_run(name, ret, err) : warder_session_open(name, ret, err)) == 0;
+	    (args->execution.detach ? warder_session_open : session_open_to_run)(name, ret, err) == 0;
 	if (args->session.runs && args->session.for_files)
 		session_use_for_files(*ret);
 	if (args->session.runs)
@@ -289,6 +282,18 @@ static void leave_input(void)
 		dup2(null_fd, STDIN_FILENO);
 }
 
+/* With the rights of this process, which has named the place for them. */
+static void take_files(struct report *report, struct session_run *run, const struct library_order *code,
+		       struct warder_result *result)
+{
+	const int fd = session_run_handed_fd(run);
+
+	code_order_collect(code, fd, result);
+	report_keep(report, result);
+	if (fd >= 0)
+		session_run_say_taken(run);
+}
+
 /* Begin the command, and wait for its end. */
 static int begin_and_wait(struct report *report, struct warder_session *session,
 			  struct attendance *attendance, struct remote_command *command,
@@ -317,6 +322,8 @@ static int begin_and_wait(struct report *report, struct warder_session *session,
 		failed = lend_terminal(run, &attendance->answers, args->grace_us);
 	if (status == 0)
 		status = wait_for_end(run, attendance, ret, err);
+	if (status == 0 && command->code)
+		take_files(report, run, command->code, *ret);
 	if (status == 0 && failed)
 		(*ret)->outcome.receiver_errno = failed;
 	report_owned(NULL);
@@ -393,10 +400,8 @@ static int run_by_keeper(struct report *report, struct warder_session *session, 
 
 static int begin(struct report *report, struct warder_session *session, struct warder_error *err)
 {
-	if (report->args->execution.detach)
-		return detach_launch(report, session);
-	return needs_this_process(report->args) ? run_here(report, session, err)
-						: run_by_keeper(report, session, err);
+	return report->args->execution.detach ? detach_launch(report, session)
+					      : run_by_keeper(report, session, err);
 }
 
 static int exec_in(struct report *report, struct args *args, const char *name, char **flags)

@@ -374,7 +374,7 @@ void spool_keep(const struct spool *spool, const char *under, bool all, struct w
 	int stuck = 0;
 	char *text;
 
-	if (!spool->open || !handing.items) {
+	if (!spool->open || result->references || !handing.items) {
 		free(handing.items);
 		return;
 	}

@@ -16,12 +16,12 @@
 #include "runtime/code/code.h"
 #include "runtime/code/program.h"
 #include "runtime/library/library.h"
+#include "runtime/library/order.h"
 #include "runtime/library/preparation.h"
 
 #define FILES_MAX    100
 #define FILE_BYTES   (4ull << 20)
 #define TOTAL_BYTES  (64ull << 20)
-#define INLINE_BYTES (64ull << 10)
 #define RESULT_BYTES (1ull << 20)
 
 /* What a run borrows, and what is to be done with its result. */
@@ -170,7 +170,7 @@ static int take_collect(struct call *call, const struct warder_collect *collect,
 		.total_bytes = collect->total_bytes ? collect->total_bytes : TOTAL_BYTES,
 		.inline_bytes = collect->inline_bytes == UINT64_MAX ? 0
 				: collect->inline_bytes             ? collect->inline_bytes
-								    : INLINE_BYTES,
+								    : ORDER_INLINE_BYTES,
 		.save_fd = call->save_fd,
 	};
 	call->collects = true;
@@ -475,6 +475,20 @@ int code_order_finish(const struct library_order *order, struct warder_result *r
 		      struct warder_error *err)
 {
 	return finish(order->call, result, err);
+}
+
+void code_order_collect(const struct library_order *order, int tmp_fd, struct warder_result *result)
+{
+	const struct call *call = order->call;
+	struct rootfs_collection *collected = &result->outcome.collected;
+
+	if (!order_hands_over(order))
+		return;
+	if (tmp_fd >= 0)
+		rootfs_collect(tmp_fd, &call->collect, collected);
+	else if (!collected->fault[0])
+		snprintf(collected->fault, sizeof(collected->fault), "%s",
+			 "the keeper of the session did not hand over the files");
 }
 
 void code_order_done(struct library_order *order)

@@ -42,6 +42,9 @@ int code_order(struct warder_program *program, const struct warder_call *call, s
 /* The same of a program that was built with CODE_FOR_KEEPER. -1 with *err. */
 int code_order_in_session(struct warder_program *program, const struct warder_call *call,
 			  struct library_order *ret, struct warder_error *err);
+/* Take the files that such a run has left out of its session's /tmp, if the call saves or holds them; tmp_fd -1: they cannot be had, and the
+ * result says so. */
+void code_order_collect(const struct library_order *order, int tmp_fd, struct warder_result *result);
 /* Add to the result of such a run what the result of warder_call() has. -1 with *err. */
 int code_order_finish(const struct library_order *order, struct warder_result *result,
 		      struct warder_error *err);

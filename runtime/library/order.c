@@ -10,6 +10,13 @@
 
 /* ---- the sender ---- */
 
+bool order_hands_over(const struct library_order *order)
+{
+	const struct rootfs_collect *collect = order->launch.command.collect;
+
+	return collect && (collect->save_fd >= 0 || collect->hold);
+}
+
 int order_add_text(int fd, const char *text)
 {
 	return file_write_all(fd, text, strlen(text) + 1);

@@ -38,6 +38,10 @@ struct order_words {
 	struct rootfs_file *files;
 };
 
+#define ORDER_INLINE_BYTES (UINT64_C(64) << 10) /* of a file in a result, unless its caller says otherwise */
+
+/* Whether the sender saves the collected files, or holds them open: then they are not in the result that the receiver makes. */
+bool order_hands_over(const struct library_order *order);
 /* Append a text with its NUL, or a list of texts, to a file. -1 with errno. */
 int order_add_text(int fd, const char *text);
 int order_add_list(int fd, char *const *words, uint32_t *ret_count);

@@ -428,6 +428,13 @@ static int send_signal(struct client *client, struct execution *execution, struc
 	return execution_signal(execution, (int)number, err);
 }
 
+/* Its owner has everything. */
+static void let_go(struct client *client)
+{
+	execution_delivered(client->owned);
+	use(&client->owned, NULL);
+}
+
 /* About one execution. 0: to be answered so; 1: later; -1 with *err. */
 static int act(struct client *client, struct execution *execution, int file_fd, uint64_t *values,
 	       struct warder_error *err)
@@ -457,6 +464,10 @@ static int act(struct client *client, struct execution *execution, int file_fd, 
 	case RECORD_STOP:
 		if (client->owned == execution)
 			execution_stop(execution, &in->stop);
+		return 1;
+	case RECORD_TAKEN:
+		if (client->owned == execution && execution_handed_fd(execution) >= 0)
+			let_go(client);
 		return 1;
 	case RECORD_PIECE:
 		return begin_piece(client, execution, file_fd, err);
@@ -534,6 +545,12 @@ static bool answer_hello(struct client *client, int fd, bool stranger)
 		   : answer(client, fd, RECORD_HELLO, NULL, NULL, -1);
 }
 
+/* A word of an owner's about its execution. */
+static bool is_unanswered(enum record_type type)
+{
+	return type == RECORD_STOP || type == RECORD_TAKEN;
+}
+
 /* One request whose descriptors are the caller's. False: the connection is done with. */
 static bool handle(struct client *client, int fd, const int fds[RECORD_FDS_MAX], bool stranger)
 {
@@ -547,7 +564,7 @@ static bool handle(struct client *client, int fd, const int fds[RECORD_FDS_MAX],
 
 	if (!client->greeted)
 		return type == RECORD_HELLO && answer_hello(client, fd, stranger);
-	if (client->owner && type != RECORD_START && type != RECORD_RESULT && type != RECORD_STOP)
+	if (client->owner && type != RECORD_START && type != RECORD_RESULT && !is_unanswered(type))
 		return false;
 	if (type == RECORD_LIST)
 		return answer_text(client, fd, type, executions_list(client->clients->all));
@@ -568,7 +585,7 @@ static bool handle(struct client *client, int fd, const int fds[RECORD_FDS_MAX],
 	} else {
 		execution = executions_find(client->clients->all, head->id, &err);
 		done = execution             ? act(client, execution, fds[0], values, &err)
-		       : type == RECORD_STOP ? 1
+		       : is_unanswered(type) ? 1
 					     : -1;
 	}
 	return done > 0 || answer(client, fd, type, done < 0 ? &err : NULL, values, -1);
@@ -842,29 +859,37 @@ static bool push_lines(struct client *client, int fd)
 	return sent >= 0;
 }
 
+/* The result as a memory file, or -1. */
+static int make_result(const struct client *client, struct execution *execution)
+{
+	const char *text;
+
+	if (client->owned == execution)
+		return execution->whole ? result_write_file(execution->whole) : -1;
+	text = execution_document(execution);
+	return text ? record_make_file(text, strlen(text)) : -1;
+}
+
 static bool push_result(struct client *client, int fd)
 {
 	struct execution *execution = client->waits;
+	const bool is_owner = execution && client->owned == execution;
 	owned_fd int text_fd = -1;
-	const char *text;
-	int sent;
+	int handed_fd, sent;
 
-	if (!execution || client->unsent.there || execution->state != EXECUTION_ENDED)
+	if (!execution || client->unsent.there || execution->state != EXECUTION_ENDED ||
+	    !execution_is_complete(execution))
 		return true;
-	if (client->owned == execution && execution_is_unread(execution))
+	if (is_owner && execution_is_unread(execution))
 		return true;
-	if (client->owned == execution)
-		text_fd = execution->whole ? result_write_file(execution->whole) : -1;
-	else if ((text = execution_document(execution)))
-		text_fd = record_make_file(text, strlen(text));
+	text_fd = make_result(client, execution);
+	handed_fd = is_owner ? execution_handed_fd(execution) : -1;
 	begin_end(client, execution);
-	sent = put(client, fd, &text_fd, text_fd >= 0);
+	sent = put(client, fd, (const int[]){ text_fd, handed_fd }, text_fd < 0 ? 0 : handed_fd < 0 ? 1 : 2);
 	if (sent != 0)
 		return sent > 0;
-	if (client->owned == execution) {
-		execution_delivered(execution);
-		use(&client->owned, NULL);
-	}
+	if (is_owner && handed_fd < 0)
+		let_go(client);
 	use(&client->waits, NULL);
 	return true;
 }
@@ -886,6 +911,9 @@ void client_tell_end(struct client *client, int fd, enum session_end end)
 	if (client->owned && execution_is_unread(client->owned))
 		execution_follow_by(client->owned, NULL);
 	lives = client_push(client, fd);
+	/* The owner takes files out of what is left of the session, and nobody removes them there. */
+	if (lives && client->owned && !client->waits && execution_handed_fd(client->owned) >= 0)
+		return;
 	if (client->owned)
 		execution_disown(client->owned);
 	if (!lives || !client->owner || client->owned || client->unsent.there)

@@ -20,9 +20,13 @@
 static void fill_head(const struct library_order *order, struct code_record_head *head)
 {
 	const struct result_code *report = order->report;
+	const struct jail_command *command = &order->launch.command;
 
-	head->collects = order->launch.command.collect != NULL;
-	head->has_value = order->launch.command.input_fd > 0;
+	head->collects = command->collect != NULL;
+	head->hands_over = order_hands_over(order);
+	head->has_value = command->input_fd > 0;
+	head->has_spill = command->spill_fds != NULL;
+	head->spill_bytes = command->spill_bytes;
 	head->is_engine = order->rules->is_engine;
 	head->last_line = order->rules->last_line;
 	head->value_bytes = order->rules->bytes;
@@ -94,6 +98,7 @@ static bool is_valid(const struct code_record_head *head)
 	const size_t prefix = strlen(LIBRARY_BOX);
 
 	if (head->collects > 1 || head->has_value > 1 || head->is_engine > 1 || head->last_line > 1 ||
+	    head->has_spill > 1 || head->hands_over > head->collects ||
 	    head->stage_count >= RESULT_STAGES_MAX || !order_code_valid(&head->code, head->collects) ||
 	    !is_text(head->box, sizeof(head->box)) || strncmp(head->box, LIBRARY_BOX, prefix) != 0 ||
 	    strlen(head->box) != prefix + BOX_DIGITS ||

@@ -21,6 +21,12 @@ struct code_record_stage {
 struct code_record_head {
 	struct order_code code;
 	uint32_t collects, has_value; /* has_value: a further descriptor, of the value that the code gets */
+	/* The client takes the files itself: the END of the execution comes with the session's /tmp, and the files stay there until the
+	 * client has sent a RECORD_TAKEN, or is gone. */
+	uint32_t hands_over;
+	uint32_t
+	    has_spill; /* two further descriptors, behind the value: as spill_fds of struct jail_command */
+	uint64_t spill_bytes;
 	uint32_t is_engine, last_line;
 	uint64_t value_bytes; /* as of struct result_value_rules */
 	char box[32];         /* as of struct library_order */

@@ -186,6 +186,10 @@ int execution_counters(struct execution *execution, uint64_t ret[RECORD_COUNTERS
 		       struct warder_error *err);
 /* The caller of an execution with its own streams wants it to end; also while it is STARTING. */
 void execution_stop(struct execution *execution, const struct record_stop *stop);
+/* False: its files are being collected or removed, and its result will have what is known of them. */
+bool execution_is_complete(const struct execution *execution);
+/* The directory that its owner takes the files from, before execution_delivered(). Borrowed; -1: there are none to take. */
+int execution_handed_fd(const struct execution *execution);
 /* The result as JSON; NULL: there is none. */
 const char *execution_document(struct execution *execution);
 /* Its owner has the result, writes the line of its audit file, and nobody else asks for it. */

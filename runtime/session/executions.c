@@ -128,6 +128,22 @@ static void write_audit(struct execution *execution)
 	execution->whole->audit = execution->audit;
 }
 
+bool execution_is_complete(const struct execution *execution)
+{
+	return !execution->code || !execution->code->removing;
+}
+
+/* It has no owner any more: its files become a part of its result, if the owner has not taken them. */
+static void complete(struct execution *execution)
+{
+	struct keeper_code *code = execution->code;
+
+	if (code && code->handed && keeper_code_begin_removal(code, execution->whole))
+		execution->whole = NULL; /* until that is done */
+	else
+		execution_document(execution);
+}
+
 /* Takes the result, which may be NULL. */
 static void finish(struct execution *execution, struct warder_result *result,
 		   const struct warder_error *failed)
@@ -139,7 +155,7 @@ static void finish(struct execution *execution, struct warder_result *result,
 	if (result && execution->flags & RECORD_FUNCTIONS)
 		result_miss_functions(result);
 	if (!execution->owned)
-		execution_document(execution);
+		complete(execution);
 	if (execution->context)
 		keeper_context_ended(execution);
 	execution->ended_us = clock_us();
@@ -157,6 +173,8 @@ static void drop_whole(struct execution *execution)
 
 const char *execution_document(struct execution *execution)
 {
+	if (!execution_is_complete(execution))
+		return execution->result;
 	if (!execution->owned && execution->code && execution->whole) {
 		keeper_code_report(execution->code, execution->whole);
 		free(execution->result); /* made for another client, and without that */
@@ -175,9 +193,17 @@ const char *execution_document(struct execution *execution)
 	return execution->result;
 }
 
+int execution_handed_fd(const struct execution *execution)
+{
+	return execution->code && execution->code->handed ? execution->code->tmp_fd : -1;
+}
+
 void execution_delivered(struct execution *execution)
 {
-	drop_whole(execution);
+	warder_result_free(execution->whole);
+	execution->whole = NULL;
+	if (execution_handed_fd(execution) < 0 || !keeper_code_begin_removal(execution->code, NULL))
+		drop_whole(execution);
 	fd_done(&execution->audit_fd);
 	execution->owned = false;
 	execution->keep_us = 0;
@@ -189,7 +215,7 @@ void execution_disown(struct execution *execution)
 	if (execution_is_unread(execution))
 		execution_follow_by(execution, NULL);
 	if (execution->state == EXECUTION_ENDED)
-		execution_document(execution);
+		complete(execution);
 }
 
 static void close_files(struct execution *execution)
@@ -228,7 +254,8 @@ static void end(struct execution *execution, struct warder_result *result, const
 {
 	epoll_ctl(execution->all->fd, EPOLL_CTL_DEL, execution->run_fd, NULL);
 	let_go(execution);
-	if (!execution->code || !keeper_code_begin_removal(execution->code, result))
+	if (!execution->code || (execution->owned && result && keeper_code_hand_over(execution->code)) ||
+	    !keeper_code_begin_removal(execution->code, result))
 		conclude(execution, result, failed);
 	else if (!result)
 		execution->failure = *failed;
@@ -420,6 +447,20 @@ static void take_over(struct execution *execution)
 	end(execution, NULL, &execution->failure); /* and its jail with it */
 }
 
+/* The directory of its code is gone. */
+static void take_removed(struct execution *execution)
+{
+	struct warder_result *result = keeper_code_end_removal(execution->code);
+
+	if (execution->state != EXECUTION_ENDED) {
+		conclude(execution, result, &execution->failure);
+		return;
+	}
+	if (result)
+		execution->whole = result;
+	execution_document(execution);
+}
+
 static void take_all(struct executions *all)
 {
 	for (size_t i = 0; i < all->count; i++) {
@@ -428,7 +469,7 @@ static void take_all(struct executions *all)
 		if (one->state == EXECUTION_STARTING && atomic_load(&one->launched) && !waits_for_word(one))
 			take_over(one);
 		if (one->code && keeper_code_is_removed(one->code))
-			conclude(one, keeper_code_end_removal(one->code), &one->failure);
+			take_removed(one);
 	}
 }
 
@@ -554,7 +595,9 @@ static uint64_t due(struct execution *execution)
 	case EXECUTION_FAILED:
 		return execution->users ? UINT64_MAX : 0;
 	case EXECUTION_ENDED:
-		return execution->users ? UINT64_MAX : execution->ended_us + execution->keep_us;
+		return execution->users || !execution_is_complete(execution)
+			   ? UINT64_MAX
+			   : execution->ended_us + execution->keep_us;
 	}
 	return UINT64_MAX;
 }

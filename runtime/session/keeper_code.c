@@ -1,14 +1,17 @@
 /*
  * keeper_code: the client has built the code and drawn the name of its directory. A program can leave any number of files there, so a thread
- * removes them.
+ * collects and removes them. A client that saves them takes them itself, with its own rights.
  */
 #include "runtime/session/keeper_code.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 #include "runtime/session/records.h"
 
@@ -29,6 +32,30 @@ static bool is_sealed_for_reading(int fd)
 	       (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY;
 }
 
+static int take_value(struct keeper_code *code, const int **fds, struct warder_error *err)
+{
+	if (!code->record.head.has_value)
+		return 0;
+	if (!is_sealed_for_reading(**fds))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
+				 "the value for the code is not a sealed memory file");
+	return take_descriptor(*(*fds)++, &code->value_fd, err);
+}
+
+static int take_spill(struct keeper_code *code, const int **fds, struct warder_error *err)
+{
+	struct stat st;
+
+	for (size_t i = 0; code->record.head.has_spill && i < ARRAY_LENGTH(code->spill_fds); i++) {
+		if (**fds < 0 || fstat(**fds, &st) < 0 || !S_ISREG(st.st_mode))
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
+					 "what the code's output goes to is not a regular file");
+		if (take_descriptor(*(*fds)++, &code->spill_fds[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int keeper_code_new(struct execution *execution, const int **fds, struct warder_error *err)
 {
 	struct keeper_code *code = calloc(1, sizeof(*code));
@@ -37,7 +64,7 @@ int keeper_code_new(struct execution *execution, const int **fds, struct warder_
 		return error_no_memory(err, NULL);
 	execution->code = code;
 	code->all = execution->all;
-	code->value_fd = code->tmp_fd = -1;
+	code->value_fd = code->tmp_fd = code->spill_fds[0] = code->spill_fds[1] = -1;
 	if (code_record_take(*(*fds)++, &code->record, err) < 0)
 		return -1;
 	code->subject = (struct policy_subject){ code->record.head.code.language,
@@ -49,12 +76,10 @@ int keeper_code_new(struct execution *execution, const int **fds, struct warder_
 			return -1;
 	}
 	code->collect = order_collect(&code->record.head.code, &code->record.words);
-	if (!code->record.head.has_value)
-		return 0;
-	if (!is_sealed_for_reading(**fds))
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
-				 "the value for the code is not a sealed memory file");
-	return take_descriptor(*(*fds)++, &code->value_fd, err);
+	/* What a result can show of them, should the client not take them. */
+	if (code->record.head.hands_over && !code->collect.inline_bytes)
+		code->collect.inline_bytes = ORDER_INLINE_BYTES;
+	return take_value(code, fds, err) < 0 || take_spill(code, fds, err) < 0 ? -1 : 0;
 }
 
 static void remove_box(const struct keeper_code *code, int tmp_fd)
@@ -94,7 +119,8 @@ int keeper_code_launch(struct execution *execution, struct warder_error *err)
 			     .progress = (execution->flags & RECORD_PROGRESS) != 0,
 			     .files = record->words.files,
 			     .file_count = record->head.code.file_count,
-			     .collect = record->head.collects ? &code->collect : NULL,
+			     .spill_fds = record->head.has_spill ? code->spill_fds : NULL,
+			     .spill_bytes = record->head.spill_bytes,
 			     .working_directory =
 				 *record->working_directory ? record->working_directory : NULL,
 			     .no_receipt = (execution->flags & RECORD_NO_RECEIPT) != 0 },
@@ -124,13 +150,35 @@ int keeper_code_launch(struct execution *execution, struct warder_error *err)
 	return -1;
 }
 
+bool keeper_code_hand_over(struct keeper_code *code)
+{
+	code->handed = code->record.head.hands_over;
+	return code->handed;
+}
+
+/* A client that was to take the files has not. */
+static void collect(const struct keeper_code *code, struct rootfs_collection *ret)
+{
+	rootfs_collect(code->tmp_fd, &code->collect, ret);
+	if (code->record.head.hands_over && ret->count && !ret->fault[0])
+		snprintf(ret->fault, sizeof(ret->fault), "%s",
+			 "the caller ended before it had taken the files");
+}
+
+static void collect_and_remove(struct keeper_code *code)
+{
+	if (code->result && code->record.head.collects)
+		collect(code, &code->result->outcome.collected);
+	remove_box(code, code->tmp_fd);
+}
+
 static void *run_removal(void *arg)
 {
 	struct keeper_code *code = arg;
 	const uint64_t one = 1;
 	ssize_t n;
 
-	remove_box(code, code->tmp_fd);
+	collect_and_remove(code);
 	atomic_store(&code->removed, true);
 	n = write(code->all->launched_fd, &one, sizeof(one));
 	(void)n; /* a full counter is readable as well */
@@ -139,13 +187,14 @@ static void *run_removal(void *arg)
 
 bool keeper_code_begin_removal(struct keeper_code *code, struct warder_result *result)
 {
-	if (executions_begin_thread(&code->thread, run_removal, code) != 0) {
-		remove_box(code, code->tmp_fd);
-		return false;
-	}
 	code->result = result;
-	code->removing = true;
-	return true;
+	code->handed = false;
+	code->removing = executions_begin_thread(&code->thread, run_removal, code) == 0;
+	if (code->removing)
+		return true;
+	collect_and_remove(code);
+	code->result = NULL;
+	return false;
 }
 
 bool keeper_code_is_removed(const struct keeper_code *code)
@@ -187,6 +236,8 @@ void keeper_code_free(struct keeper_code *code)
 	execution_drop_policy(&code->asked);
 	code_record_done(&code->record);
 	fd_done(&code->value_fd);
+	fd_done(&code->spill_fds[0]);
+	fd_done(&code->spill_fds[1]);
 	fd_done(&code->tmp_fd);
 	free(code);
 }

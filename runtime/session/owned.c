@@ -185,6 +185,16 @@ int session_run_take(struct session_run *run, struct warder_result **ret, struct
 	return *ret ? 1 : error_no_memory(err, NULL);
 }
 
+int session_run_handed_fd(const struct session_run *run)
+{
+	return remote_handed_fd(run->remote);
+}
+
+void session_run_say_taken(struct session_run *run)
+{
+	remote_say_taken(run->remote);
+}
+
 void session_run_stop(struct session_run *run, int signal, uint64_t grace_us)
 {
 	const int saved = errno;

@@ -49,6 +49,7 @@ static const struct {
 	[RECORD_FORK] = { 1, SESSION_NAME_MAX },
 	[RECORD_REPEAT] = { RECORD_KEY_LENGTH, RECORD_KEY_LENGTH },
 	[RECORD_STOP] = { sizeof(struct record_stop), sizeof(struct record_stop) },
+	[RECORD_TAKEN] = { 0, 0 },
 };
 
 static bool is_id(const char id[EXECUTION_ID_LENGTH + 8])

@@ -22,7 +22,7 @@
 #define RECORD_VERSION      3u
 #define RECORD_VERSION_OLD  2u
 #define RECORD_MAGIC        0x58455257u
-#define RECORD_FDS_MAX      8
+#define RECORD_FDS_MAX      12
 #define RECORD_SEALS        (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW)
 #define EXECUTION_ID_LENGTH 16
 /* Of a piece: half of the digest of the client's key, and half of its request's. */
@@ -44,7 +44,7 @@ enum record_type {
 	RECORD_ANSWER, /* body: record_answer */
 	RECORD_FRAME,  /* body: record_frame, bytes */
 	RECORD_GAP,    /* body: record_gap */
-	RECORD_END,    /* body: record_end */
+	RECORD_END, /* body: record_end; to its owner, perhaps with a directory behind the result: see code_record.h */
 	RECORD_PAUSE,  /* body: u32: 1 pauses the session, 0 lets it go on */
 	RECORD_EXTEND, /* body: record_extend */
 	/* of contexts, by the id of their execution */
@@ -60,6 +60,8 @@ enum record_type {
 	RECORD_AGENT, /* answered with one end of a stream to the session's agent, for one call (host/agent.h) */
 	RECORD_LINES, /* to the client that started it with RECORD_PROGRESS, before the end: lines of progress, each with a NUL */
 	RECORD_REPEAT, /* body: a key; answered as PIECE if a piece of the session has it */
+	/* by the owner of a piece of code whose END came with a directory: it has taken the files. Not answered */
+	RECORD_TAKEN,
 	RECORD_TYPES,
 };
 

@@ -30,7 +30,8 @@ struct remote {
 	bool (*gives_up)(
 	    void); /* asked five times a second while an answer takes as long as it takes; or NULL */
 	void (*on_line)(void *context, const char *line); /* of progress; or NULL */
-	bool lost; /* the keeper has closed the connection, and said no more */
+	int handed_fd; /* that came with the end: the directory whose files are to be taken; or -1 */
+	bool lost;     /* the keeper has closed the connection, and said no more */
 	struct record in, out;
 };
 _Static_assert(REMOTE_WRITE_MAX <= RECORD_BODY_MAX, "one record");
@@ -107,6 +108,8 @@ static int receive(struct remote *remote, int *ret_fd, struct warder_error *err)
 				 remote->session);
 	if (ret_fd)
 		*ret_fd = fd_take(&fds[0]);
+	if (remote->in.head.type == RECORD_END && remote->handed_fd < 0)
+		remote->handed_fd = fd_take(&fds[1]);
 	for (size_t i = 0; i < RECORD_FDS_MAX; i++)
 		fd_done(&fds[i]);
 	return 0;
@@ -227,7 +230,7 @@ static int connect_as(const char *session, uint32_t flags, struct remote **ret, 
 	remote = calloc(1, sizeof(*remote));
 	if (!remote)
 		return error_no_memory(err, NULL);
-	remote->fd = -1;
+	remote->fd = remote->handed_fd = -1;
 	remote->version = RECORD_VERSION;
 	snprintf(remote->session, sizeof(remote->session), "%s", session);
 	got = session_connect(dir_fd, session, &remote->fd, err);
@@ -384,6 +387,7 @@ void remote_free(struct remote *remote)
 	if (!remote)
 		return;
 	fd_done(&remote->fd);
+	fd_done(&remote->handed_fd);
 	free(remote);
 }
 
@@ -460,16 +464,20 @@ int remote_make_words(const struct remote_command *command, struct record_start 
 	return fd >= 0 ? fd : error_no_memory(err, NULL);
 }
 
-/* Adds its memory file, which the caller closes, and the value. -1 with *err. */
+/* Adds its memory file, which the caller closes, the value, and the files of its output. -1 with *err. */
 static int add_code(const struct library_order *code, int fds[RECORD_FDS_MAX], size_t *count, int *ret_fd,
 		    struct warder_error *err)
 {
+	const struct jail_command *command = &code->launch.command;
+
 	*ret_fd = code_record_make(code, err);
 	if (*ret_fd < 0)
 		return -1;
 	fds[(*count)++] = *ret_fd;
-	if (code->launch.command.input_fd > 0)
-		fds[(*count)++] = code->launch.command.input_fd;
+	if (command->input_fd > 0)
+		fds[(*count)++] = command->input_fd;
+	for (size_t i = 0; command->spill_fds && i < 2; i++)
+		fds[(*count)++] = command->spill_fds[i];
 	return 0;
 }
 
@@ -845,6 +853,17 @@ int remote_wait_whole(struct remote *remote, int wait_ms, struct remote_end *ret
 	take_end(&remote->in.end, ret);
 	*ret_fd = fd_take(&fd);
 	return 1;
+}
+
+int remote_handed_fd(const struct remote *remote)
+{
+	return remote->handed_fd;
+}
+
+void remote_say_taken(struct remote *remote)
+{
+	begin(remote, RECORD_TAKEN, 0, 0);
+	(void)!record_send(remote->fd, &remote->out, NULL, 0, 0);
 }
 
 int remote_wait_done(struct remote *remote, int wait_ms, struct remote_end *ret, char **ret_json,

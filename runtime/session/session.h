@@ -437,6 +437,10 @@ int remote_wait_done(struct remote *remote, int wait_ms, struct remote_end *ret,
 /* The same by whoever started the execution with streams. *ret_fd: what result_write_file() wrote, or -1; the caller's. */
 int remote_wait_whole(struct remote *remote, int wait_ms, struct remote_end *ret, int *ret_fd,
 		      struct warder_error *err);
+/* Whether the end of a piece of code came with the session's /tmp, where the files of the code stay until the caller says that it has taken
+ * them, or is gone: borrowed, or -1. */
+int remote_handed_fd(const struct remote *remote);
+void remote_say_taken(struct remote *remote);
 /* Both, for a connection to which nothing else has happened. 0; -1 with *err. */
 int remote_wait(struct remote *remote, struct remote_end *ret, char **ret_json, struct warder_error *err);
 void remote_free(struct remote *remote);
@@ -505,7 +509,8 @@ struct json_value *said_bundle(const char *text, size_t len);
  * The keeper launches and supervises the program, which has the streams of its caller. It goes on if the caller ends; its result is then
  * kept as that of any execution.
  *
- * Life: session_run_start() -> poll session_run_fd(), session_run_take() until it returns 1 -> session_run_free().
+ * Life: session_run_start() -> poll session_run_fd(), session_run_take() until it returns 1 -> of a piece of code whose files the caller
+ * takes, session_run_handed_fd() and session_run_say_taken() -> session_run_free().
  */
 struct session_run;
 
@@ -522,6 +527,11 @@ int session_run_follow(const struct session_run *run, struct warder_execution **
 int session_run_fd(const struct session_run *run);
 /* 1 with *ret: it has ended; if the keeper is gone, by that. 0: not yet. -1 with *err: no memory. */
 int session_run_take(struct session_run *run, struct warder_result **ret, struct warder_error *err);
+/* After session_run_take(): the session's /tmp, out of which the caller is to take the files of its code. Borrowed; -1: there are none to
+ * take. */
+int session_run_handed_fd(const struct session_run *run);
+/* The caller has them. Without that, the keeper puts what it can into the result that others get. */
+void session_run_say_taken(struct session_run *run);
 /* What the caller may say who has waited long enough: the keeper does not answer. NULL: no memory. */
 struct warder_result *session_run_lost(const struct session_run *run);
 /* The signal goes to the program, and what lives after the grace is killed; a second call kills it at once. Async-signal-safe. */

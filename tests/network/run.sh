@@ -825,11 +825,30 @@ session_publishes() {
 	return "$status"
 }
 
+# Its caller is killed while it runs: what it uses afterwards is learned, too.
+learns_without_caller() {
+	local id pid
+	"$warder" session exec learns -- sh -c 'curl -sS http://a.cdn.test/; echo > /tmp/begun; until [ -e /tmp/go ]; do sleep 0.05; done; curl -sS http://pypi.test/' >/dev/null &
+	pid=$!
+	until "$warder" session exec learns -- test -e /tmp/begun || ! kill -0 "$pid"; do sleep 0.05; done
+	kill -9 "$pid"
+	wait "$pid" 2>/dev/null
+	id=$("$warder" ps | awk '/ learns / && / running / { print $1 }')
+	"$warder" session exec learns -- touch /tmp/go
+	"$warder" wait --json "$id" | python3 -c 'import json, sys
+r = json.load(sys.stdin)
+print(r["network"])
+assert r["exitCode"] == 0
+assert sorted((u["destination"], u["port"]) for u in r["network"]["learned"]["used"]) == [("a.cdn.test", 80), ("pypi.test", 80)]
+assert {row["host"] for row in r["network"]["learned"]["policy"]["network"]["allow"]} == {"a.cdn.test", "pypi.test"}'
+}
+
 session_learns() {
 	local status=0
 	"$warder" session start learns --policy "$scratch/learn.json" --ceiling "$scratch/learn.json" >/dev/null || return 1
 	"$warder" session exec learns -- curl -sS http://pypi.test/ || status=1
 	"$warder" session exec learns --json -- sh -c "curl -sS http://a.cdn.test/; curl -s http://10.0.0.1/; true" >"$scratch/out"
+	learns_without_caller || status=1
 	"$warder" session stop learns || status=1
 	python3 -c 'import json, sys
 r = json.load(open(sys.argv[1]))

@@ -56,6 +56,83 @@ $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s sta
 | build run
 | "go"
 
+= the caller saves the files; if it is killed before it has them, the result has the small ones, and says that the large ones are lost
++ cat > code.py <<'END'
++ import os, time
++ os.write(1, b"begun\n")
++ while not os.path.exists("/tmp/go"): time.sleep(0.05)
++ open("small.txt", "w").write("made"); open("large.bin", "wb").write(b"x" * 1000000); print("end")
++ END
++ cat > killed.sh <<'END'
++ sh s exec -- rm -f /tmp/go; rm -rf saved; mkdir saved
++ warder code --session $name --artifacts $2 code.py > out & pid=$!
++ until id=$(warder ps | awk '/ running .*main.py/ { print $1 }') && [ "$id" ] && warder logs $id | grep -q begun; do sleep 0.05; done
++ if [ $1 = running ]; then { kill -9 $pid; wait $pid; } 2> /dev/null; else kill -STOP $pid; fi
++ sh s exec -- touch /tmp/go; warder wait $id; echo $?
++ [ $1 = running ] || { warder session list $name /tmp | grep -c warder-code; { kill -9 $pid; wait $pid; } 2> /dev/null; }
++ cat out; ls saved
++ warder wait --json $id | python3 $TOP/tests/lib/results.py exitCode stdout.bytesTotal artifacts.0.name artifacts.0.omitted artifacts.1.name artifacts.1.text artifactError
++ for i in $(seq 400); do warder session list $name /tmp | grep -q warder-code || break; sleep 0.05; done; warder session list $name /tmp | grep warder-code
++ END
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start; for when in running stopped; do for to in saved store:run/; do . ./killed.sh $when $to; done; done; sh s stop; warder artifact list
+| 0
+| begun
+| end
+| 0 10 large.bin it is larger than the limit for inline content small.txt made the caller ended before it had taken the files
+| 0
+| begun
+| end
+| 0 10 large.bin it is larger than the limit for inline content small.txt made the caller ended before it had taken the files
+| 0
+| 1
+| begun
+| end
+| 0 10 large.bin it is larger than the limit for inline content small.txt made the caller ended before it had taken the files
+| 0
+| 1
+| begun
+| end
+| 0 10 large.bin it is larger than the limit for inline content small.txt made the caller ended before it had taken the files
+
+= a file that the caller has saved is whole, also if it is killed while it saves; then the result says what is lost
++ cat > code.py <<'END'
++ for i in range(12): open("file%d" % i, "wb").write(b"x" * 4000000)
++ END
++ cat > look.py <<'END'
++ import json, os, sys
++ names = os.listdir("saved")
++ try: os.close(os.open("saved", os.O_TMPFILE | os.O_WRONLY))
++ except OSError: names = [name for name in names if os.path.getsize("saved/" + name) == 4000000]
++ print(all(open("saved/" + name, "rb").read() == b"x" * 4000000 for name in names))
++ if len(names) < 12:
++     result = json.load(sys.stdin)
++     assert len(result["artifacts"]) == 12 and result["artifactError"] == "the caller ended before it had taken the files"
++ END
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start; for i in 1 2 3; do rm -rf saved; mkdir saved; warder code --session $name --artifacts saved code.py & pid=$!; until [ "$(ls -A saved)" ] || ! kill -0 $pid; do :; done; { kill -9 $pid; wait $pid; } 2> /dev/null; id=$(warder ps | awk '/main.py/ { print $1 }' | tail -n 1); warder wait --json "$id" > result 2> /dev/null; python3 look.py < result; for i in $(seq 400); do warder session list $name /tmp | grep -q warder-code || break; sleep 0.05; done; warder session list $name /tmp; done; sh s stop
+| True
+| True
+| True
+
+= files go into a directory and into the store, output that is cut as well, and nothing stays in the session
++ mkdir saved more; echo 'import os; os.mkdir("d"); open("d/f", "w").write("f" * 70000); open("g", "w").write("g"); os.chmod("g", 0o755); print("x" * 3000)' > code.py
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start; warder code --session $name --artifacts saved code.py | wc -c; (cd saved; find . -type f -printf '%P %s %m\n' | sort); warder code --session $name --json --artifacts more code.py | python3 $TOP/tests/lib/results.py artifacts.0.path artifacts.1.text; warder code --session $name --artifacts store:run/ code.py | wc -c; warder code --session $name --json --max-output 10 --artifacts store:more code.py | python3 $TOP/tests/lib/results.py stdout.text stdout.artifact.name artifacts.0.artifact.name artifacts.1.text artifactError; warder artifact list | awk '{ print $1, $3 }'; warder artifact read run/g; echo; warder artifact read more/stdout | wc -c; warder session list $name /tmp; sh s stop
+| 3001
+| d/f 70000 644
+| g 1 755
+| more/d/f g
+| 3001
+| xxxxxxxxxx more/stdout more/d/f g -
+| 70000 more/d/f@1
+| 3001 more/stdout@1
+| 70000 run/d/f@1
+| 1 run/g@1
+| 3001 run/stdout@1
+| g
+| 3001
+! warder: "stdout": all of it is kept as "run/stdout", version 1
+! warder: "d/f": all of it is kept as "run/d/f", version 1
+! warder: "g": all of it is kept as "run/g", version 1
+
 = large files, a value, progress, a ceiling, a signal, and a start that fails
 + head -c 20000000 /dev/zero > large
 + echo 'import json, os; print(os.path.getsize("large"), json.load(open(os.environ["WARDER_INPUT"]))["a"]); open(os.environ["WARDER_PROGRESS"], "w").write("50\n")' > code.py

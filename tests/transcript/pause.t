@@ -13,8 +13,8 @@ $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; id=$(sh s exec --detach --timeout 
 ! warder: wallTime: killed after the wall time of 2s
 
 = refused: a second pause, a start in a paused session, a pause with a supervising caller, an unknown session
-+ . "$TOP/tests/transcript/session.sh"; echo $name > name
-$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s resume; sh s pause; sh s pause; sh s exec -- true; sh s exec --detach -- true; sh s resume; echo 'touch /tmp/begun; sleep 60' | warder code --session $(cat name) --artifacts . --language sh - 2> ended & until sh s exec -- test -e /tmp/begun || ! kill -0 $!; do sleep 0.05; done; sh s pause; sh s stop; wait; grep -c stopped ended; sh s pause
++ . "$TOP/tests/transcript/session.sh"; echo $name > name; cp "$(command -v warder)" other
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s resume; sh s pause; sh s pause; sh s exec -- true; sh s exec --detach -- true; sh s resume; ./other session exec $(cat name) -- sh -c 'touch /tmp/begun; sleep 60' 2> ended & until sh s exec -- test -e /tmp/begun || ! kill -0 $!; do sleep 0.05; done; sh s pause; sh s stop; wait; grep -c stopped ended; sh s pause
 | 1
 !~ ^warder: session [^ ]* is not paused$
 !~ ^warder: session [^ ]* is paused already$

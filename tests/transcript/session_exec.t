@@ -162,6 +162,11 @@ $ sh s start --set functions=f; XDG_RUNTIME_DIR=$PWD/rt python3 "$TOP/tests/tran
 | more files than there are: refused
 | a directory as the code's value: refused
 | no value: refused
+| files that the client does not take: ended 0
+| a hand-over of nothing: refused
+| files for the output: ended 0
+| one file too few for the output: refused
+| a device for the output: refused
 | functions as they should be: ended 0
 | functions of code: ended 0
 | no descriptor for functions: refused

@@ -44,9 +44,9 @@ def memory_file(content, seals=True):
     return fd
 
 
-def code(box=b"warder-code-0123456789abcdef", value=0, files=0, seals=True):
-    head = struct.pack("<32sIIIII4x6Q4IQ32sQQQ168x", b"python", 1, 0, 0, 0, files, 1, 0, 0, 0, 0, 0, 0, value, 0, 0, 0, box, 0, 0, 0)
-    return memory_file(head + b"\0hint\0\0\0\0", seals)
+def code(box=b"warder-code-0123456789abcdef", value=0, files=0, seals=True, collects=0, hands=0, spill=0):
+    head = struct.pack("<32sIIIII4x6Q4IQ2IQ32sQQQ168x", b"python", 1, 0, 0, 0, files, 1, 0, 0, 0, 0, 0, collects, value, hands, spill, 1000, 0, 0, 0, box, 0, 0, 0)
+    return memory_file(head + (box + b"\0" if collects else b"") + b"\0hint\0\0\0\0", seals)
 
 
 def start(flags, fds, program=b"true", seals=True):
@@ -83,6 +83,7 @@ def held():
 
 null = os.open("/dev/null", os.O_RDWR)
 here = os.open(".", os.O_RDONLY)
+words = os.memfd_create("output", os.MFD_CLOEXEC)
 broken, end = os.pipe()
 os.close(broken)
 pair = socket.socketpair()
@@ -111,6 +112,11 @@ rows = (
     ("more files than there are", STREAMS | CODE, [code(files=3)]),
     ("a directory as the code's value", STREAMS | CODE, [code(value=1), here]),
     ("no value", STREAMS | CODE, [code(value=1)]),
+    ("files that the client does not take", STREAMS | CODE, [code(collects=1, hands=1)]),
+    ("a hand-over of nothing", STREAMS | CODE, [code(hands=1)]),
+    ("files for the output", STREAMS | CODE, [code(spill=1), words, words]),
+    ("one file too few for the output", STREAMS | CODE, [code(spill=1), words]),
+    ("a device for the output", STREAMS | CODE, [code(spill=1), words, null]),
     ("functions as they should be", STREAMS | FUNCTIONS, [pair[0].fileno()], b"true"),
     ("functions of code", STREAMS | CODE | FUNCTIONS, [code(), pair[0].fileno()]),
     ("no descriptor for functions", STREAMS | FUNCTIONS, []),

@@ -12,9 +12,10 @@ static int make(void)
 	static const char *const patterns[] = { "*.txt" };
 	const struct rootfs_file files[] = { { .path = "box/f", .bytes = "data", .len = 4, .mode = 0600 },
 					     { .path = "box/d" } };
-	const struct rootfs_collect collect = { .directory = "box",
-						.patterns = patterns,
-						.pattern_count = 1 };
+	const struct rootfs_collect collect = {
+		.directory = "box", .patterns = patterns, .pattern_count = 1, .save_fd = 0
+	};
+	static const int spill_fds[] = { 0, 0 };
 	const struct result_value_rules rules = { .last_line = true, .bytes = 7 };
 	struct result_code report = { .found_by = "hint",
 				      .diagnostics = (char[]){ "[1]" },
@@ -32,6 +33,8 @@ static int make(void)
 				    .file_count = 2,
 				    .collect = &collect,
 				    .result_bytes = 9,
+				    .spill_fds = spill_fds,
+				    .spill_bytes = 5,
 				    .working_directory = "/tmp/x" },
 	};
 	struct warder_error err;
@@ -55,6 +58,7 @@ Test(code_record, what_is_made_is_taken, .timeout = 10)
 	cr_expect_str_eq(record.head.box, "warder-code-0123456789abcdef");
 	cr_expect(record.head.last_line && record.head.value_bytes == 7 &&
 		  record.head.code.result_bytes == 9 && !record.head.has_value);
+	cr_expect(record.head.hands_over && record.head.has_spill && record.head.spill_bytes == 5);
 	cr_expect_str_eq(record.words.environment[0], "A=1");
 	cr_expect_str_eq(record.words.patterns[0], "*.txt");
 	cr_expect(record.words.files[0].len == 4 && memcmp(record.words.files[0].bytes, "data", 4) == 0);
@@ -110,6 +114,10 @@ Test(code_record, what_is_shorter_longer_or_wrong_is_refused, .timeout = 10)
 	cr_expect(split(bytes, len) < 0, "no room for the run's stage");
 	*head = kept, memset(head->stages[0].name, 'a', sizeof(head->stages[0].name));
 	cr_expect(split(bytes, len) < 0, "a stage without an end");
+	*head = kept, head->has_spill = 2;
+	cr_expect(split(bytes, len) < 0, "neither with a spill nor without");
+	*head = kept, head->collects = 0, head->code.pattern_count = 0;
+	cr_expect(split(bytes, len) < 0, "files are handed over, and none are collected");
 	*head = kept, head->collects = 0;
 	cr_expect(split(bytes, len) < 0, "patterns, and nothing to collect");
 	*head = kept, head->code.file_count = UINT32_MAX;

@@ -36,6 +36,8 @@ Test(records, of_the_size_that_their_type_has, .timeout = 20)
 		{ RECORD_PIECE, RECORD_PIECE_BARE, true },
 		{ RECORD_PIECE, RECORD_PIECE_BARE + 1, false },
 		{ RECORD_REPEAT, RECORD_KEY_LENGTH - 1, false },
+		{ RECORD_TAKEN, 0, true },
+		{ RECORD_TAKEN, 1, false },
 		{ RECORD_TYPES, 0, false },
 		{ (enum record_type)0, 0, false },
 	};

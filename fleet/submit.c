@@ -27,12 +27,12 @@
 #include "runtime/cli/lines.h"
 #include "runtime/library/result.h"
 
-#define PENDING_MAX 512
-#define NAME_MAX_OF 200 /* bytes of "id" */
-#define WAIT_MS     500
-#define LOOK_MS     50 /* while more lines may come */
-#define RETRY_MS    200
-#define CHECK_MS    5000
+#define PENDING_MAX  512
+#define ID_BYTES_MAX 200 /* bytes of "id" */
+#define WAIT_MS      500
+#define LOOK_MS      50 /* while more lines may come */
+#define RETRY_MS     200
+#define CHECK_MS     5000
 
 struct pending {
 	size_t line; /* 0: the place is free */
@@ -129,9 +129,9 @@ static int take_name(struct json_value *document, char **ret, struct warder_erro
 
 	if (!id || id->type == JSON_NULL)
 		return 0;
-	if (id->type != JSON_STRING || strlen(id->string) > NAME_MAX_OF)
+	if (id->type != JSON_STRING || strlen(id->string) > ID_BYTES_MAX)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "id",
-				 "\"id\" must be a text of at most %d bytes", NAME_MAX_OF);
+				 "\"id\" must be a text of at most %d bytes", ID_BYTES_MAX);
 	*ret = strdup(id->string);
 	return *ret ? 0 : error_no_memory(err, NULL);
 }

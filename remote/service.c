@@ -91,7 +91,7 @@ static bool is_visible(const char *text)
 }
 
 /* Numbers with dots: at least that one. */
-static bool is_version(const char *version, const char *least)
+static bool is_new_enough(const char *version, const char *least)
 {
 	unsigned int have[3] = { 0 }, need[3] = { 0 };
 
@@ -111,7 +111,7 @@ static int take_sandbox(struct service *service, const struct json_value *answer
 
 	if (!access[0] || strlen(access) > SERVICE_ACCESS_MAX || !is_visible(access))
 		return refuse(err, "without a valid access token, which would be open to others");
-	if (!is_version(version, ENVD_NEEDED))
+	if (!is_new_enough(version, ENVD_NEEDED))
 		return refuse(err, "whose \"envdVersion\" is older than " ENVD_NEEDED ", or not valid");
 	if (service_data_url(service, service->id, json_member_text(answer, "domain", NULL),
 			     service->data_url, err) < 0)

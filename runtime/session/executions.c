@@ -633,7 +633,7 @@ static int has_ended(const struct execution *execution, struct warder_error *err
 
 int execution_signal(struct execution *execution, int number, struct warder_error *err)
 {
-	return keeper_branch_send(execution, number) ? 0 : has_ended(execution, err);
+	return keeper_branch_signal(execution, number) ? 0 : has_ended(execution, err);
 }
 
 int executions_pause(struct executions *all, bool paused, struct warder_error *err)

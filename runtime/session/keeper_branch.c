@@ -301,7 +301,7 @@ bool keeper_branches_stay(void *arg)
 	return false;
 }
 
-bool keeper_branch_send(const struct execution *execution, int number)
+bool keeper_branch_signal(const struct execution *execution, int number)
 {
 	if (execution->state != EXECUTION_RUNNING)
 		return false;

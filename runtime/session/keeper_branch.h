@@ -46,7 +46,7 @@ const char *keeper_branch_of(const struct execution *execution);
 const char *keeper_branch_family(const struct execution *execution);
 
 /* To the program's process group, also of an execution that is no branch. False: it has ended, or has not begun. */
-bool keeper_branch_send(const struct execution *execution, int number);
+bool keeper_branch_signal(const struct execution *execution, int number);
 void keeper_branch_kill(struct execution *execution);
 void keeper_branch_count(const struct execution *execution, struct jail_counters *ret);
 

@@ -326,7 +326,7 @@ static void interrupt(struct execution *execution, struct piece *piece)
 {
 	piece->wants_signal = !piece->takes_signals;
 	if (piece->takes_signals)
-		keeper_branch_send(execution, SIGINT);
+		keeper_branch_signal(execution, SIGINT);
 }
 
 /* A context that does not read this has itself to blame for the order. */

@@ -16,13 +16,6 @@
 #define TIMEOUT_V1_S 15
 #define TIMEOUT_V2_S 300
 
-static uint64_t number_of(const struct json_value *object, const char *key)
-{
-	const struct json_value *value = json_member(object, key);
-
-	return value && value->is_uint ? value->uint : 0;
-}
-
 static void write_time(struct json_writer *w, const char *key, uint64_t ms)
 {
 	const time_t seconds = (time_t)(ms / 1000);
@@ -57,11 +50,11 @@ static void write_tokens(const struct json_value *sandbox, struct json_writer *w
 static void write_row(const struct json_value *sandbox, struct json_writer *w)
 {
 	write_identity(sandbox, w);
-	write_time(w, "startedAt", number_of(sandbox, "createdMs"));
-	write_time(w, "endAt", number_of(sandbox, "endsMs"));
-	json_key_uint(w, "cpuCount", (number_of(sandbox, "cpuMilli") + 999) / 1000);
-	json_key_uint(w, "memoryMB", number_of(sandbox, "memoryBytes") >> 20);
-	json_key_uint(w, "diskSizeMB", number_of(sandbox, "diskBytes") >> 20);
+	write_time(w, "startedAt", json_member_uint(sandbox, "createdMs"));
+	write_time(w, "endAt", json_member_uint(sandbox, "endsMs"));
+	json_key_uint(w, "cpuCount", (json_member_uint(sandbox, "cpuMilli") + 999) / 1000);
+	json_key_uint(w, "memoryMB", json_member_uint(sandbox, "memoryBytes") >> 20);
+	json_key_uint(w, "diskSizeMB", json_member_uint(sandbox, "diskBytes") >> 20);
 	json_key_string(w, "state", json_member_text(sandbox, "state", ""));
 	json_key(w, "metadata");
 	if (json_member(sandbox, "metadata"))
@@ -317,7 +310,7 @@ static uint64_t timeout_of(const struct exchange *x)
 	uint64_t timeout_s = 0;
 
 	if (x->body && json_parse(x->body, x->body_len, "request", NULL, &document, &ignored) == 0)
-		timeout_s = number_of(document, "timeout");
+		timeout_s = json_member_uint(document, "timeout");
 	json_free(document);
 	return timeout_s;
 }
@@ -376,7 +369,7 @@ static void resume_sandbox(struct exchange *x)
 	if (exchange_object(x, &document) < 0)
 		return;
 	if (!is_refused(x, document))
-		exchange_ask(x, LINK_RESUME, number_of(document, "timeout"), NULL, show_resumed);
+		exchange_ask(x, LINK_RESUME, json_member_uint(document, "timeout"), NULL, show_resumed);
 	json_free(document);
 }
 

@@ -232,13 +232,6 @@ static int read_ns(const struct decoding *d, const struct json_value *object, co
 	return 0;
 }
 
-static bool read_flag(const struct json_value *object, const char *key)
-{
-	const struct json_value *value = json_member(object, key);
-
-	return value && value->type == JSON_BOOL && value->boolean;
-}
-
 static int read_original(const struct decoding *d, const struct json_value *object,
 			 struct changes_item *change)
 {
@@ -250,7 +243,7 @@ static int read_original(const struct decoding *d, const struct json_value *obje
 		return 0;
 	if (was->type != JSON_OBJECT)
 		return refuse(d, was, "is not an object");
-	change->was.moved = read_flag(was, "moved");
+	change->was.moved = json_member_true(was, "moved");
 	if (read_uint(d, was, "inode", &change->was.inode) != 0 ||
 	    read_uint(d, was, "size", &change->was.size) != 0 || read_uint(d, was, "mode", &mode) != 0 ||
 	    read_ns(d, was, "modifiedNs", &change->was.modified_ns) != 0 ||
@@ -308,9 +301,9 @@ static int read_change(const struct decoding *d, const struct json_value *object
 		if (!ret->target)
 			return -1;
 	}
-	ret->replaced = read_flag(object, "replaced");
-	ret->linked = read_flag(object, "linked");
-	ret->attributes = read_flag(object, "attributesNotKept");
+	ret->replaced = json_member_true(object, "replaced");
+	ret->linked = json_member_true(object, "linked");
+	ret->attributes = json_member_true(object, "attributesNotKept");
 	if (read_uint(d, object, "size", &ret->size) != 0 || read_uint(d, object, "saved", &ret->saved) != 0)
 		return -1;
 	return read_digest(d, object, ret) != 0 ? -1 : read_original(d, object, ret);

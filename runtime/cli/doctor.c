@@ -148,12 +148,6 @@ static void print_text(const struct findings *findings, bool clean)
 
 /* ---- as JSON ---- */
 
-static void member_bool(struct json_writer *w, const char *key, bool value)
-{
-	json_key(w, key);
-	json_bool(w, value);
-}
-
 static void write_features(struct json_writer *w, const struct jail_host *host)
 {
 	json_key(w, "features");
@@ -191,15 +185,15 @@ static void write_cgroups(struct json_writer *w, const struct cgroup_host *cgrou
 		json_end_object(w);
 	}
 	json_end_array(w);
-	member_bool(w, "swapLimit", cgroup->swap_limit);
-	member_bool(w, "noSwap", cgroup->no_swap);
+	json_key_bool(w, "swapLimit", cgroup->swap_limit);
+	json_key_bool(w, "noSwap", cgroup->no_swap);
 }
 
 static void write_strict(struct json_writer *w, const struct findings *findings)
 {
 	json_key(w, "strict");
 	json_begin_object(w);
-	member_bool(w, "enforceable", findings->strict);
+	json_key_bool(w, "enforceable", findings->strict);
 	json_key(w, "missing");
 	json_begin_array(w);
 	for (size_t i = 0; i < findings->row_count; i++) {
@@ -241,7 +235,7 @@ static void print_json(const struct findings *findings)
 	write_cgroups(&w, &findings->host->cgroup);
 	write_strict(&w, findings);
 	write_risks(&w, &findings->risks);
-	member_bool(&w, "service", service_is_there());
+	json_key_bool(&w, "service", service_is_there());
 	json_key(&w, "leftovers");
 	json_int(&w, findings->leftovers);
 	json_key(&w, "removed");

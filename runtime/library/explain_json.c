@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/namespaces.h"
+#include "runtime/library/result.h"
 
 static void write_rows(struct json_writer *w, const struct explain_row *rows, size_t count)
 {
@@ -60,23 +61,14 @@ static void write_rlimits(struct json_writer *w, const struct jail_plan *plan)
 	json_end_array(w);
 }
 
-static void write_amount(struct json_writer *w, const char *key, uint64_t value)
-{
-	json_key(w, key);
-	if (value == UINT64_MAX)
-		json_null(w);
-	else
-		json_uint(w, value);
-}
-
 static void write_cgroup(struct json_writer *w, const struct cgroup_limits *limits)
 {
 	json_key(w, "cgroup");
 	json_begin_object(w);
-	write_amount(w, "memoryBytes", limits->memory_bytes);
-	write_amount(w, "swapBytes", limits->swap_bytes);
-	write_amount(w, "pidsMax", limits->pids_max);
-	write_amount(w, "cpuMilli", limits->cpu_milli);
+	result_write_known(w, "memoryBytes", limits->memory_bytes);
+	result_write_known(w, "swapBytes", limits->swap_bytes);
+	result_write_known(w, "pidsMax", limits->pids_max);
+	result_write_known(w, "cpuMilli", limits->cpu_milli);
 	json_end_object(w);
 }
 
@@ -88,7 +80,7 @@ static void write_filter(struct json_writer *w, const struct jail_plan *plan)
 	json_key(w, "filter");
 	json_begin_object(w);
 	json_key_string(w, "profile", policy_profile_name(profile));
-	write_amount(w, "instructions", plan->filter->count);
+	result_write_known(w, "instructions", plan->filter->count);
 	json_key(w, "denied");
 	json_begin_array(w);
 	for (size_t i = 0; (group = seccomp_group(i)); i++) {
@@ -96,7 +88,7 @@ static void write_filter(struct json_writer *w, const struct jail_plan *plan)
 			json_string(w, group->name);
 	}
 	json_end_array(w);
-	write_amount(w, "landlockAbi", (uint64_t)plan->landlock_abi);
+	result_write_known(w, "landlockAbi", (uint64_t)plan->landlock_abi);
 	json_end_object(w);
 }
 
@@ -157,8 +149,8 @@ static void write_plan(struct json_writer *w, const struct jail_plan *plan)
 	write_namespaces(w, plan);
 	json_key(w, "privileged");
 	json_bool(w, plan->privileged);
-	write_amount(w, "uid", plan->uid);
-	write_amount(w, "gid", plan->gid);
+	result_write_known(w, "uid", plan->uid);
+	result_write_known(w, "gid", plan->gid);
 	json_key_string(w, "hostname", plan->hostname);
 	json_key(w, "loopbackUp");
 	json_bool(w, plan->loopback_up);
@@ -168,7 +160,7 @@ static void write_plan(struct json_writer *w, const struct jail_plan *plan)
 	write_environment(w, plan);
 	write_mounts(w, plan);
 	json_key_string(w, "workingDirectory", plan->rootfs.working_directory);
-	write_amount(w, "wallTimeUs", plan->wall_time_us);
+	result_write_known(w, "wallTimeUs", plan->wall_time_us);
 	json_key(w, "pooled");
 	json_bool(w, pooled);
 	json_key_string(w, "pooledReason", pooled ? NULL : err.text);

@@ -7,8 +7,6 @@
 
 #include "base/array.h"
 
-#define CHUNK_LINE_MAX 256
-
 /* What is left of a line or of a value. */
 struct text {
 	const char *at;
@@ -274,7 +272,7 @@ static size_t head_length(const uint8_t *bytes, size_t len)
 	return end ? (size_t)(end - bytes) + 4 : 0;
 }
 
-static int hex_digit(uint8_t c)
+int http_hex_digit(char c)
 {
 	return c >= '0' && c <= '9'   ? c - '0'
 	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -282,14 +280,22 @@ static int hex_digit(uint8_t c)
 				      : -1;
 }
 
+size_t http_chunk_size(const uint8_t *line, size_t len, uint64_t *ret)
+{
+	size_t at = 0;
+
+	*ret = 0;
+	while (at < len && http_hex_digit((char)line[at]) >= 0 && at < 15)
+		*ret = *ret << 4 | (uint64_t)http_hex_digit((char)line[at++]);
+	return at;
+}
+
 /* A chunk's size, and extensions, which have no control character. */
 static int check_chunk_line(struct http *http, const uint8_t *line, size_t len)
 {
-	size_t at = 0;
-	uint64_t size = 0;
+	uint64_t size;
+	size_t at = http_chunk_size(line, len, &size);
 
-	while (at < len && hex_digit(line[at]) >= 0 && at < 15)
-		size = size << 4 | (uint64_t)hex_digit(line[at++]);
 	if (at == 0 || (at < len && line[at] != ';'))
 		return -1;
 	for (; at < len; at++)
@@ -300,8 +306,7 @@ static int check_chunk_line(struct http *http, const uint8_t *line, size_t len)
 	return 0;
 }
 
-/* The length of a line with its end, 0 if that has not come; -1 if it is too long or ends without CR. */
-static long line_length(const uint8_t *bytes, size_t len, size_t most)
+long http_line_length(const uint8_t *bytes, size_t len, size_t most)
 {
 	const uint8_t *end = memchr(bytes, '\n', len < most ? len : most);
 
@@ -344,7 +349,7 @@ long http_step(struct http *http, const char *name, uint16_t port, const uint8_t
 			http->state = HTTP_HEAD;
 		return (long)n;
 	case HTTP_CHUNK:
-		line = line_length(bytes, len, CHUNK_LINE_MAX);
+		line = http_line_length(bytes, len, HTTP_CHUNK_LINE_MAX);
 		if (line > 0 && check_chunk_line(http, bytes, (size_t)line - 2) < 0)
 			return -1;
 		return line;
@@ -361,7 +366,7 @@ long http_step(struct http *http, const char *name, uint16_t port, const uint8_t
 		http->state = HTTP_CHUNK;
 		return 2;
 	case HTTP_TRAILER:
-		line = line_length(bytes, len, HTTP_HEAD_MAX);
+		line = http_line_length(bytes, len, HTTP_HEAD_MAX);
 		if (line == 2)
 			http->state = HTTP_HEAD;
 		else if (line > 2 && check_trailer_line(bytes, (size_t)line) < 0)

@@ -53,4 +53,15 @@ enum http_kind http_is(const uint8_t *bytes, size_t len, size_t *ret_word);
 /* Whether every server takes the word for a method, if it takes it at all: other words may be methods only to some servers. */
 bool http_is_method(const uint8_t *word, size_t len);
 
+/* ---- parts of a message ---- */
+
+#define HTTP_CHUNK_LINE_MAX 256
+
+/* The value of a hexadecimal digit; -1. */
+int http_hex_digit(char c);
+/* The size at the begin of a chunk's line. Returns the number of its digits; 0: there is none. */
+size_t http_chunk_size(const uint8_t *line, size_t len, uint64_t *ret);
+/* The length of a line with its end, 0 if that has not come; -1 if it is longer than `most` or ends without CR. */
+long http_line_length(const uint8_t *bytes, size_t len, size_t most);
+
 #endif

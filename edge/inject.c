@@ -4,7 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define CHUNK_LINE_MAX   256
+#include "edge/http.h"
+
 #define TRAILER_LINE_MAX 8192
 
 /* A request with the credential asks for an answer in which it can be found: whole, and not compressed. */
@@ -76,14 +77,6 @@ const struct edge_inject *inject_of(const struct edge_config *config, const char
 	return NULL;
 }
 
-static int hex(char c)
-{
-	return c >= '0' && c <= '9'   ? c - '0'
-	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
-	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
-				      : -1;
-}
-
 /* Decode once. False: two programs may read it in two ways. */
 static bool decode(const char *target, size_t len, char *out, size_t size)
 {
@@ -93,9 +86,11 @@ static bool decode(const char *target, size_t len, char *out, size_t size)
 		unsigned char c = (unsigned char)target[i];
 
 		if (c == '%') {
-			if (i + 2 >= len || hex(target[i + 1]) < 0 || hex(target[i + 2]) < 0)
+			if (i + 2 >= len || http_hex_digit(target[i + 1]) < 0 ||
+			    http_hex_digit(target[i + 2]) < 0)
 				return false;
-			c = (unsigned char)(hex(target[i + 1]) << 4 | hex(target[i + 2]));
+			c = (unsigned char)(http_hex_digit(target[i + 1]) << 4 |
+					    http_hex_digit(target[i + 2]));
 			i += 2;
 			/* A server that decodes twice, or before it looks for segments or the query, finds another path. */
 			if (c == '/' || c == '%' || c == '\\' || c == '?' || c == '#' || c == ';')
@@ -404,23 +399,10 @@ static long take_head(struct answer *answer, const struct inject_secret *secret,
 	return (long)n;
 }
 
-/* The length of a line with its end, 0 if that has not come; -1. */
-static long line_length(const uint8_t *bytes, size_t len, size_t most)
-{
-	const uint8_t *end = memchr(bytes, '\n', len < most ? len : most);
-
-	if (!end)
-		return len >= most ? -1 : 0;
-	return end > bytes && end[-1] == '\r' ? end - bytes + 1 : -1;
-}
-
 static bool read_chunk_size(const uint8_t *line, size_t len, uint64_t *ret)
 {
-	size_t at = 0;
+	const size_t at = http_chunk_size(line, len, ret);
 
-	*ret = 0;
-	while (at < len && hex((char)line[at]) >= 0 && at < 15)
-		*ret = *ret << 4 | (uint64_t)hex((char)line[at++]);
 	return at > 0 && (at == len || line[at] == ';' || line[at] == ' ');
 }
 
@@ -455,7 +437,7 @@ long answer_step(struct answer *answer, const struct inject_secret *secret, cons
 		answer->state = ANSWER_CHUNK;
 		return bytes[0] == '\r' && bytes[1] == '\n' ? 2 : -1;
 	case ANSWER_CHUNK:
-		line = line_length(bytes, len, CHUNK_LINE_MAX);
+		line = http_line_length(bytes, len, HTTP_CHUNK_LINE_MAX);
 		if (line <= 0)
 			return line;
 		if (!read_chunk_size(bytes, (size_t)line - 2, &answer->left))
@@ -464,7 +446,7 @@ long answer_step(struct answer *answer, const struct inject_secret *secret, cons
 		return line;
 	case ANSWER_TRAILER:
 		/* Nothing of it passes. */
-		line = line_length(bytes, len, TRAILER_LINE_MAX);
+		line = http_line_length(bytes, len, TRAILER_LINE_MAX);
 		if (line == 2 && !finish(answer, secret, pass, context))
 			return -1;
 		return line;

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -132,6 +133,16 @@ int file_write_all(int fd, const char *bytes, size_t len)
 		len -= (size_t)count;
 	}
 	return 0;
+}
+
+int file_lock(int fd, int how)
+{
+	int locked;
+
+	do
+		locked = flock(fd, how);
+	while (locked != 0 && errno == EINTR);
+	return locked;
 }
 
 static int cannot_write(const char *path, struct warder_error *err)

@@ -26,6 +26,8 @@ int file_read(const char *path, char **ret_text, size_t *ret_len, struct warder_
 ssize_t file_read_up_to(int fd, void *to, size_t room);
 /* Write everything, however often it takes. 0; -1 with errno. */
 int file_write_all(int fd, const char *bytes, size_t len);
+/* flock(2), through interruptions. */
+int file_lock(int fd, int how);
 /* Open the directory of `path` for file_replace(), which goes there whatever becomes of the path meanwhile. Refused if
  * that could not work, or if what is there is no regular file (but a device, or a link such as /dev/stderr). Makes nothing.
  * *ret_dir_fd is the caller's. */

@@ -61,16 +61,6 @@ static void remove_dead(int dir_fd)
 
 #define SWEEP_WAIT_US UINT64_C(30000000)
 
-static int lock_wait(int fd, int how)
-{
-	int locked;
-
-	do
-		locked = flock(fd, how);
-	while (locked != 0 && errno == EINTR);
-	return locked;
-}
-
 /*
  * Writers share the lock of the content, and without more a sweep, which needs it alone, would never get it while one writer follows
  * another. So whoever wants the lock first passes the gate, a lock that is held only on the way in: a sweep keeps it closed while it
@@ -81,7 +71,7 @@ static int pass_gate(int parent_fd, struct warder_error *err)
 	owned_fd int gate_fd =
 	    openat(parent_fd, "content.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	if (gate_fd < 0 || lock_wait(gate_fd, LOCK_EX) != 0)
+	if (gate_fd < 0 || file_lock(gate_fd, LOCK_EX) != 0)
 		return failed("the content cannot be locked", err);
 	return fd_take(&gate_fd);
 }
@@ -117,14 +107,14 @@ int blobs_open(int parent_fd, enum blobs_lock lock, struct blobs *ret, struct wa
 			return -1;
 	}
 	status = lock == BLOBS_SWEEP             ? lock_for_a_while(fd)
-		 : lock == BLOBS_SWEEP_PATIENTLY ? lock_wait(fd, LOCK_EX)
+		 : lock == BLOBS_SWEEP_PATIENTLY ? file_lock(fd, LOCK_EX)
 						 : 0;
 	if (status != 0)
 		return status > 0 ? 1 : failed("the content cannot be locked", err);
 	if (lock == BLOBS_WRITE) {
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 			remove_dead(fd);
-		if (lock_wait(fd, LOCK_SH) != 0)
+		if (file_lock(fd, LOCK_SH) != 0)
 			return failed("the content cannot be locked", err);
 	}
 	*ret = BLOBS_NONE;

@@ -3,19 +3,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/file.h>
 
 #include "store/workspaces/private.h"
-
-int workspace_lock_wait(int fd, int how)
-{
-	int locked;
-
-	do
-		locked = flock(fd, how);
-	while (locked != 0 && errno == EINTR);
-	return locked;
-}
 
 int workspace_new_file(struct workspace *workspace, char *name, struct warder_error *err)
 {

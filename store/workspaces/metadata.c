@@ -16,6 +16,7 @@
 
 #include "base/array.h"
 #include "base/fd.h"
+#include "base/file.h"
 #include "store/workspaces/private.h"
 
 static const char document[] = "metadata.json";
@@ -454,7 +455,7 @@ int workspace_metadata_change(struct workspace *workspace,
 	struct workspace_metadata metadata = { 0 };
 	int status;
 
-	if (lock_fd < 0 || workspace_lock_wait(lock_fd, LOCK_EX) != 0)
+	if (lock_fd < 0 || file_lock(lock_fd, LOCK_EX) != 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno,
 				       "the metadata cannot be locked");
 	if (workspace_metadata_load(workspace, &metadata, err) != 0 && err->sys_errno != ENOENT)

@@ -6,8 +6,6 @@
 
 #include "store/workspaces/workspaces.h"
 
-/* flock(2), through interruptions. */
-int workspace_lock_wait(int fd, int how);
 /* Make what is missing of the layout, and of the metadata. */
 int workspace_layout(struct workspace *workspace, struct warder_error *err);
 /* Whether a path is that of the tree itself: "" or ".". */

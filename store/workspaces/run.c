@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "base/fd.h"
+#include "base/file.h"
 #include "rootfs/rootfs.h"
 #include "store/workspaces/private.h"
 #include "store/workspaces/sessions.h"
@@ -56,7 +57,7 @@ int workspace_lock_runs(struct workspace *workspace, int how, struct warder_erro
 	if (workspace->runs_fd < 0)
 		workspace->runs_fd =
 		    openat(workspace->dir_fd, "runs.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (workspace->runs_fd >= 0 && workspace_lock_wait(workspace->runs_fd, how) == 0) {
+	if (workspace->runs_fd >= 0 && file_lock(workspace->runs_fd, how) == 0) {
 		if (!(how & LOCK_EX) ||
 		    workspace_await_sessions(workspace->id, workspace->path, false,
 					     "stop it first, or stage without --read-only and --link",

@@ -27,6 +27,7 @@
 
 #include "base/array.h"
 #include "base/fd.h"
+#include "base/file.h"
 #include "rootfs/rootfs.h"
 #include "store/store.h"
 #include "store/workspaces/private.h"
@@ -161,7 +162,7 @@ static int open_locked(struct workspaces *workspaces, const char *id, const char
 		}
 		if (fd < 0)
 			return failed(id, "cannot be opened", err);
-		if (workspace_lock_wait(fd, how | (wait ? 0 : LOCK_NB)) != 0) {
+		if (file_lock(fd, how | (wait ? 0 : LOCK_NB)) != 0) {
 			if (errno != EWOULDBLOCK)
 				return failed(id, "cannot be locked", err);
 			return error_set(
@@ -310,7 +311,7 @@ static bool sweep(struct workspaces *workspaces, const char *name, struct worksp
 	if (alone && (workspace->files_fd < 0 || journal_recover(workspace) == 0))
 		remove_dead(fd);
 	fd_done(&workspace->files_fd);
-	return workspace_lock_wait(fd, LOCK_SH) == 0 && still_leads_to(workspaces->dir_fd, name, fd);
+	return file_lock(fd, LOCK_SH) == 0 && still_leads_to(workspaces->dir_fd, name, fd);
 }
 
 /* The directory, made if it is missing, locked as shared. */
@@ -372,7 +373,7 @@ static int build(struct workspaces *workspaces, const char *temporary, const cha
 	if (mkdirat(workspaces->dir_fd, temporary, 0700) != 0)
 		return failed(workspace->id, "cannot be made", err);
 	workspace->dir_fd = store_open_directory(workspaces->dir_fd, temporary);
-	if (workspace->dir_fd < 0 || workspace_lock_wait(workspace->dir_fd, LOCK_SH) != 0 ||
+	if (workspace->dir_fd < 0 || file_lock(workspace->dir_fd, LOCK_SH) != 0 ||
 	    make_directory(workspace->dir_fd, tree, 0755) != 0)
 		return failed(workspace->id, "cannot be made", err);
 	if (enter(workspaces, temporary, workspace, err) != 0 || fill(context, workspace, err) != 0)
@@ -398,7 +399,7 @@ int workspace_build(struct workspaces *workspaces, const char *id,
 	if (take_id(id, &workspace, name, err) != 0)
 		return -1;
 	bury_dead(workspaces);
-	if (workspace_lock_wait(workspaces->dir_fd, LOCK_SH) != 0)
+	if (file_lock(workspaces->dir_fd, LOCK_SH) != 0)
 		return failed(workspace.id, "cannot be locked", err);
 	store_new_name(".new-", temporary);
 	status = build(workspaces, temporary, name, &workspace, fill, context, err);
@@ -462,7 +463,7 @@ int workspace_remove(struct workspaces *workspaces, const char *id, bool wait, s
 		return err->code == WARDER_ERROR_NOT_FOUND ? 1 : -1;
 	if (!workspaces->is_private && await_sessions(workspaces, workspace.id, name, wait, err) != 0)
 		return -1;
-	if (workspace_lock_wait(workspaces->dir_fd, LOCK_SH) != 0)
+	if (file_lock(workspaces->dir_fd, LOCK_SH) != 0)
 		return failed(workspace.id, "cannot be locked", err);
 	status = remove_locked(workspaces, workspace.id, name, fd, err);
 	flock(workspaces->dir_fd, LOCK_UN);

@@ -949,6 +949,14 @@ void json_copy(struct json_writer *w, const struct json_value *value)
 	}
 }
 
+char *json_text(const struct json_value *value)
+{
+	struct json_writer w = { 0 };
+
+	json_copy(&w, value);
+	return json_take(&w);
+}
+
 void json_key_string(struct json_writer *w, const char *key, const char *text)
 {
 	json_key(w, key);

@@ -99,6 +99,8 @@ void json_bool(struct json_writer *w, bool value);
 void json_null(struct json_writer *w);
 /* A value that was read, with everything below it, numbers as they were written; its own key is left out. */
 void json_copy(struct json_writer *w, const struct json_value *value);
+/* The text of a value, on the heap. NULL: no memory. */
+char *json_text(const struct json_value *value);
 /* A member and its value at once. */
 void json_key_string(struct json_writer *w, const char *key, const char *text);
 void json_key_uint(struct json_writer *w, const char *key, uint64_t value);

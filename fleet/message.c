@@ -36,14 +36,12 @@ int message_check_tenant(const char *tenant, const char *field, struct warder_er
 static int check_policy(const struct json_value *value, struct warder_error *err)
 {
 	struct warder_policy *policy = NULL;
-	struct json_writer w = { 0 };
 	char *text;
 	int parsed;
 
 	if (!value || value->type == JSON_NULL)
 		return 0;
-	json_copy(&w, value);
-	text = json_take(&w);
+	text = json_text(value);
 	parsed = text ? warder_policy_parse(text, strlen(text), "policy", &policy, err)
 		      : error_no_memory(err, NULL);
 	warder_policy_free(policy);

@@ -374,13 +374,11 @@ static int take_overlays(const struct json_value *list, struct rootfs *rootfs, s
 
 static int take_image(const struct json_value *value, struct image *ret, struct warder_error *err)
 {
-	struct json_writer w = { 0 };
 	struct image image;
 	char *text;
 	int taken;
 
-	json_copy(&w, value);
-	text = json_take(&w);
+	text = json_text(value);
 	if (!text)
 		return error_no_memory(err, NULL);
 	taken = image_decode(text, strlen(text), "the session's image", &image, err);

@@ -67,14 +67,11 @@ static void opened(struct exchange *x, const struct link_answer *answer, const c
 	struct work *work = x->data;
 	struct json_value *sandbox = NULL;
 	struct warder_error err = { 0 };
-	struct json_writer w = { 0 };
 	char *policy = NULL;
 
 	if (text && json_parse(text, strlen(text), "sandbox", NULL, &sandbox, &err) == 0 &&
-	    json_member(sandbox, "policy")) {
-		json_copy(&w, json_member(sandbox, "policy"));
-		policy = json_take(&w);
-	}
+	    json_member(sandbox, "policy"))
+		policy = json_text(json_member(sandbox, "policy"));
 	json_free(sandbox);
 	if (!policy || *fd < 0) {
 		exchange_fail(x, 500, "the launcher sent no sandbox");
@@ -398,7 +395,6 @@ static void show_row(struct work *work, const char *text)
 {
 	struct json_value *rows = NULL;
 	struct warder_error err = { 0 };
-	struct json_writer w = { 0 };
 	const struct json_value *found = NULL;
 
 	if (json_parse(text, strlen(text), "executions", &(const struct json_limits){ .max_bytes = SIZE_MAX },
@@ -414,8 +410,7 @@ static void show_row(struct work *work, const char *text)
 	} else if (strcmp(json_member_text(found, "state", ""), "ended") == 0) {
 		ask_result(work);
 	} else {
-		json_copy(&w, found);
-		exchange_json(work->x, 200, json_take(&w));
+		exchange_json(work->x, 200, json_text(found));
 	}
 	json_free(rows);
 }

@@ -78,13 +78,11 @@ static int take_policy(struct visit *visit, const char *text)
 {
 	struct json_value *sandbox = NULL;
 	struct warder_error ignored;
-	struct json_writer w = { 0 };
 
 	if (text && json_parse(text, strlen(text), "sandbox", NULL, &sandbox, &ignored) == 0 &&
 	    json_member(sandbox, "policy")) {
-		json_copy(&w, json_member(sandbox, "policy"));
 		free(visit->policy); /* of the first attempt to reach the agent */
-		visit->policy = json_take(&w);
+		visit->policy = json_text(json_member(sandbox, "policy"));
 	}
 	json_free(sandbox);
 	return visit->policy ? 0 : -1;

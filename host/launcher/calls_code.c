@@ -123,12 +123,9 @@ static int take_files(struct piece *piece, const struct json_value *files, struc
 
 static int take_json(struct piece *piece, const struct json_value *value, struct warder_error *err)
 {
-	struct json_writer w = { 0 };
-
 	if (!value)
 		return 0;
-	json_copy(&w, value);
-	piece->json = json_take(&w);
+	piece->json = json_text(value);
 	if (!piece->json)
 		return error_no_memory(err, NULL);
 	piece->call.json = piece->json;

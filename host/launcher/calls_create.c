@@ -111,7 +111,6 @@ static int take_timeout(const struct json_value *document, uint64_t *ret_ms, str
 static int take_metadata(const struct json_value *document, struct sandbox *sandbox, struct warder_error *err)
 {
 	const struct json_value *value = json_member(document, "metadata");
-	struct json_writer w = { 0 };
 	bool is_good = !value || value->type == JSON_NULL || value->type == JSON_OBJECT;
 
 	for (const struct json_value *one = value ? value->child : NULL; one; one = one->next)
@@ -121,8 +120,7 @@ static int take_metadata(const struct json_value *document, struct sandbox *sand
 				 "\"metadata\" must be an object of texts");
 	if (!value || value->type == JSON_NULL)
 		return 0;
-	json_copy(&w, value);
-	sandbox->metadata = json_take(&w);
+	sandbox->metadata = json_text(value);
 	if (sandbox->metadata && strlen(sandbox->metadata) > SANDBOX_METADATA_MAX)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "metadata",
 				 "\"metadata\" is longer than %d bytes", SANDBOX_METADATA_MAX);

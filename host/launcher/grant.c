@@ -22,12 +22,10 @@ int call_copy_policy(const struct warder_policy *policy, struct warder_policy **
 
 int call_parse_policy(const struct json_value *value, struct warder_policy **ret, struct warder_error *err)
 {
-	struct json_writer w = { 0 };
 	char *text;
 	int parsed;
 
-	json_copy(&w, value);
-	text = json_take(&w);
+	text = json_text(value);
 	parsed =
 	    text ? warder_policy_parse(text, strlen(text), "policy", ret, err) : error_no_memory(err, NULL);
 	free(text);

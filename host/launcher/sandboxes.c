@@ -232,12 +232,9 @@ static int is_no_record(const char *id, const char *key, struct warder_error *er
 
 static int take_text(const struct json_value *value, char **ret)
 {
-	struct json_writer w = { 0 };
-
 	if (!value)
 		return -1;
-	json_copy(&w, value);
-	*ret = json_take(&w);
+	*ret = json_text(value);
 	return *ret ? 0 : -1;
 }
 

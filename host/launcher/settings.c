@@ -104,20 +104,12 @@ static int take_limits(const struct json_value *value, struct settings *ret, str
 	return limits_take(limits, value, &ret->limits, "--config", err);
 }
 
-static char *text_of(const struct json_value *value)
-{
-	struct json_writer w = { 0 };
-
-	json_copy(&w, value);
-	return json_take(&w);
-}
-
 static int take_templates(const struct json_value *value, struct settings *ret, struct warder_error *err)
 {
 	if (value->type != JSON_OBJECT)
 		return bad(value, "templates", "an object of policies", err);
 	for (const struct json_value *one = value->child; one; one = one->next) {
-		char *text = text_of(one);
+		char *text = json_text(one);
 		char origin[100];
 		int added;
 
@@ -132,7 +124,7 @@ static int take_templates(const struct json_value *value, struct settings *ret, 
 
 static int take_ceiling(const struct json_value *value, struct settings *ret, struct warder_error *err)
 {
-	char *text = text_of(value);
+	char *text = json_text(value);
 	int parsed;
 
 	if (!text)

@@ -135,14 +135,12 @@ void tenant_write_limits(const struct tenant_limits *limits, struct json_writer 
 
 static int take_ceiling(const struct json_value *value, struct tenant *ret, struct warder_error *err)
 {
-	struct json_writer w = { 0 };
 	char *text;
 	int parsed;
 
 	if (!value || value->type == JSON_NULL)
 		return 0;
-	json_copy(&w, value);
-	text = json_take(&w);
+	text = json_text(value);
 	if (!text)
 		return error_no_memory(err, NULL);
 	parsed = warder_policy_parse(text, strlen(text), "ceiling", &ret->ceiling, err);

@@ -347,14 +347,12 @@ static void hand_bytes(struct handing *to, const struct json_value *data)
 static void hand_text(struct handing *to, enum remote_kind kind, const struct json_value *data)
 {
 	struct remote_event event = { .kind = kind };
-	struct json_writer w = { 0 };
 
 	if (kind == REMOTE_DONE) {
 		read_done(data, &event.done, &event.text);
 		to->ended = true;
 	} else {
-		json_copy(&w, data);
-		event.text = json_take(&w);
+		event.text = json_text(data);
 	}
 	event.text_len = event.text ? strlen(event.text) : 0;
 	to->status = to->take(to->context, &event, to->err);

@@ -259,15 +259,13 @@ static int take_policy(const struct args *args, const struct json_value *sandbox
 {
 	const struct json_value *member = json_member(sandbox, "policy");
 	struct policy policy = { 0 };
-	struct json_writer w = { 0 };
 	char *text;
 	int status;
 
 	if (!member || member->type != JSON_OBJECT)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "%s: the answer has no \"policy\"",
 				 session->backend);
-	json_copy(&w, member);
-	text = json_take(&w);
+	text = json_text(member);
 	if (!text)
 		return error_no_memory(err, NULL);
 	status = policy_decode(text, strlen(text), session->backend, &policy, err);

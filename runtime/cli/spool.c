@@ -323,7 +323,6 @@ static void note(struct result_reference *reference, const struct json_value *an
 {
 	const struct json_value *error = json_member(answer, "error");
 	const struct json_value *message = error ? json_member(error, "message") : NULL;
-	struct json_writer w = { 0 };
 
 	if (message && message->type == JSON_STRING) {
 		free(reference->fault); /* that it is not kept at all is more than that it is not whole */
@@ -331,8 +330,7 @@ static void note(struct result_reference *reference, const struct json_value *an
 		blame(reference, "it is not kept: %s", message->string);
 		return;
 	}
-	json_copy(&w, answer);
-	reference->artifact = json_take(&w);
+	reference->artifact = json_text(answer);
 	if (!reference->artifact)
 		blame(reference, "out of memory");
 }

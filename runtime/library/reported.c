@@ -181,12 +181,10 @@ static void take_detail(const struct json_value *document, struct jail_outcome *
 static int take_network(const struct json_value *document, struct warder_result *to)
 {
 	const struct json_value *network = json_member(document, "network");
-	struct json_writer w = { 0 };
 
 	if (!network || network->type != JSON_OBJECT)
 		return 0;
-	json_copy(&w, network);
-	to->reported_network = json_take(&w);
+	to->reported_network = json_text(network);
 	return to->reported_network ? 0 : -1;
 }
 

@@ -31,15 +31,6 @@ static uint64_t number(const struct json_value *object, const char *key, uint64_
 	return value && value->is_uint ? value->uint : otherwise;
 }
 
-/* A value as it is: nothing here acts on it. NULL without memory. */
-static char *copy(const struct json_value *value)
-{
-	struct json_writer w = { 0 };
-
-	json_copy(&w, value);
-	return json_take(&w);
-}
-
 /* A line for people. */
 static void copy_line(char *to, size_t size, const char *text)
 {
@@ -105,7 +96,7 @@ static int take_diagnostics(const struct json_value *document, const char *label
 	to->diagnostics_unreadable = (size_t)number(document, "diagnosticsUnreadable", 0);
 	if (!from)
 		return 0;
-	to->diagnostics = copy(list);
+	to->diagnostics = json_text(list);
 	return to->diagnostics ? 0 : error_no_memory(err, NULL);
 }
 
@@ -129,7 +120,7 @@ static int fill(const struct json_value *document, const char *label, struct res
 		return -1;
 	if (!output || output->type == JSON_NULL)
 		return 0;
-	to->output = copy(output);
+	to->output = json_text(output);
 	return to->output ? 0 : error_no_memory(err, NULL);
 }
 

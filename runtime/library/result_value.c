@@ -11,15 +11,13 @@
 static char *canonical(const char *text, size_t len, struct warder_error *err)
 {
 	const struct json_limits limits = { .max_bytes = len + 1, .max_depth = RESULT_VALUE_DEPTH };
-	struct json_writer w = { 0 };
 	struct json_value *value = NULL;
 	char *out;
 
 	if (json_parse(text, len, "result", &limits, &value, err) != 0)
 		return NULL;
-	json_copy(&w, value);
+	out = json_text(value);
 	json_free(value);
-	out = json_take(&w);
 	if (!out)
 		error_no_memory(err, NULL);
 	return out;

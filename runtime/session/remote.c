@@ -913,7 +913,6 @@ int remote_say_no_context(const char *session, const char *name, struct warder_e
 static int find_context(struct remote *remote, const char *name, char **ret_json, struct warder_error *err)
 {
 	struct json_value *rows = NULL;
-	struct json_writer w = { 0 };
 	const struct json_value *row;
 	owned_fd int fd = -1;
 	char *text = NULL;
@@ -928,10 +927,8 @@ static int find_context(struct remote *remote, const char *name, char **ret_json
 	row = find_row(rows, name);
 	if (row)
 		snprintf(remote->id, sizeof(remote->id), "%s", json_member_text(row, "id", ""));
-	if (row && ret_json) {
-		json_copy(&w, row);
-		*ret_json = json_take(&w);
-	}
+	if (row && ret_json)
+		*ret_json = json_text(row);
 	json_free(rows);
 	free(text);
 	if (row)

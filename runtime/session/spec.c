@@ -95,12 +95,10 @@ static int take_time(const struct json_value *value, void *to, struct warder_err
 
 static int take_policy(const struct json_value *value, void *to, struct warder_error *err)
 {
-	struct json_writer w = { 0 };
 	char *text;
 	int ret;
 
-	json_copy(&w, value);
-	text = json_take(&w);
+	text = json_text(value);
 	if (!text)
 		return error_no_memory(err, NULL);
 	ret = policy_decode(text, strlen(text), value->key, to, err);

@@ -9,15 +9,6 @@
 
 /* ---- members ---- */
 
-/* JSON text of a value; heap, or NULL. */
-static char *text_of(const struct json_value *value)
-{
-	struct json_writer w = { 0 };
-
-	json_copy(&w, value);
-	return json_take(&w);
-}
-
 /* A text or a number: it is handed back as it came. */
 static int read_id(struct decoder *d, const struct json_value *value, void *into)
 {
@@ -29,7 +20,7 @@ static int read_id(struct decoder *d, const struct json_value *value, void *into
 	if (value->type != JSON_STRING && value->type != JSON_NUMBER)
 		return decode_refuse(d, value, "%s where a string or a number is expected",
 				     json_type_name(value->type));
-	text = text_of(value);
+	text = json_text(value);
 	if (!text)
 		return error_no_memory(d->err, NULL);
 	if (strlen(text) > AGENT_REQUEST_ID_MAX) {
@@ -45,7 +36,7 @@ static int read_input(struct decoder *d, const struct json_value *value, void *i
 {
 	struct agent_request *request = into;
 
-	request->input = text_of(value);
+	request->input = json_text(value);
 	return request->input ? 0 : error_no_memory(d->err, NULL);
 }
 
@@ -109,7 +100,7 @@ static int read_policy(struct decoder *d, const struct json_value *value, void *
 	if (value->type != JSON_OBJECT)
 		return decode_refuse(d, value, "%s where a policy or the name of a preset is expected",
 				     json_type_name(value->type));
-	request->policy = text_of(value);
+	request->policy = json_text(value);
 	return request->policy ? 0 : error_no_memory(d->err, NULL);
 }
 

@@ -219,11 +219,9 @@ static int history(struct warder_checkpoints *checkpoints, const struct options 
 
 static void print_value(const struct json_value *value)
 {
-	struct json_writer w = { 0 };
 	char *text;
 
-	json_copy(&w, value);
-	text = json_take(&w);
+	text = json_text(value);
 	if (text)
 		show_cell(text, 0, VALUE_SHOWN);
 	free(text);

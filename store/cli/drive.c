@@ -115,14 +115,12 @@ static int provision(struct drive *drive, struct warder_error *err)
 static int load_policy(struct drive *drive, struct warder_error *err)
 {
 	const struct json_value *asked = drive->manifest.policy;
-	struct json_writer w = { 0 };
 	char *text;
 	int status;
 
 	if (!asked || asked->type == JSON_STRING)
 		return warder_policy_preset(asked ? asked->string : MANIFEST_PRESET, &drive->policy, err);
-	json_copy(&w, asked);
-	text = json_take(&w);
+	text = json_text(asked);
 	if (!text)
 		return error_no_memory(err, NULL);
 	status = warder_policy_parse(text, strlen(text), "policy", &drive->policy, err);

@@ -71,16 +71,14 @@ int events_check(const struct warder_event *event, struct warder_error *err)
 int events_payload(const char *text, char **ret, struct warder_error *err)
 {
 	const struct json_limits limits = { WARDER_EVENT_PAYLOAD_MAX, PAYLOAD_DEPTH, PAYLOAD_VALUES };
-	struct json_writer w = { 0 };
 	struct json_value *value = NULL;
 
 	if (!text)
 		text = "null";
 	if (json_parse(text, strlen(text), "payload", &limits, &value, err) != 0)
 		return -1;
-	json_copy(&w, value);
+	*ret = json_text(value);
 	json_free(value);
-	*ret = json_take(&w);
 	return *ret ? 0 : error_no_memory(err, "payload");
 }
 

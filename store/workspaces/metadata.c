@@ -248,10 +248,7 @@ static int read_skill(struct workspace_metadata *metadata, const struct json_val
 static int read_output(struct workspace_metadata *metadata, const struct json_value *object,
 		       struct warder_error *err)
 {
-	struct json_writer w = { 0 };
-
-	json_copy(&w, object);
-	return workspace_metadata_output(metadata, json_take(&w), err);
+	return workspace_metadata_output(metadata, json_text(object), err);
 }
 
 /* ---- the document ---- */

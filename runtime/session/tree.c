@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "runtime/library/preparation.h"
 
 /* ---- life ---- */
@@ -92,11 +93,6 @@ const char *tree_type(mode_t mode)
 
 /* ---- names and bytes ---- */
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 void tree_free_names(char **names, size_t count)
 {
 	while (count)
@@ -143,7 +139,7 @@ int tree_names(int fd, const char *path, char ***ret, size_t *ret_count, struct 
 	}
 	closedir(dir);
 	if (count)
-		qsort(names, count, sizeof(*names), compare_names);
+		qsort(names, count, sizeof(*names), text_order);
 	*ret = names;
 	*ret_count = count;
 	return 0;

@@ -464,14 +464,14 @@ static int find_once(int images_fd, const char *images_path, const char *name, s
 	return found;
 }
 
-int image_find(const char *store, const char *name, struct image *ret, struct warder_error *err)
+int image_find(const char *name, struct image *ret, struct warder_error *err)
 {
 	char path[ROOTFS_PRIVATE_DIR_MAX], encoded[400];
 	owned_fd int fd = -1;
 	int found = 1;
 
 	*ret = (struct image){ 0 };
-	if (image_record_name(name, encoded, err) != 0 || rootfs_store_path(store, "images", path, err) != 0)
+	if (image_record_name(name, encoded, err) != 0 || rootfs_store_path(NULL, "images", path, err) != 0)
 		return -1;
 	if (access(path, F_OK) != 0 && errno == ENOENT) /* nothing is made by looking */
 		return not_found(name, err);

@@ -52,10 +52,10 @@ struct image {
 	bool owners_kept;           /* files have the image's uids and gids; else all are the caller's */
 };
 
-/* Find an image and take the shared locks. `store`: NULL for the default place. *ret is to be given to image_done(). -1 with
+/* Find an image and take the shared locks. *ret is to be given to image_done(). -1 with
  * *err: NOT_FOUND naming the image and a remedy; INVALID_REQUEST for what is no name; UNAVAILABLE for a store, record or layer
  * that is damaged or that somebody else can write to. */
-int image_find(const char *store, const char *name, struct image *ret, struct warder_error *err);
+int image_find(const char *name, struct image *ret, struct warder_error *err);
 /* Gives locks and memory back; zeroed is fine; leaves it zeroed. */
 void image_done(struct image *image);
 

@@ -164,7 +164,7 @@ int image_view_plan(struct planning *planning)
 	bool opaque = false;
 	int overlay;
 
-	if (image_find(NULL, planning->policy->filesystem.view_source, image, planning->err) != 0) {
+	if (image_find(planning->policy->filesystem.view_source, image, planning->err) != 0) {
 		/* As with a directory that is not there: nothing of the program was looked for. */
 		if (planning->err->code == WARDER_ERROR_NOT_FOUND)
 			planning->err->code = WARDER_ERROR_INVALID_REQUEST;
@@ -222,9 +222,8 @@ bool image_view_has(const char *name, const char *path, struct stat *ret_stat)
 	size_t layer;
 	bool found;
 
-	found = image_find(NULL, name, &image, &ignored) == 0 &&
-		open_layers(&image, &layers, &ignored) == 0 && layers_find(&layers, path, &st, &layer) == 0 &&
-		S_ISREG(st.st_mode) && (st.st_mode & 0111);
+	found = image_find(name, &image, &ignored) == 0 && open_layers(&image, &layers, &ignored) == 0 &&
+		layers_find(&layers, path, &st, &layer) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111);
 	image_done(&image);
 	if (found && ret_stat)
 		*ret_stat = st;

@@ -30,7 +30,7 @@ static struct numbers_visit *of_visit(struct visit *visit)
 	return (struct numbers_visit *)(void *)visit;
 }
 
-static void write_when(struct json_writer *w, const char *key, uint64_t ms)
+static void write_when(struct json_writer *w, uint64_t ms)
 {
 	const time_t seconds = (time_t)(ms / 1000);
 	struct tm utc;
@@ -38,7 +38,7 @@ static void write_when(struct json_writer *w, const char *key, uint64_t ms)
 
 	gmtime_r(&seconds, &utc);
 	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
-	json_key_string(w, key, text);
+	json_key_string(w, "timestamp", text);
 }
 
 /* ---- metrics ---- */
@@ -66,7 +66,7 @@ static void reply_numbers(struct numbers_visit *numbers, const struct agent_spac
 	if (own) {
 		json_key_uint(&w, "ts", now_ms / 1000);
 	} else {
-		write_when(&w, "timestamp", now_ms);
+		write_when(&w, now_ms);
 		json_key_uint(&w, "timestampUnix", now_ms / 1000);
 	}
 	json_key_uint(&w, own ? "cpu_count" : "cpuCount", cpus);
@@ -244,7 +244,7 @@ static void add_lines(struct lines *lines, const struct json_value *row)
 static void write_line(struct json_writer *w, const struct line *line, bool whole)
 {
 	json_begin_object(w);
-	write_when(w, "timestamp", line->ms);
+	write_when(w, line->ms);
 	json_key_string(w, whole ? "message" : "line", line->text);
 	if (whole) {
 		json_key_string(w, "level", line->level);

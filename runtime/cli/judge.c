@@ -507,7 +507,7 @@ static void hand_out(struct session *session, struct worker *worker)
 		return;
 	}
 	put(session, worker->index ? "," : "");
-	if (!session->write_error && workers_pass_on(&session->workers, worker, STDOUT_FILENO) != 0)
+	if (!session->write_error && workers_pass_on(&session->workers, worker) != 0)
 		session->write_error = errno;
 }
 

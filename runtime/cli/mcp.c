@@ -549,7 +549,7 @@ static int hand_out(struct server *server, struct worker *worker, struct warder_
 	if (note_of(worker)->is_cancelled)
 		;
 	else if (worker->state == WORKER_FINISHED)
-		status = workers_pass_on(&server->workers, worker, STDOUT_FILENO);
+		status = workers_pass_on(&server->workers, worker);
 	else if (!ending_signal())
 		status = tell_death(server, worker);
 	if (status != 0)

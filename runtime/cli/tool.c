@@ -473,7 +473,7 @@ static void hand_out(struct session *session, struct worker *worker)
 	int status = 0;
 
 	if (worker->state == WORKER_FINISHED) {
-		status = workers_pass_on(&session->workers, worker, STDOUT_FILENO);
+		status = workers_pass_on(&session->workers, worker);
 		stats_count(&session->stats, (enum stats_outcome)note->outcome, note->duration_us);
 		session->audit.failed |= note->unaudited;
 	} else if (!ending_signal()) {

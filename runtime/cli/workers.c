@@ -337,7 +337,7 @@ int workers_write(struct workers *workers, int fd, const char *bytes, size_t len
 	return 0;
 }
 
-int workers_pass_on(struct workers *workers, const struct worker *worker, int fd)
+int workers_pass_on(struct workers *workers, const struct worker *worker)
 {
 	char piece[16 * PIECE];
 	off_t at = 0;
@@ -347,7 +347,7 @@ int workers_pass_on(struct workers *workers, const struct worker *worker, int fd
 
 		if (count <= 0)
 			return (int)count;
-		if (workers_write(workers, fd, piece, (size_t)count) != 0)
+		if (workers_write(workers, STDOUT_FILENO, piece, (size_t)count) != 0)
 			return -1;
 		at += count;
 	}

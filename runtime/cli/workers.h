@@ -75,8 +75,8 @@ bool workers_wait(struct workers *workers, int input_fd);
 /* One that has ended, the next in order if they are ordered; NULL: none for now. */
 struct worker *workers_next(struct workers *workers);
 void workers_release(struct workers *workers, struct worker *worker);
-/* Write its result on, as fast as it is taken, or until a signal comes. 0; -1 with errno (ETIMEDOUT: the reader was given up). */
-int workers_pass_on(struct workers *workers, const struct worker *worker, int fd);
+/* Write its result to standard output, as fast as it is taken, or until a signal comes. 0; -1 with errno (ETIMEDOUT: the reader was given up). */
+int workers_pass_on(struct workers *workers, const struct worker *worker);
 /* The same for a text of our own. */
 int workers_write(struct workers *workers, int fd, const char *bytes, size_t len);
 /* Have those that are at work end, as by SIGTERM, and wait for it; those that have not ended within 8.5 s are left behind,

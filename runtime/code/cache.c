@@ -34,11 +34,10 @@ static const char build_prefix[] = "build-";
 static const char lock_suffix[] = ".lock";
 static const char old_suffix[] = "-old";
 
-static int unusable(const char *path, int error, const char *why, struct warder_error *err)
+static int unusable(const char *path, int error, struct warder_error *err)
 {
-	if (error)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "cache", error, "%.200s %s", path, why);
-	return error_set(err, WARDER_ERROR_UNAVAILABLE, "cache", "%.200s %s", path, why);
+	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "cache", error, "%.200s cannot be written to",
+			       path);
 }
 
 /* ---- the directory ---- */
@@ -335,7 +334,7 @@ static int not_locked(const struct cache *cache, struct warder_error *err)
 	if (errno == ECANCELED)
 		return error_set(err, WARDER_ERROR_EXECUTION_FAILED, NULL,
 				 "stopped while another process built the same code");
-	return unusable(cache->path, errno, "cannot be written to", err);
+	return unusable(cache->path, errno, err);
 }
 
 int cache_claim(struct cache *cache, const char *key, struct cache_entry *ret, struct warder_error *err)
@@ -353,7 +352,7 @@ int cache_claim(struct cache *cache, const char *key, struct cache_entry *ret, s
 	}
 	if (make_build(cache, ret) == 0)
 		return 0;
-	unusable(cache->path, errno, "cannot be written to", err);
+	unusable(cache->path, errno, err);
 	cache_release(cache, ret);
 	return -1;
 }
@@ -366,7 +365,7 @@ int cache_commit(struct cache *cache, struct cache_entry *entry, struct warder_e
 	if (!entry->name[0]) /* no key: for one use */
 		return 0;
 	if (renameat(cache->dir_fd, name, cache->dir_fd, entry->name) != 0)
-		return unusable(cache->path, errno, "cannot be written to", err);
+		return unusable(cache->path, errno, err);
 	entry->kept = true;
 	snprintf(entry->path, sizeof(entry->path), "%s/%.64s", cache->path, entry->name);
 	unlock_key(cache, entry);

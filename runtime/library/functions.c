@@ -187,9 +187,9 @@ static void close_watched(const struct functions *f, int *fd)
 	fd_done(fd);
 }
 
-static bool watch(struct functions *f, int fd, uint32_t events)
+static bool watch(struct functions *f, int fd)
 {
-	struct epoll_event event = { .events = events, .data.fd = fd };
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
 
 	return epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
@@ -208,8 +208,8 @@ static int open_descriptors(struct functions *f)
 	f->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	f->socket_events = EPOLLIN;
 	if (f->epoll_fd < 0 || f->timer_fd < 0 || f->wake_fd < 0 ||
-	    fcntl(f->socket_fd, F_SETFL, O_NONBLOCK) < 0 || !watch(f, f->socket_fd, EPOLLIN) ||
-	    !watch(f, f->timer_fd, EPOLLIN) || !watch(f, f->wake_fd, EPOLLIN))
+	    fcntl(f->socket_fd, F_SETFL, O_NONBLOCK) < 0 || !watch(f, f->socket_fd) ||
+	    !watch(f, f->timer_fd) || !watch(f, f->wake_fd))
 		return -1;
 	return 0;
 }
@@ -568,11 +568,11 @@ static bool start_program(struct functions *f, struct open_call *call, const cha
 		call->pid = 0;
 		return false;
 	}
-	if (!watch(f, call->pid_fd, EPOLLIN)) {
+	if (!watch(f, call->pid_fd)) {
 		fd_done(&call->pid_fd);
 		return false;
 	}
-	return watch(f, call->out_fd, EPOLLIN);
+	return watch(f, call->out_fd);
 }
 
 /* Everything that is there. False: it is more than an answer may have, or there is no memory. */
@@ -910,7 +910,7 @@ static void set_events(struct functions *f)
 {
 	const uint32_t events =
 	    (has_room(f) && !f->input_ended ? EPOLLIN : 0u) | (f->out_len ? EPOLLOUT : 0u);
-	struct epoll_event event = { .events = events, .data.fd = f->socket_fd };
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = f->socket_fd };
 
 	if (f->socket_fd < 0 || events == f->socket_events)
 		return;

@@ -518,10 +518,11 @@ static void remove_dead(int dir_fd, bool deeper)
 }
 
 static int remove_alone(struct artifacts *artifacts, const struct artifact_reference *reference,
-			struct blobs *blobs, uint64_t *ret_freed, struct warder_error *err)
+			struct blobs *blobs, struct warder_error *err)
 {
 	owned_fd int fd = open_name(artifacts, reference->name, false, err);
 	struct blobs_set used = { 0 };
+	uint64_t ignored;
 	int status;
 
 	if (fd < 0)
@@ -534,16 +535,15 @@ static int remove_alone(struct artifacts *artifacts, const struct artifact_refer
 	if (status == 0)
 		status = artifacts_each(artifacts, NULL, note_used, &used, err);
 	if (status == 0)
-		status = blobs_sweep(blobs, &used, ret_freed, err);
+		status = blobs_sweep(blobs, &used, &ignored, err);
 	blobs_set_done(&used);
 	return status;
 }
 
 int artifacts_remove(struct artifacts *artifacts, const struct artifact_reference *reference,
-		     uint64_t *ret_freed, struct warder_error *err)
+		     struct warder_error *err)
 {
 	struct blobs blobs = BLOBS_NONE;
-	uint64_t freed = 0;
 	int status = blobs_open(artifacts->dir_fd, BLOBS_SWEEP, &blobs, err);
 
 	if (status > 0)
@@ -551,9 +551,7 @@ int artifacts_remove(struct artifacts *artifacts, const struct artifact_referenc
 				 "another process saves artifacts; try again");
 	if (status < 0)
 		return -1;
-	status = remove_alone(artifacts, reference, &blobs, &freed, err);
+	status = remove_alone(artifacts, reference, &blobs, err);
 	blobs_done(&blobs);
-	if (ret_freed)
-		*ret_freed = freed;
 	return status;
 }

@@ -73,10 +73,10 @@ int artifacts_read(struct artifacts *artifacts, const struct artifact *artifact,
 int artifacts_each(struct artifacts *artifacts, const char *name,
 		   int (*call)(void *context, const struct artifact *artifact, struct warder_error *err),
 		   void *context, struct warder_error *err);
-/* Remove one version, or with version 0 all of the name. Content that nobody has any more is removed as well; *ret_freed (or NULL) tells
- * how many bytes. Nothing of that name: NOT_FOUND. */
+/* Remove one version, or with version 0 all of the name. Content that nobody has any more is removed as well.
+ * Nothing of that name: NOT_FOUND. */
 int artifacts_remove(struct artifacts *artifacts, const struct artifact_reference *reference,
-		     uint64_t *ret_freed, struct warder_error *err);
+		     struct warder_error *err);
 
 /* {"name", "version", "contentType", "createdAt", "size", "sha256"} into the object that is open. */
 void artifact_write(const struct artifact *artifact, struct json_writer *w);

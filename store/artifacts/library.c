@@ -98,7 +98,7 @@ int warder_artifact_remove(const char *store, const char *text, struct warder_er
 		return -1;
 	status = artifacts_open(store, &artifacts, err);
 	if (status == 0)
-		status = artifacts_remove(&artifacts, &reference, NULL, err);
+		status = artifacts_remove(&artifacts, &reference, err);
 	artifacts_done(&artifacts);
 	return status;
 }

@@ -231,7 +231,7 @@ static int remove_one(struct artifacts *artifacts, const struct options *options
 
 	if (artifact_reference_parse(options->operands[0], &reference, err) != 0)
 		return -1;
-	return artifacts_remove(artifacts, &reference, NULL, err);
+	return artifacts_remove(artifacts, &reference, err);
 }
 
 static int remove_artifact(const struct options *options, struct warder_error *err)

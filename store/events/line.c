@@ -168,8 +168,8 @@ int events_text(const struct json_value *object, const char *key, bool required,
 	return 0;
 }
 
-/* A whole number up to most; 0 if it is missing. */
-static int take_number(const struct json_value *object, const char *key, uint64_t most, uint64_t *ret,
+/* A whole number; 0 if it is missing. */
+static int take_number(const struct json_value *object, const char *key, uint64_t *ret,
 		       struct warder_error *err)
 {
 	const struct json_value *member = json_member(object, key);
@@ -177,9 +177,9 @@ static int take_number(const struct json_value *object, const char *key, uint64_
 	*ret = 0;
 	if (!member)
 		return 0;
-	if (member->type != JSON_NUMBER || !member->is_uint || member->uint > most)
+	if (member->type != JSON_NUMBER || !member->is_uint || member->uint > INT64_MAX)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, key,
-				 "\"%s\" is not a whole number up to %" PRIu64, key, most);
+				 "\"%s\" is not a whole number up to %" PRIu64, key, (uint64_t)INT64_MAX);
 	*ret = member->uint;
 	return 0;
 }
@@ -196,8 +196,8 @@ static int take_event(const struct json_value *value, struct warder_event *ret, 
 	if (value->type != JSON_OBJECT)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "event", "an event is an object, not %s",
 				 json_type_name(value->type));
-	if (take_number(value, "sequence", INT64_MAX, &ret->sequence, err) != 0 ||
-	    take_number(value, "timestamp", INT64_MAX, &timestamp, err) != 0 ||
+	if (take_number(value, "sequence", &ret->sequence, err) != 0 ||
+	    take_number(value, "timestamp", &timestamp, err) != 0 ||
 	    events_text(value, "kind", true, &kind, err) != 0 ||
 	    events_text(value, "correlationId", true, &ret->correlation_id, err) != 0 ||
 	    events_text(value, "topic", true, &ret->topic, err) != 0 ||

@@ -49,12 +49,13 @@ static int failed(struct patching *p, const char *path, const char *what)
 			       json_quote(path, shown, sizeof(shown)), what);
 }
 
-static int conflict(struct patching *p, const char *path, const char *what)
+static int conflict(struct patching *p, const char *path)
 {
 	char shown[200];
 
-	return error_set(p->err, WARDER_ERROR_CONFLICT, "patch", "%s %s; nothing was changed",
-			 json_quote(path, shown, sizeof(shown)), what);
+	return error_set(p->err, WARDER_ERROR_CONFLICT, "patch",
+			 "%s was changed by another process at the same time; nothing was changed",
+			 json_quote(path, shown, sizeof(shown)));
 }
 
 /* ---- git ---- */
@@ -236,7 +237,7 @@ static int prepare(struct patching *p, const struct changes_item *item)
 	struct stat st;
 
 	if (item->existed && item->was.moved)
-		return conflict(p, item->path, "was changed by another process at the same time");
+		return conflict(p, item->path);
 	entry->what = item->kind == CHANGE_ADDED ? 'A' : item->kind == CHANGE_REMOVED ? 'D' : 'M';
 	entry->path = item->path;
 	entry->old_inode = item->existed ? item->was.inode : 0;
@@ -311,7 +312,7 @@ static int move(struct patching *p, size_t i, int parent_fd, const char *name)
 		return failed(p, item->path, "cannot be changed");
 	if (fstatat(own_fd, entry->name, &now, AT_SYMLINK_NOFOLLOW) != 0 || !is_original(item, &now) ||
 	    (S_ISDIR(now.st_mode) && !is_empty(own_fd, entry->name)))
-		return conflict(p, item->path, "was changed by another process at the same time");
+		return conflict(p, item->path);
 	return 0;
 }
 

@@ -21,7 +21,7 @@
 
 #include "runtime/attack/attempts/attempts.h"
 
-static int connect_tcp(const char *address, int port)
+static int connect_tcp(int port)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -29,7 +29,7 @@ static int connect_tcp(const char *address, int port)
 
 	if (fd < 0)
 		return errno;
-	inet_pton(AF_INET, address, &to.sin_addr);
+	inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
 	answer = answer_of(connect(fd, (struct sockaddr *)&to, sizeof(to)));
 	close(fd);
 	return answer;
@@ -37,7 +37,7 @@ static int connect_tcp(const char *address, int port)
 
 static int connect_loopback(const struct attempt *self, const struct marks *marks)
 {
-	return marks->port ? connect_tcp("127.0.0.1", marks->port) : UNTRIED;
+	return marks->port ? connect_tcp(marks->port) : UNTRIED;
 }
 
 static int route_to(const struct attempt *self, const struct marks *marks)
@@ -155,7 +155,7 @@ static int talk_to_rebound(const struct attempt *self, const struct marks *marks
 	if (!marks->port)
 		return UNTRIED;
 	if (marks->outside)
-		return connect_tcp("127.0.0.1", marks->port);
+		return connect_tcp(marks->port);
 	found = find_localhost(&address);
 	if (found != REACHED)
 		return found;

@@ -4,6 +4,8 @@
  * jail's /tmp, so they are copied. A batch has one program after the other; a call that keeps files of a sandbox has none. Together, the
  * artifacts of a call count at most ARTIFACT_RUN_BYTES.
  */
+#include "host/launcher/artifact_spool.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +17,6 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/mime.h"
-#include "host/launcher/run_artifacts.h"
 #include "runtime/library/result.h"
 
 #define PIECE 65536

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "host/launcher/artifact_spool.h"
 #include "host/launcher/call.h"
 #include "host/launcher/log.h"
 #include "runtime/session/records.h"

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "host/launcher/artifact_spool.h"
 #include "host/launcher/call.h"
 #include "host/launcher/tool.h"
 

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "host/input.h"
+#include "host/launcher/artifact_spool.h"
 #include "host/launcher/call.h"
 #include "runtime/library/library.h"
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/launcher/artifact_spool.h"
 #include "host/launcher/call.h"
 #include "runtime/code/code.h"
 #include "runtime/judge/trial.h"

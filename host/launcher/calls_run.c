@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "host/input.h"
+#include "host/launcher/artifact_spool.h"
 #include "host/launcher/call.h"
 #include "policy/policy.h"
 #include "runtime/library/library.h"

@@ -9,7 +9,7 @@
 #define V1_TERMINAL_MAX 1000 /* rows, and columns */
 #define V1_KEY_MAX      128  /* bytes of an idempotency key */
 
-/* ---- v1_events.c ---- */
+/* ---- v1_sse.c ---- */
 
 /* Whether a text can be an idempotency key. -1 with *err. */
 int v1_check_key(const char *key, struct warder_error *err);
@@ -52,7 +52,7 @@ void v1_judge_events(struct exchange *x);
 void v1_read_artifact(struct exchange *x);
 void v1_drop_artifact(struct exchange *x);
 
-/* ---- handlers: v1_log.c ---- */
+/* ---- handlers: v1_event_log.c ---- */
 
 void v1_follow_events(struct exchange *x);
 

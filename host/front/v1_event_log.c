@@ -1,5 +1,5 @@
 /*
- * v1_log: the events of a tenant. The launcher sends them as lines: name, id (or "-") and JSON, with a blank between them.
+ * v1_event_log: the events of a tenant. The launcher sends them as lines: name, id (or "-") and JSON, with a blank between them.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * Server-sent events of Warder's own API, and what their data says of output and of ends.
+ * v1_sse: server-sent events of Warder's own API, and what their data says of output and of ends.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -25,12 +25,12 @@ static long number_of(const char *name)
 	return end && !*end ? value : -1;
 }
 
-static int option(int fd, int name)
+static int option(int name)
 {
 	socklen_t len = sizeof(int);
 	int value = 0;
 
-	return getsockopt(fd, SOL_SOCKET, name, &value, &len) == 0 ? value : -1;
+	return getsockopt(FIRST_FD, SOL_SOCKET, name, &value, &len) == 0 ? value : -1;
 }
 
 static int refuse(const char *why, struct warder_error *err)
@@ -57,9 +57,9 @@ int activation_take(int *ret_fd, struct warder_error *err)
 		return refuse("they were passed to another process", err);
 	if (count != 1)
 		return refuse(count ? "several were passed" : "none was passed", err);
-	family = option(FIRST_FD, SO_DOMAIN);
+	family = option(SO_DOMAIN);
 	if ((family != AF_INET && family != AF_INET6 && family != AF_UNIX) ||
-	    option(FIRST_FD, SO_TYPE) != SOCK_STREAM || option(FIRST_FD, SO_ACCEPTCONN) != 1)
+	    option(SO_TYPE) != SOCK_STREAM || option(SO_ACCEPTCONN) != 1)
 		return refuse("descriptor 3 is something else", err);
 	if (fcntl(FIRST_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(FIRST_FD, F_SETFL, O_NONBLOCK) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "--listen", errno,

@@ -84,7 +84,7 @@ static void create_finish(struct job *job, void *of)
 	/* Nobody knows its id. */
 	if (atomic_load(&call->cancelled))
 		sandbox->ends_ms = 0;
-	call->text = sandbox_text(sandbox, true);
+	call->text = sandbox_text(sandbox);
 	if (call->text) {
 		call_answer(launcher, call, 201, NULL);
 		return;
@@ -171,7 +171,7 @@ static int find_created(const struct context *context, struct call *call, const 
 				 sandbox->id,
 				 sandbox->state == SANDBOX_STARTING ? "still being started" : "ending");
 	}
-	return call_say(context, call, sandbox_text(sandbox, true), err) < 0 ? -1 : 1;
+	return call_say(context, call, sandbox_text(sandbox), err) < 0 ? -1 : 1;
 }
 
 /* A sandbox may begin with a snapshot. A template of that name comes first. */

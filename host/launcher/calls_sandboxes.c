@@ -29,7 +29,7 @@ int calls_list(struct context *context, struct call *call, struct warder_error *
 
 int calls_show(struct context *context, struct call *call, struct warder_error *err)
 {
-	return call_say(context, call, sandbox_text(context->sandbox, true), err);
+	return call_say(context, call, sandbox_text(context->sandbox), err);
 }
 
 static void open_work(struct job *job)
@@ -48,7 +48,7 @@ int calls_open(struct context *context, struct call *call, struct warder_error *
 {
 	if (call_need_running(context->sandbox, call, err) < 0)
 		return -1;
-	call->text = sandbox_text(context->sandbox, true);
+	call->text = sandbox_text(context->sandbox);
 	if (!call->text)
 		return error_no_memory(err, NULL);
 	call->job.work = open_work;

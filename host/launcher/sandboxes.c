@@ -302,11 +302,11 @@ int sandboxes_adopt(struct sandboxes *sandboxes, const char *id, const char *rec
 	return 0;
 }
 
-char *sandbox_text(const struct sandbox *sandbox, bool whole)
+char *sandbox_text(const struct sandbox *sandbox)
 {
 	struct json_writer w = { 0 };
 
-	sandbox_write(sandbox, whole, &w);
+	sandbox_write(sandbox, true, &w);
 	return json_take(&w);
 }
 

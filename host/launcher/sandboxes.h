@@ -84,7 +84,7 @@ int sandboxes_adopt(struct sandboxes *sandboxes, const char *id, const char *rec
 		    struct warder_error *err);
 /* The sandbox for clients, as an object into an open place; with its tokens and its policy if `whole`. */
 void sandbox_write(const struct sandbox *sandbox, bool whole, struct json_writer *w);
-/* The same as a text on the heap, or NULL without memory. */
-char *sandbox_text(const struct sandbox *sandbox, bool whole);
+/* The whole as a text on the heap, or NULL without memory. */
+char *sandbox_text(const struct sandbox *sandbox);
 
 #endif

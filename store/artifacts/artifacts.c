@@ -522,7 +522,6 @@ static int remove_alone(struct artifacts *artifacts, const struct artifact_refer
 {
 	owned_fd int fd = open_name(artifacts, reference->name, false, err);
 	struct blobs_set used = { 0 };
-	uint64_t ignored;
 	int status;
 
 	if (fd < 0)
@@ -535,7 +534,7 @@ static int remove_alone(struct artifacts *artifacts, const struct artifact_refer
 	if (status == 0)
 		status = artifacts_each(artifacts, NULL, note_used, &used, err);
 	if (status == 0)
-		status = blobs_sweep(blobs, &used, &ignored, err);
+		status = blobs_sweep(blobs, &used, err);
 	blobs_set_done(&used);
 	return status;
 }

@@ -511,25 +511,19 @@ static bool set_has(struct blobs_set *set, const char *digest)
 	return set->count && bsearch(key, set->items, set->count, 32, by_bytes);
 }
 
-int blobs_sweep(struct blobs *blobs, struct blobs_set *used, uint64_t *ret_freed, struct warder_error *err)
+int blobs_sweep(struct blobs *blobs, struct blobs_set *used, struct warder_error *err)
 {
 	int fd = openat(blobs->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	const struct dirent *item;
 
-	*ret_freed = 0;
 	if (!dir) {
 		fd_done(&fd);
 		return failed("the content cannot be listed", err);
 	}
 	while ((item = readdir(dir)) != NULL) {
-		struct stat st;
-
-		if (!blobs_is_digest(item->d_name) || set_has(used, item->d_name))
-			continue;
-		if (fstatat(blobs->dir_fd, item->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    unlinkat(blobs->dir_fd, item->d_name, 0) == 0)
-			*ret_freed += (uint64_t)st.st_blocks * 512;
+		if (blobs_is_digest(item->d_name) && !set_has(used, item->d_name))
+			unlinkat(blobs->dir_fd, item->d_name, 0);
 	}
 	closedir(dir);
 	remove_dead(blobs->dir_fd);

@@ -81,7 +81,7 @@ struct blobs_set {
 /* -1 with *err: no memory. */
 int blobs_set_add(struct blobs_set *set, const struct blobs_content *content, struct warder_error *err);
 void blobs_set_done(struct blobs_set *set);
-/* Remove every piece that is not in the set, and what the dead have left. Opened for a sweep. *ret_freed: bytes. */
-int blobs_sweep(struct blobs *blobs, struct blobs_set *used, uint64_t *ret_freed, struct warder_error *err);
+/* Remove every piece that is not in the set, and what the dead have left. Opened for a sweep. */
+int blobs_sweep(struct blobs *blobs, struct blobs_set *used, struct warder_error *err);
 
 #endif

@@ -611,7 +611,6 @@ int snapshots_sweep(struct snapshots *snapshots, struct warder_error *err)
 	struct blobs blobs = BLOBS_NONE;
 	struct blobs_set used = { 0 };
 	struct found found = { 0 };
-	uint64_t freed;
 	int status = blobs_open(snapshots->dir_fd,
 				snapshots->is_patient ? BLOBS_SWEEP_PATIENTLY : BLOBS_SWEEP, &blobs, err);
 
@@ -620,7 +619,7 @@ int snapshots_sweep(struct snapshots *snapshots, struct warder_error *err)
 	remove_dead(snapshots);
 	status = find_all(snapshots, &found, note_used, &used, err);
 	if (status == 0)
-		status = blobs_sweep(&blobs, &used, &freed, err);
+		status = blobs_sweep(&blobs, &used, err);
 	free(found.items);
 	blobs_set_done(&used);
 	blobs_done(&blobs);

@@ -149,9 +149,13 @@ table(["suite and environment", "test", "why"],
         next((why for suite, part, why in explained if suite == where and part in name), "not explained yet"))
        for where, name in failed])
 
-# A call of suite() with a literal environment, as tests/run.sh has one for each suite of `make check`.
+# A call of suite(), tests() or faults() with a literal environment, as tests/run.sh has one for each suite of `make check`.
 with open(os.path.join(here, "run.sh"), encoding="utf-8") as file:
-    known = re.findall(r"^\s*suite (root|user|host|asan|tsan) ([a-z0-9-]+) ", file.read(), re.MULTILINE)
+    script = file.read()
+known = re.findall(r"^\s*suite (root|user|host|asan|tsan) ([a-z0-9-]+) ", script, re.MULTILINE)
+for where, layers in re.findall(r"^\s*tests (root|user|asan) \S+ \S+((?: [a-z]+)+)$", script, re.MULTILINE):
+    known += [(where, layer) for layer in layers.split()]
+known += [(where, "fault") for where in re.findall(r"^\s*faults (root|user) ", script, re.MULTILINE)]
 print("## Not run\n")
 absent = sorted({"%s, %s" % (suite, where) for where, suite in known if (where, suite) not in suites})
 print(("No figures: " + "; ".join(absent) + ".\n") if absent else "Every suite of `make check` has figures.\n")

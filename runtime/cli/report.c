@@ -344,12 +344,8 @@ char *report_audit_head(const struct report *report)
 						     .argv = args->rest });
 }
 
-void report_append(struct report *report, const struct warder_result *result)
-{
-	append(report, result, NULL);
-}
-
-int report_status(const struct report *report, int status)
+/* The exit status, or 125 if it is success and a line of the audit file is missing. */
+static int final_status(const struct report *report, int status)
 {
 	return status == 0 && report->audit.failed ? EXIT_REFUSED : status;
 }
@@ -466,7 +462,8 @@ static bool tell_files(const struct report *report, const struct warder_result *
 
 /* Tell how it ended; the exit status. Who asked for a result or a receipt and gets none must not go on as if all was
  * well. */
-int report_finish(const struct report *report, struct warder_result *result)
+/* Tell of an end. Returns the exit status. */
+static int finish(const struct report *report, struct warder_result *result)
 {
 	struct warder_error err = { 0 };
 	bool missing = false;
@@ -488,7 +485,7 @@ int report_finish(const struct report *report, struct warder_result *result)
 		status = write_receipt(report, result_receipt_json(result), &err);
 	if (status == 0) {
 		status = report_exit_status(&result->outcome, report->write_error);
-		return report_status(report, status == 0 && missing ? EXIT_REFUSED : status);
+		return final_status(report, status == 0 && missing ? EXIT_REFUSED : status);
 	}
 	term_error(&err);
 	return EXIT_REFUSED;
@@ -598,8 +595,8 @@ int report_result(struct report *report, struct warder_result *result)
 	report_keep(report, result);
 	if (report->replay && result->learned && !ending_signal())
 		report->replay(report, result->learned);
-	report_append(report, result);
-	status = report_finish(report, result);
+	append(report, result, NULL);
+	status = finish(report, result);
 	warder_result_free(result);
 	return status;
 }
@@ -612,15 +609,15 @@ int report_built(struct report *report, struct warder_result *result, bool faile
 	int status = 0;
 
 	if (result)
-		report_append(report, result);
+		append(report, result, NULL);
 	if (result && !args->json)
 		report_build(result);
 	if (refused && !args->json)
 		term_complain("the code does not compile");
 	if (result && (args->json || args->receipt || (failed && !refused)))
-		status = report_finish(report, result);
+		status = finish(report, result);
 	warder_result_free(result);
-	return refused ? EXIT_REFUSED : report_status(report, status);
+	return refused ? EXIT_REFUSED : final_status(report, status);
 }
 
 int report_open(const struct args *args, struct report *ret, struct warder_error *err)

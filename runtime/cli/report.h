@@ -66,12 +66,6 @@ char *report_audit_head(const struct report *report);
 /* Report the end of a check or a build that is not followed by a run, because it failed or nothing else was asked for. Takes the result; NULL:
  * nothing had to run. Returns the exit status. */
 int report_built(struct report *report, struct warder_result *result, bool failed);
-/* Append the line of a run that ended, before report_finish(). */
-void report_append(struct report *report, const struct warder_result *result);
-/* Tell of an end. Returns the exit status. */
-int report_finish(const struct report *report, struct warder_result *result);
-/* The exit status, or 125 if it is success and a line of the audit file is missing. */
-int report_status(const struct report *report, int status);
 /* The exit status for an end. write_error: as in struct report. */
 int report_exit_status(const struct jail_outcome *outcome, int write_error);
 /* Say on standard error how much output that was passed through its reader did not take. Whether there is any. */

@@ -357,7 +357,8 @@ char *session_list_json(int (*add)(void *list, const char *name), struct warder_
 	return text;
 }
 
-bool session_remove_dead(int dir_fd, const char *name)
+/* Remove the files of a keeper that died. False: another has the name, or it has no files. */
+static bool remove_dead(int dir_fd, const char *name)
 {
 	struct warder_error ignored;
 	owned_fd int fd = -1;
@@ -383,7 +384,7 @@ int session_clean(bool dry_run)
 		char name[SESSION_NAME_MAX + 1];
 
 		if (is_lock(dir_fd, entry->d_name, false, name) > 0)
-			count += dry_run || session_remove_dead(dir_fd, name);
+			count += dry_run || remove_dead(dir_fd, name);
 	}
 	if (dir)
 		closedir(dir);

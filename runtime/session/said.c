@@ -94,7 +94,7 @@ enum warder_piece_status said_status(const struct remote_done *done, const struc
 	return said->valid && said->ok ? WARDER_PIECE_SUCCESS : WARDER_PIECE_FAILED;
 }
 
-const char *said_status_name(enum warder_piece_status status)
+static const char *status_name(enum warder_piece_status status)
 {
 	static const char *const names[] = {
 		[WARDER_PIECE_SUCCESS] = "success",   [WARDER_PIECE_FAILED] = "failed",
@@ -111,7 +111,7 @@ void said_write_piece(struct json_writer *w, const char *session, const char *co
 	json_key_string(w, "session", session);
 	json_key_string(w, "context", context);
 	json_key_uint(w, "piece", done->piece);
-	json_key_string(w, "status", said_status_name(said_status(done, said)));
+	json_key_string(w, "status", status_name(said_status(done, said)));
 	json_key_bool(w, "interrupted", done->interrupted);
 	json_key_bool(w, "timedOut", done->timed_out);
 	json_key_uint(w, "wallUs", done->wall_us);

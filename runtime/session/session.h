@@ -65,8 +65,6 @@ struct session_list {
 	struct warder_error *err;
 };
 char *session_list_json(int (*add)(void *list, const char *name), struct warder_error *err);
-/* Remove the files of a keeper that died. False: another has the name, or it has no files. */
-bool session_remove_dead(int dir_fd, const char *name);
 /* Remove the files of keepers that died. Returns how many sessions these were. */
 int session_clean(bool dry_run);
 
@@ -491,9 +489,8 @@ struct said {
 /* Decode the text of a REMOTE_DONE event, which the code in the context may have forged. *ret is for said_done(). Returns ret->valid. */
 bool said_parse(const char *text, size_t len, struct said *ret);
 void said_done(struct said *said);
-/* How a piece ended: by Warder's word, and where the context has ended it itself, by the context's. The name is for JSON. */
+/* How a piece ended: by Warder's word, and where the context has ended it itself, by the context's. */
 enum warder_piece_status said_status(const struct remote_done *done, const struct said *said);
-const char *said_status_name(enum warder_piece_status status);
 /* Members of the JSON object that describes the end of a piece: first said_write_piece(), then the streams, said_write_end(), and in an object
  * "contextSays" said_write(). */
 void said_write_piece(struct json_writer *w, const char *session, const char *context,

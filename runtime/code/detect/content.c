@@ -1093,12 +1093,5 @@ int detect_content(const char *text, size_t len, struct detection *ret, struct w
 	ret->score = best->points > 0 ? best->points : 0;
 	if (best->points >= DETECT_MIN_SCORE && best->points - next->points >= margin)
 		ret->language = best->name;
-	/* Of an unknown text, the runner-up is what it looks like most. */
-	if (!ret->language && best->name)
-		next = best;
-	if (next->points > 0 && next->name) {
-		ret->runner_up = next->name;
-		ret->runner_up_score = next->points;
-	}
 	return 0;
 }

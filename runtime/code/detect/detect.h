@@ -39,10 +39,8 @@ struct detect_request {
 struct detection {
 	const char
 	    *language; /* a name of policy's languages (or the hint); NULL: unknown. Static (or the hint) */
-	enum detect_by by;     /* what decided; of an unknown language, what was looked at last */
-	int score;             /* of a guess; else 0 */
-	const char *runner_up; /* the next in a guess, or NULL */
-	int runner_up_score;
+	enum detect_by by; /* what decided; of an unknown language, what was looked at last */
+	int score;         /* of a guess; else 0 */
 };
 
 /* Returns 0 also if the language is unknown; -1 with *err (INTERNAL) on want of memory. */

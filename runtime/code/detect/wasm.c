@@ -143,10 +143,8 @@ static void add_import(struct wasm_module *module, const struct cursor *name)
 {
 	char text[sizeof(module->other_imports[0])];
 
-	if (is_name(name, wasi)) {
-		module->imports_wasi = true;
+	if (is_name(name, wasi))
 		return;
-	}
 	copy_name(name, text, sizeof(text));
 	for (size_t i = 0; i < module->others; i++) {
 		if (strcmp(module->other_imports[i], text) == 0)
@@ -154,8 +152,6 @@ static void add_import(struct wasm_module *module, const struct cursor *name)
 	}
 	if (module->others < WASM_MAX_OTHERS)
 		memcpy(module->other_imports[module->others++], text, sizeof(text));
-	else
-		module->others_cut = true;
 }
 
 static bool walk_imports(struct wasm_module *module, struct cursor c)

@@ -14,17 +14,15 @@
 #define WASM_MAX_OTHERS 8
 
 struct wasm_module {
-	bool valid;        /* magic number and a version are there */
-	char reason[96];   /* why it is not valid; "" if it is */
-	uint32_t version;  /* 1; what else it may be, a runner says */
-	bool walked;       /* the sections were read to their end; what follows is complete */
-	char broken[96];   /* why they could not be; "" if they could */
-	bool has_start;    /* exports a function `_start` */
-	bool imports_wasi; /* asks for wasi_snapshot_preview1 */
-	/* Other modules that it asks for: the first WASM_MAX_OTHERS different names, cut to fit, not UTF-8 as '?'. */
+	bool valid;       /* magic number and a version are there */
+	char reason[96];  /* why it is not valid; "" if it is */
+	uint32_t version; /* 1; what else it may be, a runner says */
+	bool walked;      /* the sections were read to their end; what follows is complete */
+	char broken[96];  /* why they could not be; "" if they could */
+	bool has_start;   /* exports a function `_start` */
+	/* Modules that it asks for besides wasi_snapshot_preview1: the first WASM_MAX_OTHERS different names, cut to fit, not UTF-8 as '?'. */
 	char other_imports[WASM_MAX_OTHERS][64];
-	size_t others;   /* of them */
-	bool others_cut; /* there are more */
+	size_t others; /* of them */
 };
 
 /* Whether the first bytes are a module's magic number. */

@@ -8,51 +8,11 @@
  * NUL is refused because strict readers of JSON refuse \u0000.
  */
 #include "base/text.h"
-#include "base/array.h"
+#include "base/utf8.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Well-formed UTF-8 by the first byte: `size` bytes, the second of them in low..high, the others 0x80..0xbf. */
-static const struct lead {
-	unsigned char first, last;
-	unsigned char size;
-	unsigned char low, high;
-} leads[] = {
-	{ 0x01, 0x7f, 1, 0x00, 0x00 }, { 0xc2, 0xdf, 2, 0x80, 0xbf }, { 0xe0, 0xe0, 3, 0xa0, 0xbf },
-	{ 0xe1, 0xec, 3, 0x80, 0xbf }, { 0xed, 0xed, 3, 0x80, 0x9f }, { 0xee, 0xef, 3, 0x80, 0xbf },
-	{ 0xf0, 0xf0, 4, 0x90, 0xbf }, { 0xf1, 0xf3, 4, 0x80, 0xbf }, { 0xf4, 0xf4, 4, 0x80, 0x8f },
-};
-
-static const struct lead *find_lead(unsigned char byte)
-{
-	for (size_t i = 0; i < ARRAY_LENGTH(leads); i++) {
-		if (byte >= leads[i].first && byte <= leads[i].last)
-			return &leads[i];
-	}
-	return NULL;
-}
-
-/* Bytes at s that are a character or the beginning of one; *ret_whole says which. 0: neither. */
-static size_t scan_character(const unsigned char *s, size_t left, bool *ret_whole)
-{
-	const struct lead *lead = find_lead(s[0]);
-	size_t size;
-
-	if (!lead)
-		return 0;
-	size = lead->size < left ? lead->size : left;
-	for (size_t i = 1; i < size; i++) {
-		unsigned char low = i == 1 ? lead->low : 0x80;
-		unsigned char high = i == 1 ? lead->high : 0xbf;
-
-		if (s[i] < low || s[i] > high)
-			return 0;
-	}
-	*ret_whole = size == lead->size;
-	return size;
-}
 
 bool text_length(const char *bytes, size_t len, bool cut, size_t *ret_len)
 {
@@ -63,7 +23,7 @@ bool text_length(const char *bytes, size_t len, bool cut, size_t *ret_len)
 		size_t size = 1;
 
 		if ((signed char)bytes[at] <= 0) /* nearly all text is ASCII */
-			size = scan_character((const unsigned char *)bytes + at, len - at, &whole);
+			size = utf8_scan(bytes + at, len - at, &whole);
 		if (size == 0 || (!whole && !cut))
 			return false;
 		if (!whole)
@@ -85,9 +45,7 @@ char *text_clean(const char *bytes, size_t len, size_t max, size_t *ret_len, boo
 		bool whole = true;
 		size_t piece_len;
 
-		size = (signed char)bytes[at] > 0
-			   ? 1
-			   : scan_character((const unsigned char *)piece, len - at, &whole);
+		size = (signed char)bytes[at] > 0 ? 1 : utf8_scan(piece, len - at, &whole);
 		piece_len = size;
 		if (size == 0 || !whole) {
 			piece = replacement;
@@ -111,7 +69,7 @@ size_t text_character(const char *bytes, size_t len, uint32_t *ret)
 {
 	const unsigned char *s = (const unsigned char *)bytes;
 	bool whole = true;
-	const size_t size = s[0] ? scan_character(s, len, &whole) : 1;
+	const size_t size = s[0] ? utf8_scan(bytes, len, &whole) : 1;
 
 	if (size == 0 || !whole) {
 		*ret = 0xfffd;

@@ -165,7 +165,7 @@ bool jail_branch_signal(const struct jail_branch *branch, int signal)
 	return errno == EINVAL && !is_dead(branch->fd) && kill(-branch->pid, signal) == 0;
 }
 
-void jail_branch_kill(const struct jail_branch *branch)
+void jail_branch_kill(struct jail_branch *branch)
 {
 	jail_branch_signal(branch, SIGKILL);
 	syscall(SYS_pidfd_send_signal, branch->fd, SIGKILL, NULL, 0);

@@ -41,7 +41,7 @@ void run_begin_end(struct jail_run *run, uint64_t patience_us)
 
 /* An init that restricts nothing has no pid namespace that dies with it: it kills what it has started, wherever that has gone, and
  * then ends. The program may have stopped it. */
-void run_signal(const struct jail_run *run)
+void run_signal(struct jail_run *run)
 {
 	if (run_is_bare(run)) {
 		syscall(SYS_pidfd_send_signal, run->init_fd, SIGTERM, NULL, 0);

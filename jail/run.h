@@ -241,7 +241,7 @@ bool run_has_turn(struct jail_run *run);
 /* The jail is to be gone from now on: the time begins after which it is given up. Only the first call counts. */
 void run_begin_end(struct jail_run *run, uint64_t patience_us);
 /* Kill whatever lives of the run; does not wait. */
-void run_signal(const struct jail_run *run);
+void run_signal(struct jail_run *run);
 /* Kill whatever lives of the run. 0: its init is gone; RUN_WAITS; -1 with run->left if it has not died when it is given up
  * (RUN_PATIENCE_US after the first call, or after run_begin_end()). */
 int run_kill(struct jail_run *run);

@@ -130,7 +130,7 @@ bool jail_branch_is(const struct jail_branch *branch, int pid);
 /* To its process group. False: it has ended. */
 bool jail_branch_signal(const struct jail_branch *branch, int signal);
 /* SIGKILL to everything that is in its leaf; without cgroups, to its process group. */
-void jail_branch_kill(const struct jail_branch *branch);
+void jail_branch_kill(struct jail_branch *branch);
 /* Whether a limit has been exceeded that Warder itself enforces: then kill it. *ret_at_us: when to ask again, UINT64_MAX: never. */
 bool jail_branch_check(struct jail_branch *branch, enum jail_cause *ret, uint64_t *ret_at_us);
 void jail_branch_count(const struct jail_branch *branch, struct jail_counters *ret);

@@ -17,9 +17,9 @@
 #define REMOVE_MS 2000
 
 /*
- * One run, one leaf in every hierarchy that is needed, all with one name. Leaves are flat (never nested) and never
- * used twice. The v2 leaf is made whenever there is a v2 hierarchy, even if every limit sits on v1: it is what
- * cgroup.kill and CPU accounting work on.
+ * One run, one leaf in every hierarchy that is needed, all with one name. Leaves are flat (never nested), and serve one
+ * run after the other only if they look like new ones in between (renew.c). The v2 leaf is made whenever there is a
+ * v2 hierarchy, even if every limit sits on v1: it is what cgroup.kill and CPU accounting work on.
  *
  * The order of the settings matters in three places, and the table below is in that order: on v1 the memory limit goes
  * before memory+swap, which the kernel keeps at least as large, and the period goes before the quota. All limits are
@@ -223,6 +223,7 @@ void cgroup_init(struct cgroup *cgroup)
 	cgroup->event_fd = -1;
 	cgroup->oom_fd = -1;
 	cgroup->usage_fd = -1;
+	cgroup->peak_fd = -1;
 }
 
 /* A fork of the process that probed is another owner. */
@@ -479,6 +480,14 @@ static bool read_number(int dir_fd, const char *file, uint64_t *ret)
 {
 	char text[64];
 	ssize_t len = dir_fd < 0 ? -1 : cgroup_file_read(dir_fd, file, text, sizeof(text));
+
+	return len > 0 && cgroup_text_number(text, (size_t)len, ret);
+}
+
+static bool reread_number(int fd, uint64_t *ret)
+{
+	char text[64];
+	ssize_t len = cgroup_file_reread(fd, text, sizeof(text));
 
 	return len > 0 && cgroup_text_number(text, (size_t)len, ret);
 }
@@ -755,8 +764,12 @@ static void final_memory(const struct cgroup *cgroup, struct cgroup_final *final
 
 	if (dir_fd < 0)
 		return;
-	read_number(dir_fd, is_v2(cgroup, CGROUP_MEMORY) ? "memory.peak" : "memory.max_usage_in_bytes",
-		    &final->memory_peak_bytes);
+	if (cgroup->peak_fd >= 0)
+		reread_number(cgroup->peak_fd, &final->memory_peak_bytes);
+	else
+		read_number(dir_fd,
+			    is_v2(cgroup, CGROUP_MEMORY) ? "memory.peak" : "memory.max_usage_in_bytes",
+			    &final->memory_peak_bytes);
 	cgroup_oom(cgroup, &final->oom_kills, &final->memory_limit_hit);
 }
 
@@ -774,11 +787,14 @@ void cgroup_final(const struct cgroup *cgroup, struct cgroup_final *ret)
 
 /* ---- the end ---- */
 
-bool cgroup_kill(const struct cgroup *cgroup)
+bool cgroup_kill(struct cgroup *cgroup)
 {
 	/* Whether there is such a file is not always known before (cgroup_probe() may only have looked). */
-	return cgroup->host && cgroup->host->v2 >= 0 && cgroup->dir_fd[cgroup->host->v2] >= 0 &&
-	       cgroup_file_write(cgroup->dir_fd[cgroup->host->v2], "cgroup.kill", "1") == 0;
+	if (!cgroup->host || cgroup->host->v2 < 0 || cgroup->dir_fd[cgroup->host->v2] < 0 ||
+	    cgroup_file_write(cgroup->dir_fd[cgroup->host->v2], "cgroup.kill", "1") < 0)
+		return false;
+	cgroup->killed = true;
+	return true;
 }
 
 /* The hierarchies whose line in /proc/<pid>/cgroup ends with the leaf's name. */
@@ -827,6 +843,7 @@ static void close_all(struct cgroup *cgroup)
 	fd_done(&cgroup->event_fd);
 	fd_done(&cgroup->oom_fd);
 	fd_done(&cgroup->usage_fd);
+	fd_done(&cgroup->peak_fd);
 	fd_done(&cgroup->join_v2_fd);
 	for (int h = 0; h < CGROUP_HIERARCHIES_MAX; h++) {
 		fd_done(&cgroup->join_v1_fd[h]);

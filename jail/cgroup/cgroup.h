@@ -5,8 +5,8 @@
  * Life: cgroup_probe() (reads mounts, tries) -> per run cgroup_create() makes one leaf in every
  * hierarchy needed and writes the limits -> the jail's init is born in the v2 leaf (join_v2_fd with
  * CLONE_INTO_CGROUP) and writes "0" into each join_v1_fd -> cgroup_read_back() for the receipt ->
- * cgroup_usage() while it runs -> cgroup_kill() -> cgroup_final() -> cgroup_remove(). A leaf is never used twice
- * (a cgroup that was killed kills what is cloned into it later).
+ * cgroup_usage() while it runs -> cgroup_kill() -> cgroup_final() -> cgroup_remove(). In its place, cgroup_renew() may find that
+ * the leaf can serve a later run. A leaf that was killed never does (a cgroup that was killed kills what is cloned into it later).
  * A leaf's name is "warder-<pid>-<starttime>-<n>-<space>": pid and start time (field 22 of /proc/<pid>/stat) of the
  * supervisor, so that cgroup_clean() can tell leftovers of a dead supervisor. Host side only, any thread.
  */
@@ -94,6 +94,9 @@ struct cgroup {
 	int event_fd; /* after cgroup_watch_oom(): readable on an OOM event (v1: eventfd; v2: epoll over memory.events); else -1 */
 	int oom_fd;   /* v1 memory.oom_control, v2 memory.events; or -1 */
 	int usage_fd; /* v1 cpuacct.usage, v2 cpu.stat; or -1 */
+	int peak_fd;  /* v2 memory.peak, begun anew by cgroup_renew(); or -1 */
+	bool killed;  /* by cgroup.kill */
+	bool again;   /* an earlier run had the leaf */
 	struct cgroup_limits limits;
 	uint64_t above_count; /* of cgroup_above_begin() */
 	struct cgroup_cpu {
@@ -150,7 +153,7 @@ int cgroup_watch_oom(struct cgroup *cgroup, struct warder_error *err);
 void cgroup_clear_event(const struct cgroup *cgroup);
 
 /* SIGKILL everything in the leaf (v2 cgroup.kill). False, and nothing is done, on v1, where the pid namespace does it. */
-bool cgroup_kill(const struct cgroup *cgroup);
+bool cgroup_kill(struct cgroup *cgroup);
 /* The same in every hierarchy, process by process in rounds, except for `except` (0: nobody). Bounded by about 50 ms. */
 void cgroup_kill_each(const struct cgroup *cgroup, int except);
 /* Move a process with all its threads into the leaf, in every hierarchy, and look whether it is there. The caller holds a pidfd, and looks
@@ -168,6 +171,14 @@ struct cgroup_final {
 };
 /* Counters after the last process is gone, before removal. Never fails: unknown stays UINT64_MAX or 0. */
 void cgroup_final(const struct cgroup *cgroup, struct cgroup_final *ret);
+
+/* Whether a leaf whose processes are all gone looks like a new one, so that another run with the same limits may have it: every file that
+ * counts what happened in it is compared, and its peaks begin anew. CGROUP_RENEW_REASONS: it does. Less: the number of the reason why it
+ * does not, and the leaf is to be removed. After it, call cgroup_begin_cpu(). */
+size_t cgroup_renew(struct cgroup *cgroup);
+#define CGROUP_RENEW_REASONS 16
+/* The name of a reason: the file that differs. */
+const char *cgroup_renew_reason(size_t i);
 
 /* Remove the leaves and close everything; bounded retry while the kernel still says EBUSY (at most about
  * 2 s). Safe after a failed create, twice, and on an initialised struct. 0; -1 with *err if a leaf stays. */

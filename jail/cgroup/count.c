@@ -96,6 +96,7 @@ void cgroup_count(const struct cgroup *cgroup, struct cgroup_counts *ret)
 	const struct cgroup_host *host = cgroup->host;
 	const int memory = host->hierarchy_of[CGROUP_MEMORY], account = host->hierarchy_of[CGROUP_ACCOUNT];
 	const int any = host->v2 >= 0 ? host->v2 : host->hierarchy_of[CGROUP_PIDS];
+	const uint64_t before_us = cgroup->cpu_before.all_us;
 	const bool memory_v2 = memory >= 0 && host->hierarchies[memory].v2;
 	owned_fd int memory_fd = open_leaf(cgroup, memory);
 	owned_fd int account_fd = open_leaf(cgroup, account);
@@ -105,8 +106,13 @@ void cgroup_count(const struct cgroup *cgroup, struct cgroup_counts *ret)
 				       .read_bytes = UINT64_MAX,
 				       .written_bytes = UINT64_MAX };
 	ret->memory_bytes = read_number(memory_fd, memory_v2 ? "memory.current" : "memory.usage_in_bytes");
+	/* Of a leaf of v2 that was used before, only a descriptor of the run's own shows the peak since then. */
 	ret->memory_peak_bytes =
-	    read_number(memory_fd, memory_v2 ? "memory.peak" : "memory.max_usage_in_bytes");
+	    memory_v2 && cgroup->again
+		? UINT64_MAX
+		: read_number(memory_fd, memory_v2 ? "memory.peak" : "memory.max_usage_in_bytes");
 	ret->cpu_us = cpu_us(account_fd, account >= 0 && host->hierarchies[account].v2);
+	if (ret->cpu_us != UINT64_MAX)
+		ret->cpu_us -= ret->cpu_us < before_us ? ret->cpu_us : before_us;
 	count_processes(any_fd, ret);
 }

@@ -96,6 +96,24 @@ bool cgroup_text_key(const char *text, size_t len, const char *key, uint64_t *re
 	return false;
 }
 
+bool cgroup_text_within(const char *text, size_t len, uint64_t most)
+{
+	struct span rest = { text, len && text[len - 1] == '\n' ? text + len - 1 : text + len };
+	struct span line;
+	uint64_t number;
+
+	if (rest.at == rest.end)
+		return false;
+	while (cut(&rest, '\n', &line)) {
+		const char *blank = memrchr(line.at, ' ', (size_t)(line.end - line.at));
+
+		line.at = blank ? blank + 1 : line.at;
+		if (!decimal(line, &number) || number > most)
+			return false;
+	}
+	return true;
+}
+
 bool cgroup_text_bandwidth(const char *text, size_t len, uint64_t *ret_milli)
 {
 	struct span rest = one_line(text, len);

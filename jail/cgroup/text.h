@@ -19,6 +19,9 @@ bool cgroup_text_number(const char *text, size_t len, uint64_t *ret);
 /* The value of `key` in a flat keyed file ("key value" lines: memory.events, cpu.stat, pids.events, ...). */
 bool cgroup_text_key(const char *text, size_t len, const char *key, uint64_t *ret);
 
+/* Whether the last word of every line is a number, and none of them is above `most`. False for no text. */
+bool cgroup_text_within(const char *text, size_t len, uint64_t most);
+
 /* "quota period" in µs, quota "max" or "-1" for none, as thousandths of a CPU. */
 bool cgroup_text_bandwidth(const char *text, size_t len, uint64_t *ret_milli);
 

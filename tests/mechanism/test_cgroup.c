@@ -516,6 +516,210 @@ CGROUP_TEST(cpu_limit_slows_down)
 	remove_leaf(&cgroup);
 }
 
+/* ---- used again ---- */
+
+/* The kernel charges memory in advance, once for each processor on which a process of the leaf ran. */
+static void stay_on_one_processor(void)
+{
+	cpu_set_t here;
+
+	CPU_ZERO(&here);
+	CPU_SET(sched_getcpu(), &here);
+	cr_assert(sched_setaffinity(0, sizeof(here), &here) == 0);
+}
+
+static const struct cgroup_limits all_limits = {
+	.memory_bytes = 32 * MIB, .swap_bytes = UINT64_MAX, .pids_max = 8, .cpu_milli = 16000, .account = true
+};
+
+static void need_all(struct cgroup_limits *limits)
+{
+	need(CGROUP_MEMORY);
+	need(CGROUP_PIDS);
+	need(CGROUP_CPU);
+	need(CGROUP_ACCOUNT);
+	if (!host.swap_limit && !host.no_swap)
+		skip("the host swaps and the kernel does not limit it");
+	*limits = all_limits;
+	if (host.swap_limit)
+		limits->swap_bytes = 0;
+}
+
+/* Like a new one, at once or when the kernel has freed what it frees later. Before Linux 6.12, v2 cannot begin a peak anew. */
+static bool renew(struct cgroup *cgroup)
+{
+	const struct timespec pause = { .tv_nsec = 20000000 };
+	size_t reason = cgroup_renew(cgroup);
+
+	if (reason < CGROUP_RENEW_REASONS && strcmp(cgroup_renew_reason(reason), "memory.peak") == 0)
+		return false;
+	for (int i = 0; i < 500 && reason < CGROUP_RENEW_REASONS; i++) {
+		nanosleep(&pause, NULL);
+		reason = cgroup_renew(cgroup);
+	}
+	cr_assert(reason == CGROUP_RENEW_REASONS, "%s", cgroup_renew_reason(reason));
+	cr_assert(cgroup_begin_cpu(cgroup) == 0);
+	return true;
+}
+
+static struct cgroup_final spend(const struct cgroup *cgroup, size_t bytes)
+{
+	struct cgroup_final final;
+	const pid_t pid = fork_into(cgroup);
+
+	if (pid == 0)
+		allocate(bytes);
+	cr_expect(wait_for(pid) == 0);
+	cgroup_final(cgroup, &final);
+	return final;
+}
+
+CGROUP_TEST(a_used_leaf_is_like_a_new_one_and_counts_anew)
+{
+	struct cgroup_limits limits;
+	struct cgroup_final final;
+	struct cgroup_counts counts;
+	struct cgroup cgroup;
+	pid_t pid;
+
+	need_all(&limits);
+	stay_on_one_processor();
+	create(&limits, &cgroup);
+	watch(&cgroup);
+	pid = fork_into(&cgroup);
+	if (pid == 0)
+		burn_cpu(500);
+	cr_expect(wait_for(pid) == 0);
+	final = spend(&cgroup, 24 * MIB);
+	cr_expect(final.memory_peak_bytes >= 24 * MIB && final.cpu_us >= 250000);
+	if (!renew(&cgroup)) {
+		remove_leaf(&cgroup);
+		skip("the kernel does not begin memory.peak anew");
+	}
+	cr_expect(cgroup.again && cgroup.event_fd == -1);
+	final = spend(&cgroup, 4 * MIB);
+	cr_expect(final.memory_peak_bytes >= 4 * MIB && final.memory_peak_bytes < 16 * MIB, "%llu",
+		  (unsigned long long) final.memory_peak_bytes);
+	cr_expect(final.cpu_us < 250000 && final.cpu_user_us < 250000, "%llu",
+		  (unsigned long long) final.cpu_us);
+	cgroup_count(&cgroup, &counts);
+	cr_expect(counts.cpu_us < 250000, "%llu", (unsigned long long)counts.cpu_us);
+	cr_expect(counts.memory_peak_bytes < 16 * MIB || counts.memory_peak_bytes == UINT64_MAX);
+	remove_leaf(&cgroup);
+}
+
+/* Two children at once, or as many as may be. */
+_Noreturn static void fork_two(void)
+{
+	pid_t pids[2];
+
+	for (int i = 0; i < 2; i++) {
+		pids[i] = fork();
+		if (pids[i] == 0)
+			for (;;)
+				pause();
+	}
+	for (int i = 0; i < 2; i++)
+		if (pids[i] > 0) {
+			kill(pids[i], SIGKILL);
+			wait_for(pids[i]);
+		}
+	_exit(0);
+}
+
+/* Memory that is still there after the process that filled it. */
+_Noreturn static void leave_memory(int fd)
+{
+	static char bytes[4 * MIB];
+
+	_exit(write(fd, bytes, sizeof(bytes)) == sizeof(bytes) ? 0 : 95);
+}
+
+enum trace {
+	TRACE_KILL,
+	TRACE_PROCESS,
+	TRACE_PROCESSES,
+	TRACE_REFUSED_FORK,
+	TRACE_SLOWED,
+	TRACE_OOM,
+	TRACE_MEMORY
+};
+
+/* What a run leaves in the leaf. The process that is still in it, or 0. */
+static pid_t leave(enum trace trace, struct cgroup *cgroup, int memory_fd)
+{
+	pid_t pid = -1;
+
+	if (trace == TRACE_PROCESS)
+		return sleep_in(cgroup);
+	if (trace == TRACE_KILL) {
+		pid = sleep_in(cgroup);
+		cgroup_kill(cgroup);
+	} else {
+		pid = fork_into(cgroup);
+	}
+	if (pid == 0) {
+		if (trace == TRACE_SLOWED)
+			burn_cpu(200);
+		if (trace == TRACE_OOM)
+			allocate(256 * MIB);
+		if (trace == TRACE_MEMORY)
+			leave_memory(memory_fd);
+		fork_two();
+	}
+	wait_for(pid);
+	return 0;
+}
+
+CGROUP_TEST(a_leaf_that_tells_of_its_run_is_not_like_a_new_one)
+{
+	static const struct {
+		const char *label;
+		enum trace trace;
+		uint64_t pids_max, cpu_milli;
+		const char *reasons; /* any of them, by the version of cgroups */
+	} rows[] = {
+		{ "killed", TRACE_KILL, 8, 16000, "cgroup.kill" },
+		{ "in use", TRACE_PROCESS, 8, 16000, "cgroup.events pids.current" },
+		{ "processes", TRACE_PROCESSES, 8, 16000, "pids.peak" },
+		{ "a fork that was refused", TRACE_REFUSED_FORK, 2, 16000, "pids.events" },
+		{ "slowed down", TRACE_SLOWED, 8, 100, "cpu.stat" },
+		{ "a kill for memory", TRACE_OOM, 8, 16000,
+		  "memory.oom_control memory.events memory.failcnt" },
+		{ "memory", TRACE_MEMORY, 8, 16000, "memory.max_usage_in_bytes memory.peak" },
+	};
+	struct cgroup_limits limits;
+
+	need_all(&limits);
+	stay_on_one_processor();
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		const int memory_fd = memfd_create("test", MFD_CLOEXEC);
+		struct cgroup_final final;
+		struct cgroup cgroup;
+		size_t reason;
+		pid_t left;
+
+		if (rows[i].trace == TRACE_KILL && !host.kill_file)
+			continue;
+		limits.pids_max = rows[i].pids_max;
+		limits.cpu_milli = rows[i].cpu_milli;
+		create(&limits, &cgroup);
+		left = leave(rows[i].trace, &cgroup, memory_fd);
+		cgroup_final(&cgroup, &final);
+		reason = cgroup_renew(&cgroup);
+		if (rows[i].trace != TRACE_PROCESSES || final.pids_peak != UINT64_MAX)
+			cr_expect(reason < CGROUP_RENEW_REASONS &&
+				      strstr(rows[i].reasons, cgroup_renew_reason(reason)),
+				  "%s: %s", rows[i].label, cgroup_renew_reason(reason));
+		if (left) {
+			kill(left, SIGKILL);
+			wait_for(left);
+		}
+		close(memory_fd);
+		remove_leaf(&cgroup);
+	}
+}
+
 CGROUP_TEST(kill_empties_a_v2_leaf)
 {
 	struct cgroup cgroup;

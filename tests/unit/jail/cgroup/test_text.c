@@ -85,6 +85,33 @@ Test(cgroup_text, key, .timeout = 20)
 	}
 }
 
+Test(cgroup_text, every_number_within_a_bound, .timeout = 20)
+{
+	static const struct {
+		const char *label, *text;
+		uint64_t most;
+		bool within;
+	} rows[] = {
+		{ "one number", "0\n", 0, true },
+		{ "no newline at the end", "2", 2, true },
+		{ "above", "3\n", 2, false },
+		{ "keys", "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n", 0, true },
+		{ "the first above", "low 1\nhigh 0\nmax 0\n", 0, false },
+		{ "one between above", "low 0\nhigh 5\nmax 0\n", 4, false },
+		{ "the last above", "low 0\nhigh 0\nmax 1\n", 0, false },
+		{ "no number", "max\n", UINT64_MAX, false },
+		{ "one is no number", "low 0\nmax x\n", 9, false },
+		{ "a line without a number", "low 0\n\n", 9, false },
+		{ "no text", "", 9, false },
+		{ "only a newline", "\n", 9, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++)
+		cr_expect(cgroup_text_within(rows[i].text, strlen(rows[i].text), rows[i].most) ==
+			      rows[i].within,
+			  "%s", rows[i].label);
+}
+
 Test(cgroup_text, bandwidth, .timeout = 20)
 {
 	static const struct {

@@ -390,15 +390,18 @@ struct policy jail_given_without(const struct policy *policy);
 bool jail_template_is_stale(const struct jail_template *tmpl);
 
 /* How often parked jails took a part of an ended one, and how often a part was not kept because it differed from a new one, by reason. */
-#define JAIL_PARTS_REASONS 9
+#define JAIL_PARTS_REASONS 25
+enum jail_part { JAIL_PART_NETWORK, JAIL_PART_CGROUP, JAIL_PARTS };
 struct jail_parts_counts {
-	_Atomic uint64_t reused, refused[JAIL_PARTS_REASONS];
+	_Atomic uint64_t reused[JAIL_PARTS], refused[JAIL_PARTS_REASONS];
 };
-/* Let the parked jails of a reusable template use network namespaces of earlier ones that cannot be told from new ones. All of them must be
- * of one tenant. Call it before the first launch. `counts` must outlive the template. 0, also where the plan has no such part; -1 with
+/* Let the parked jails of a reusable template use network namespaces and cgroups of earlier ones that cannot be told from new ones. All of
+ * them must be of one tenant. Call it before the first launch. `counts` must outlive the template. 0, also where the plan has no such part; -1 with
  * *err. */
 int jail_template_reuse(struct jail_template *tmpl, struct jail_parts_counts *counts,
 			struct warder_error *err);
+/* Give up the parts that wait for a jail. False: there is none. */
+bool jail_template_drop_parts(struct jail_template *tmpl);
 /* The name of a reason. */
 const char *jail_parts_reason(size_t i);
 

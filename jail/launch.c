@@ -172,6 +172,8 @@ static int step_mounts(struct jail_run *run, struct warder_error *err)
 
 static int step_cgroup(struct jail_run *run, struct warder_error *err)
 {
+	if (run->parked && run->tmpl->parts && parts_take_leaf(run->tmpl->parts, &run->cgroup))
+		return 0;
 	if (cgroup_create(&run->tmpl->host->cgroup, &run->tmpl->plan.cgroup, &run->cgroup, err) < 0)
 		return -1;
 	if (run_is_joined(run))
@@ -535,6 +537,10 @@ static int undo_cgroup(struct jail_run *run, struct warder_error *err)
 	int left;
 
 	if (run->kept && cgroup_leave(&run->cgroup))
+		return 0;
+	/* All processes of the jail are gone with its init. Once its removal has begun, nothing of it is kept. */
+	if (run->parked && run->tmpl->parts && run->reaped && !run->stuck && !run->cgroup.remove_pause_us &&
+	    parts_give_leaf(run->tmpl->parts, &run->cgroup))
 		return 0;
 	run->cgroup.stuck = run->stuck;
 	left = cgroup_remove_step(&run->cgroup, err);

@@ -1,6 +1,6 @@
 /*
- * The files: of `sockstat`, the numbers of orphans, of allocated sockets and of memory are the host's, and are left out. All others count
- * what happened in the namespace: a packet, a refused connection, a flow label, a socket that still lives. A helper enters the
+ * The files of a network namespace: of `sockstat`, the numbers of orphans, of allocated sockets and of memory are the host's, and are left
+ * out. All others count what happened in the namespace: a packet, a refused connection, a flow label, a socket that still lives. A helper enters the
  * namespace to read them, after the jail is gone; it takes about 0.2 ms, and nobody waits for it but the thread that removes jails.
  */
 #include "jail/parts.h"
@@ -27,7 +27,11 @@ static const char *const files[] = { "sockstat", "sockstat6", "unix",          "
 #define FILES    (ARRAY_LENGTH(files))
 #define SOCKSTAT 0
 
-_Static_assert(FILES + 1 == JAIL_PARTS_REASONS, "a reason for each file, and one for what cannot be read");
+#define UNREADABLE FILES
+#define LEAF       (FILES + 1) /* the first reason of a leaf */
+
+_Static_assert(LEAF + CGROUP_RENEW_REASONS == JAIL_PARTS_REASONS,
+	       "a reason for each file, and one for what cannot be read");
 
 struct look {
 	int ns_fd;
@@ -42,11 +46,13 @@ struct parts {
 	pthread_mutex_t lock; /* of what follows */
 	int spare[PARTS_SPARE_MAX];
 	unsigned int spares;
+	struct cgroup leaf[PARTS_LEAVES_MAX];
+	unsigned int leaves;
 };
 
 const char *jail_parts_reason(size_t i)
 {
-	return i < FILES ? files[i] : "unreadable";
+	return i < FILES ? files[i] : i < LEAF ? "unreadable" : cgroup_renew_reason(i - LEAF);
 }
 
 static CLONE_BESIDE long read_file(struct look *look, long net, const char *file, size_t *used)
@@ -203,14 +209,14 @@ int parts_take(struct parts *parts)
 	fd = parts->spares ? parts->spare[--parts->spares] : -1;
 	pthread_mutex_unlock(&parts->lock);
 	if (fd >= 0)
-		atomic_fetch_add(&parts->counts->reused, 1);
+		atomic_fetch_add(&parts->counts->reused[JAIL_PART_NETWORK], 1);
 	return fd;
 }
 
 void parts_give(struct parts *parts, int *ns_fd)
 {
 	struct look *look = NULL;
-	size_t reason = FILES;
+	size_t reason = UNREADABLE;
 	bool is_new = false;
 
 	if (look_at(*ns_fd, &look) == 0) {
@@ -230,12 +236,82 @@ void parts_give(struct parts *parts, int *ns_fd)
 	fd_done(ns_fd);
 }
 
+bool parts_take_leaf(struct parts *parts, struct cgroup *ret)
+{
+	bool taken;
+
+	pthread_mutex_lock(&parts->lock);
+	taken = parts->leaves > 0;
+	if (taken)
+		*ret = parts->leaf[--parts->leaves];
+	pthread_mutex_unlock(&parts->lock);
+	if (taken)
+		atomic_fetch_add(&parts->counts->reused[JAIL_PART_CGROUP], 1);
+	return taken;
+}
+
+/* A host without cgroups has none, and one that was given already is there no more. */
+static bool has_leaf(const struct cgroup *cgroup)
+{
+	for (size_t h = 0; h < CGROUP_HIERARCHIES_MAX; h++)
+		if (cgroup->used[h])
+			return true;
+	return false;
+}
+
+/* Why it is not like a new one; JAIL_PARTS_REASONS: it is. */
+static size_t judge_leaf(struct cgroup *cgroup)
+{
+	const size_t differs = cgroup_renew(cgroup);
+
+	if (differs < CGROUP_RENEW_REASONS)
+		return LEAF + differs;
+	return cgroup_begin_cpu(cgroup) < 0 ? UNREADABLE : JAIL_PARTS_REASONS;
+}
+
+bool parts_give_leaf(struct parts *parts, struct cgroup *cgroup)
+{
+	size_t reason;
+	bool kept;
+
+	if (!has_leaf(cgroup))
+		return false;
+	reason = judge_leaf(cgroup);
+	if (reason < JAIL_PARTS_REASONS) {
+		atomic_fetch_add(&parts->counts->refused[reason], 1);
+		return false;
+	}
+	pthread_mutex_lock(&parts->lock);
+	kept = parts->leaves < PARTS_LEAVES_MAX;
+	if (kept)
+		parts->leaf[parts->leaves++] = *cgroup;
+	pthread_mutex_unlock(&parts->lock);
+	if (kept)
+		cgroup_init(cgroup);
+	return kept;
+}
+
+bool parts_drop(struct parts *parts)
+{
+	struct warder_error ignored;
+	bool dropped;
+
+	pthread_mutex_lock(&parts->lock);
+	dropped = parts->spares + parts->leaves > 0;
+	while (parts->spares)
+		fd_done(&parts->spare[--parts->spares]);
+	/* Nobody is in them. What somebody has moved there since is found once this process has ended: cgroup_clean(). */
+	while (parts->leaves)
+		cgroup_remove(&parts->leaf[--parts->leaves], &ignored);
+	pthread_mutex_unlock(&parts->lock);
+	return dropped;
+}
+
 void parts_done(struct parts *parts)
 {
 	if (!parts)
 		return;
-	while (parts->spares)
-		fd_done(&parts->spare[--parts->spares]);
+	parts_drop(parts);
 	pthread_mutex_destroy(&parts->lock);
 	free(parts->fresh);
 	free(parts);

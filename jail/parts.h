@@ -5,6 +5,8 @@
  * of it: the files of /proc/net that describe a namespace are compared byte for byte with those of one that was never used. What stays
  * the same is its number, its cookie and the key of its IP identifiers, so that only jails of one tenant share one; a template belongs to one.
  *
+ * The leaves of a jail's cgroup are the other part. They may be used again if no file of theirs tells of the jail: cgroup_renew().
+ *
  * Life: parts_begin() for a template that has just been prepared -> parts_take(), parts_give() by any thread -> parts_done().
  */
 #ifndef WARDER_JAIL_PARTS_H
@@ -14,9 +16,11 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "jail/cgroup/cgroup.h"
 #include "jail/jail.h"
 
-#define PARTS_SPARE_MAX 16
+#define PARTS_SPARE_MAX  16
+#define PARTS_LEAVES_MAX 4 /* each holds some ten descriptors */
 
 struct parts;
 struct jail_template;
@@ -29,6 +33,12 @@ int parts_take(struct parts *parts);
 bool parts_has_spare(struct parts *parts);
 /* Take the namespace of a jail whose processes are all gone: keep it if it is as new, else close it. */
 void parts_give(struct parts *parts, int *ns_fd);
+/* True with *ret, which has the limits of the template; false: there is none, and *ret stays as it is. */
+bool parts_take_leaf(struct parts *parts, struct cgroup *ret);
+/* Take the leaf of a jail whose processes are all gone, and leave *cgroup without one. False: it is not kept, and stays the caller's. */
+bool parts_give_leaf(struct parts *parts, struct cgroup *cgroup);
+/* Give up everything that waits for a jail. False: there was nothing. */
+bool parts_drop(struct parts *parts);
 /* NULL: nothing happens. */
 void parts_done(struct parts *parts);
 

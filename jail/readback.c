@@ -952,9 +952,11 @@ static int check_cgroup_value(struct jail_run *run, enum cgroup_controller contr
 	if (value.value > wanted || value.value + slack < wanted)
 		return differs(err, policy_field_path(policy_control_field(control)), "%s is %s, wanted %llu",
 			       value.file, value.text, (unsigned long long)wanted);
-	snprintf(source, sizeof(source), "cgroup file %s", value.file);
-	receipt_control(run, control, source, "%s%s", value.text,
-			controller == CGROUP_PIDS ? " (the jail's init included)" : "");
+	snprintf(source, sizeof(source), "cgroup file %s%s", value.file,
+		 run->cgroup.again ? "; before: counters" : "");
+	receipt_control(run, control, source, "%s%s%s", value.text,
+			controller == CGROUP_PIDS ? " (the jail's init included)" : "",
+			run->cgroup.again ? "; used before, and like a new one" : "");
 	return 0;
 }
 

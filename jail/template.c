@@ -290,6 +290,11 @@ int jail_template_reuse(struct jail_template *tmpl, struct jail_parts_counts *co
 	return tmpl->parts ? 0 : parts_begin(tmpl, counts, &tmpl->parts, err);
 }
 
+bool jail_template_drop_parts(struct jail_template *tmpl)
+{
+	return tmpl->parts && parts_drop(tmpl->parts);
+}
+
 void jail_template_free(struct jail_template *tmpl)
 {
 	struct warder_error ignored;

@@ -1037,10 +1037,12 @@ struct warder_pool_options {
 	uint64_t idle_us; /* a key that is unused for so long loses its jails; 0: 60 s */
 	enum warder_pool_empty empty;
 	uint64_t wait_us; /* with WARDER_POOL_WAIT; 0: 10 s */
-	/* Whether network namespaces are used again, which saves time. 0: each jail gets a new one. 1: a parked jail may get the
-	 * namespace of an ended jail of the same key, if this namespace looks like a new one: Warder compares files
-	 * of /proc/net byte for byte. The program can see from the inode number of /proc/self/ns/net that the
-	 * namespace is not new, and the receipt says so. The value 1
+	/* Whether parts of ended jails are used again, which saves time. 0: each jail has new parts only. 1: a parked jail
+	 * may get the network namespace, and the cgroups, of ended jails of the same key, if they look like new ones.
+	 * Of a network namespace, Warder compares files of /proc/net byte for byte. Of a cgroup, it looks at each
+	 * file that counts events, and begins peaks and CPU time anew; at most 1 MiB of memory may still be charged to it.
+	 * A cgroup that was killed is not used again. The program can see from the inode number of /proc/self/ns/net
+	 * that the namespace is not new, and the receipt says so. The value 1
 	 * has an effect only as root and with the network mode "none". */
 	int parts;
 };
@@ -1118,9 +1120,11 @@ WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *
  *   removed       all jails that are gone, for whatever reason
  *   pressed       true while memory is short and the pool keeps half as many jails
  *   partsReused   jails that got the network namespace of an ended one
- *   partsRefused  an object. Warder keeps a used network namespace only if each file of /proc/net in it has the same
- *                 content as in a new namespace. Each member is the name of a file that differed; its value is
- *                 the number of namespaces that were removed for this reason */
+ *   cgroupsReused jails that got the cgroups of an ended one
+ *   partsRefused  an object. Warder keeps a used network namespace or cgroup only if its files look as in a new one.
+ *                 Each member is the name of a file that differed, such as "snmp" or "pids.peak"; its value is
+ *                 the number of namespaces or cgroups that were removed for this reason. "cgroup.kill": the cgroup was
+ *                 killed */
 WARDER_API char *warder_pool_stats(struct warder_pool *pool);
 /* Drain and free a pool. Free all of its runs before. With NULL, it has no effect. */
 WARDER_API void warder_pool_free(struct warder_pool *pool);

@@ -392,6 +392,26 @@ static void lack_descriptors(struct key *key, const struct pool_descriptors *hav
 
 /* A key that has fewer jails than it is to have (`only_short`: and none ready), and for which there is room. One without any may have that
  * of another. */
+/* They hold descriptors. False: there was none. */
+static bool drop_parts(const struct warder_pool *pool)
+{
+	bool dropped = false;
+
+	for (const struct key *key = pool->keys; key; key = key->next)
+		dropped |= jail_template_drop_parts(library_jail_template(key->tmpl));
+	return dropped;
+}
+
+static bool may_park(const struct warder_pool *pool, struct pool_descriptors *ret)
+{
+	const unsigned int building = count_of(pool, NULL, POOL_BUILDING);
+
+	*ret = pool_count_descriptors();
+	if (!pool_may_park(ret, building) && drop_parts(pool))
+		*ret = pool_count_descriptors();
+	return pool_may_park(ret, building);
+}
+
 static struct key *find_wanting(struct warder_pool *pool, bool only_short)
 {
 	const uint64_t now = clock_us();
@@ -399,17 +419,16 @@ static struct key *find_wanting(struct warder_pool *pool, bool only_short)
 	for (struct key *key = pool->keys; key; key = key->next) {
 		struct pool_descriptors have;
 		const struct key *other;
-		bool may_park;
+		bool may;
 
 		if (!may_try(key, now) || parked_of(pool, key) >= wanted_of(pool, key) ||
 		    (only_short && !is_short(pool, key, now)))
 			continue;
-		have = pool_count_descriptors();
-		may_park = pool_may_park(&have, count_of(pool, NULL, POOL_BUILDING));
-		if (may_park && fits(pool, parked_of(pool, NULL) + 1, bytes_parked(pool) + key->bytes))
+		may = may_park(pool, &have);
+		if (may && fits(pool, parked_of(pool, NULL) + 1, bytes_parked(pool) + key->bytes))
 			return key;
 		other = parked_of(pool, key) ? NULL : least_used(pool, key, true);
-		if (!other && !may_park)
+		if (!other && !may)
 			lack_descriptors(key, &have);
 		if (!other)
 			continue;
@@ -1006,11 +1025,13 @@ static int hand_out(struct warder_pool *pool, struct slot *slot, const struct po
 	return -1;
 }
 
-/* Remove a jail that has ended, or else a parked one. The lock is held before and after, but not all the time. False: there is none. */
+/* Remove a jail that has ended, else parts that wait for a jail, or else a parked one. The lock is held before and after, but not all the time. False: there is none. */
 static bool spare_one(struct warder_pool *pool)
 {
 	struct slot *slot = find_slot(pool, NULL, POOL_CLEANING);
 
+	if (!slot && drop_parts(pool))
+		return true;
 	if (!slot) {
 		const struct key *key = least_used(pool, NULL, true);
 
@@ -1221,7 +1242,8 @@ int warder_pool_drain(struct warder_pool *pool, struct warder_error *err)
 
 static void add_parts(struct json_writer *w, struct jail_parts_counts *parts)
 {
-	json_key_uint(w, "partsReused", atomic_load(&parts->reused));
+	json_key_uint(w, "partsReused", atomic_load(&parts->reused[JAIL_PART_NETWORK]));
+	json_key_uint(w, "cgroupsReused", atomic_load(&parts->reused[JAIL_PART_CGROUP]));
 	json_key(w, "partsRefused");
 	json_begin_object(w);
 	for (size_t i = 0; i < JAIL_PARTS_REASONS; i++)

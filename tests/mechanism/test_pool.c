@@ -71,16 +71,22 @@ static const char *output(const struct warder_result *result)
 	return warder_result_output(result, WARDER_STDOUT, NULL, NULL);
 }
 
-static size_t cgroups_of(int pid)
+/* Its cgroups that have this file, or ("") all. */
+static size_t cgroups_with(int pid, const char *file)
 {
 	char pattern[80];
 	glob_t found;
 	size_t count;
 
-	snprintf(pattern, sizeof(pattern), "/sys/fs/cgroup{/*/*,/*,}/warder-%d-*", pid);
+	snprintf(pattern, sizeof(pattern), "/sys/fs/cgroup{/*/*,/*,}/warder-%d-*%s", pid, file);
 	count = glob(pattern, GLOB_BRACE, NULL, &found) == 0 ? found.gl_pathc : 0;
 	globfree(&found);
 	return count;
+}
+
+static size_t cgroups_of(int pid)
+{
+	return cgroups_with(pid, "");
 }
 
 /* Whether a child is the init of a jail: helpers come and go. */
@@ -830,6 +836,91 @@ Test(pool, parts_are_not_shared_by_tenants, .timeout = 60)
 	key.tenant = "two";
 	fill(1);
 	cr_expect(!next_is_again());
+	expect_nothing_left(fds);
+}
+
+/* Begins a pool that uses parts again, for a test of cgroups. On one processor: the kernel charges a cgroup for memory in advance, once for
+ * each processor on which a process of the jail ran. */
+static int begin_cgroups(const char *field, const char *value)
+{
+	const int fds =
+	    begin((struct warder_pool_options){ .jails_a_key = 1, .empty = WARDER_POOL_WAIT, .parts = 1 });
+	cpu_set_t here;
+
+	if (geteuid() != 0)
+		cr_skip_test("only root's jails have parts to use again");
+	CPU_ZERO(&here);
+	CPU_SET(sched_getcpu(), &here);
+	cr_assert(sched_setaffinity(0, sizeof(here), &here) == 0);
+	set(field, value);
+	fill(1);
+	if (cgroups_of(getpid()) == 0)
+		cr_skip_test("the jails have no cgroups here");
+	return fds;
+}
+
+static bool has_cgroups_again(const struct warder_result *result)
+{
+	char *json = warder_result_json(result);
+	const char *row = strstr(json, "{\"control\":\"limits.pids\"");
+	const char *says = row ? strstr(row, "used before, and like a new one") : NULL;
+	const bool again = says && says < strchr(row, '}');
+
+	free(json);
+	return again;
+}
+
+/* A jail that uses little gets the cgroups of one that used much, and its result has nothing of that. A jail is parked before the one ahead of
+ * it has ended: so the cgroups go to the next but one, or to a later one where the machine is busy. */
+Test(pool, a_cgroup_like_a_new_one_is_used_again_and_counts_anew, .timeout = 120)
+{
+	const int fds = begin_cgroups("limits.wallTime", "30s");
+	int again = 0;
+
+	for (int i = 0; i < LAUNCHES && again < 3; i++) {
+		struct warder_result *result;
+
+		warder_result_free(in_turn("exec dd if=/dev/zero of=/dev/null bs=32M count=16"));
+		warder_result_free(in_turn("exec true"));
+		result = in_turn("exec true");
+		cr_expect(warder_result_memory_peak(result) < 24 << 20, "%llu",
+			  (unsigned long long)warder_result_memory_peak(result));
+		again += has_cgroups_again(result);
+		warder_result_free(result);
+	}
+	if (library_pool_stat(pool, "cgroupsReused") == 0 && library_pool_stat(pool, "memory.peak") > 0)
+		cr_skip_test("the kernel does not begin memory.peak anew");
+	cr_expect(again == 3, "%d", again);
+	cr_expect(library_pool_stat(pool, "cgroupsReused") >= 3);
+	expect_nothing_left(fds);
+}
+
+/* A fork that is refused is counted, and, where the kernel tells, the peak of processes. */
+Test(pool, a_cgroup_that_tells_of_its_jail_is_not_used_again, .timeout = 120)
+{
+	const int fds = begin_cgroups("limits.pids", "3");
+	long refused = 0;
+
+	for (int i = 0; i < LAUNCHES && refused < 3; i++) {
+		warder_result_free(in_turn("sleep 30 & sleep 30 & sleep 30 & sleep 30 &"));
+		refused = library_pool_stat(pool, "pids.peak") + library_pool_stat(pool, "pids.events");
+	}
+	cr_expect(refused >= 3, "%ld", refused);
+	cr_expect(library_pool_stat(pool, "cgroupsReused") == 0);
+	expect_nothing_left(fds);
+}
+
+/* Some kernels kill what is cloned into a cgroup that was killed before: such a one is never used again. */
+Test(pool, a_cgroup_that_was_killed_is_not_used_again, .timeout = 120)
+{
+	const int fds = begin_cgroups("limits.wallTime", "2s");
+
+	if (cgroups_with(getpid(), "/cgroup.kill") == 0)
+		cr_skip_test("needs cgroup.kill");
+	for (int i = 0; i < 3; i++)
+		warder_result_free(in_turn("exec sleep 100"));
+	cr_expect(library_pool_stat(pool, "cgroup.kill") >= 2, "%ld", library_pool_stat(pool, "cgroup.kill"));
+	cr_expect(library_pool_stat(pool, "cgroupsReused") == 0);
 	expect_nothing_left(fds);
 }
 

@@ -1,9 +1,10 @@
 /*
  * Launches from one template of libwarder, served to the harness: what a daemon or an embedding program pays per run.
  *
- *   library [--pool] [--ro PATH]... -- PROGRAM ARG...
+ *   library [--pool|--parts] [--ro PATH]... -- PROGRAM ARG...
  *
- * With --pool, each launch hands out a parked jail. The pool parks the next ones meanwhile, and while other contestants run.
+ * With --pool, each launch hands out a parked jail. The pool parks the next ones meanwhile, and while other contestants run. With --parts,
+ * it uses parts of ended jails for them.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -47,10 +48,12 @@ static int launch(void *context)
 	return status;
 }
 
-static int prepare(struct launcher *launcher, const struct warder_policy *policy, bool with_pool,
+static int prepare(struct launcher *launcher, const struct warder_policy *policy, bool with_pool, bool parts,
 		   struct warder_error *err)
 {
-	const struct warder_pool_options options = { .size = sizeof(options), .empty = WARDER_POOL_WAIT };
+	const struct warder_pool_options options = { .size = sizeof(options),
+						     .empty = WARDER_POOL_WAIT,
+						     .parts = parts };
 
 	launcher->key = (struct warder_pool_key){ .size = sizeof(launcher->key), .policy = policy };
 	if (!with_pool)
@@ -75,17 +78,18 @@ int main(int argc, char **argv)
 {
 	struct launcher launcher = { 0 };
 	struct warder_policy *policy = NULL;
-	const bool with_pool = argc > 1 && strcmp(argv[1], "--pool") == 0;
+	const bool parts = argc > 1 && strcmp(argv[1], "--parts") == 0;
+	const bool with_pool = parts || (argc > 1 && strcmp(argv[1], "--pool") == 0);
 	struct warder_error err;
 	int at = 1;
 	int ret = EXIT_FAILURE;
 
 	if (warder_policy_preset("strict", &policy, &err) < 0 ||
 	    add_read_only(policy, argv, with_pool ? 2 : 1, &at, &err) < 0 ||
-	    prepare(&launcher, policy, with_pool, &err) < 0) {
+	    prepare(&launcher, policy, with_pool, parts, &err) < 0) {
 		complain(&err);
 	} else if (argc < at + 2 || strcmp(argv[at], "--") != 0) {
-		fprintf(stderr, "usage: library [--pool] [--ro PATH]... -- PROGRAM ARG...\n");
+		fprintf(stderr, "usage: library [--pool|--parts] [--ro PATH]... -- PROGRAM ARG...\n");
 	} else {
 		launcher.argv = argv + at + 1;
 		ret = serve(launch, &launcher);

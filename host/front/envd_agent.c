@@ -42,7 +42,7 @@ bool visit_fail_as(struct visit *visit, unsigned int status)
 	return false;
 }
 
-static void fail_as_said(struct visit *visit, const char *body, size_t len)
+static void fail_as_said(struct visit *visit, const char *body)
 {
 	struct agent_failed failed;
 	const char *text = body + sizeof(failed);
@@ -58,7 +58,7 @@ static void said(void *of, enum agent_say type, const char *body, size_t len)
 
 	visit->heard = true;
 	if (type == AGENT_FAILED)
-		fail_as_said(visit, body, len);
+		fail_as_said(visit, body);
 	else
 		visit->said(visit, type, body, len);
 }

@@ -438,7 +438,7 @@ static void tell_patterns(const struct report *report, const struct rootfs_colle
 }
 
 /* Files that were asked for, and are not where they should be. */
-static bool tell_files(const struct report *report, const struct warder_result *result)
+static bool tell_files(const struct warder_result *result)
 {
 	const struct rootfs_collection *files = &result->outcome.collected;
 	bool missing = files->limits_hit || files->fault[0];
@@ -476,7 +476,7 @@ static int finish(const struct report *report, struct warder_result *result)
 	} else {
 		tell(report, result);
 		missing = report_dropped(result);
-		missing |= tell_files(report, result);
+		missing |= tell_files(result);
 		missing |= tell_references(result);
 		if (result->changes && (report->args->changes.dry_run || result->changes->fault[0]))
 			changes_print(stderr, result->changes, NULL);

@@ -234,11 +234,58 @@ static int look(struct database *db, const struct database_schema *schema, int64
 	return 0;
 }
 
+/* By a connection of its own, which reads what is committed; the transaction of `db` keeps others from writing meanwhile. */
+static int write_copy(struct database *db, const char *path, struct warder_error *err)
+{
+	struct database reader = { .field = db->field };
+	char *sql = sqlite3_mprintf("VACUUM INTO %Q", path);
+	int status = -1;
+
+	memcpy(reader.path, db->path, sizeof(reader.path));
+	if (!sql)
+		error_no_memory(err, db->field);
+	else if (sqlite3_open_v2(db->path, &reader.handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW,
+				 NULL) != SQLITE_OK)
+		database_fail(&reader, err);
+	else
+		status = database_run(&reader, sql, err);
+	sqlite3_close_v2(reader.handle);
+	sqlite3_free(sql);
+	return status;
+}
+
+static int settle(const char *made, const char *path)
+{
+	owned_fd int fd = open(made, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd >= 0 && fsync(fd) == 0 ? rename(made, path) : -1;
+}
+
+/* Copy the file to one beside it, whose name ends with the schema's version: an older Warder can use the copy. */
+static int copy(struct database *db, int64_t version, struct warder_error *err)
+{
+	char path[sizeof(db->path) + 24], made[sizeof(path) + 8];
+	int status;
+
+	snprintf(path, sizeof(path), "%s.v%lld", db->path, (long long)version);
+	snprintf(made, sizeof(made), "%s.new", path);
+	unlink(made);
+	/* SQLite takes an empty file; its own would have the mode that the umask says. */
+	status = mknod(made, S_IFREG | 0600, 0) == 0 ? write_copy(db, made, err) : unmade(db, errno, err);
+	if (status == 0 && settle(made, path) != 0)
+		status = unmade(db, errno, err);
+	if (status != 0)
+		unlink(made);
+	return status;
+}
+
 static int take_steps(struct database *db, const struct database_schema *schema, int64_t from,
 		      struct warder_error *err)
 {
 	char pragma[96];
 
+	if (from > 0 && copy(db, from, err) != 0)
+		return error_context(err, "a copy of the file of schema version %d", (int)from);
 	for (int64_t i = from; i < schema->version; i++) {
 		if (database_run(db, schema->steps[i], err) != 0)
 			return error_context(err, "schema version %d", (int)i + 1);

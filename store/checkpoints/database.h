@@ -37,8 +37,8 @@ struct database {
 };
 
 /* Open `name` in the directory, which must be there and be the caller's alone (mode 0700); it is made, with mode 0600, if it
- * is missing, and brought to the schema's version if it is older, in one transaction. -1 with *err (UNAVAILABLE): newer than
- * the schema, another application's, damaged, unreadable, no space. *ret is closed then. */
+ * is missing, and brought to the schema's version if it is older, in one transaction. Before that it is copied to "NAME.vVERSION", with
+ * the older version. -1 with *err (UNAVAILABLE): newer than the schema, another application's, damaged, unreadable, no space. *ret is closed then. */
 int database_open(const char *directory, const char *name, const char *field,
 		  const struct database_schema *schema, struct database *ret, struct warder_error *err);
 void database_done(struct database *db);

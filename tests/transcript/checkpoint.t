@@ -212,6 +212,17 @@ $ warder checkpoint latest talk --state; warder checkpoint verify; sqlite3 store
 | 64
 | 2
 
+= before that, the file is copied, for the version before
+needs sqlite3
++ echo '"old"' | warder checkpoint put talk --id c1; sqlite3 store/checkpoints/checkpoints.db 'ALTER TABLE checkpoint DROP COLUMN digest; ALTER TABLE checkpoint DROP COLUMN state_digest; PRAGMA user_version = 1'
+$ echo '"new"' | warder checkpoint put talk --id c2; warder checkpoint get c1 --state; cd store/checkpoints; stat -c '%a %n' *.v*; sqlite3 checkpoints.db.v1 'PRAGMA user_version; PRAGMA integrity_check; SELECT id, trim(state, char(10)) FROM checkpoint'
+| c2
+| "old"
+| 600 checkpoints.db.v1
+| 1
+| ok
+| c1|"old"
+
 = on a full file system states can be read and deleted, and then there is room again
 needs place unshare
 + cat > full.sh <<'END'

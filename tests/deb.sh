@@ -53,6 +53,7 @@ keeps_state() {
 	sh -eu "$dest/prerm" remove && sh -e "$dest/postrm" remove && [ -d "$dest/var/lib/warder/host/keys" ] &&
 		sh -e "$dest/postrm" purge && [ ! -e "$dest/var/lib/warder" ] && [ ! -e "$dest/etc/warder" ]
 }
+keeps_sandboxes() { tests/upgrade.py "$dest/root" "$dest/control" "$package" "$host"; }
 conffile() { [ "$(cat "$dest/control/conffiles")" = /etc/warder/host.json ]; }
 
 check "make deb" build_package
@@ -74,6 +75,7 @@ check "the tool keeps a session" starts_session
 check "the tool finds the programs that it starts" finds_others
 check "the manual pages can be read" reads_pages
 check "the host needs its package, and then serves" serves
+check "an upgrade leaves a sandbox and its program alone, and the new version goes on with both" keeps_sandboxes
 check "a removal keeps the state, and a purge removes it" keeps_state
 check "the same tree gives the same bytes" same_bytes
 tap_end

@@ -449,6 +449,14 @@ $ . "$TOP/tests/transcript/mcp.sh"; warder session start given --timeout 7s --pr
 | Standard error is empty.
 | kept
 
+= if the keeper is killed, no time is told, because nobody has measured it
+needs python3
+$ . "$TOP/tests/transcript/mcp.sh"; { init; call 1 run_command '{"command":"echo out; sleep 60"}'; for i in $(seq 400); do row=$(warder ps | grep ' running ') && break; sleep 0.05; done; set -- $row; kill -9 $(warder session status $2 --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); await 1; } | mcp | tee log | texts
+| 1 True {"error":"execution_error","message":"killed: the session's keeper died","cause":"supervisor"}
+| Ended by SIGKILL.
+| Standard output is not known.
+| Standard error is not known.
+
 = a session that does not run is refused
 $ . "$TOP/tests/transcript/mcp.sh"; warder mcp --session none </dev/null
 ! warder: session none does not run; "warder session start none" starts it

@@ -38,7 +38,7 @@ struct backend;
 struct backend_remote {
 	char name[BACKEND_REMOTE_NAME_MAX + 1];
 	char url[300];
-	char token_file[512];
+	char token_file[512];           /* "", only of the kind e2b: the token is in the environment */
 	char ca_file[512];              /* "": the authorities of the system */
 	bool insecure;                  /* http to other machines */
 	char host_key[REMOTE_KEY_TEXT]; /* that its answers must be signed with; "": none is trusted yet */
@@ -46,6 +46,8 @@ struct backend_remote {
 	bool e2b; /* a service that speaks E2B's protocol, which promises less, and signs nothing */
 	char sandbox_url[300]; /* of its sandboxes; "": as the service says */
 	char template[100];
+	uint64_t execute_us; /* of the kind e2b: the wall time of a command, if nothing else names one */
+	uint64_t idle_us;    /* the same: of a session */
 };
 
 /* What the operator decides. Zeroed: the order of the table, nothing enabled that is off by default. */

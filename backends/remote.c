@@ -6,10 +6,15 @@
 #include "backends/remote.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/json.h"
+
+#define EXECUTE_US UINT64_C(60000000) /* of a service, if its entry names none */
+#define IDLE_S     3600
+#define YEAR_S     (365 * 24 * 3600)
 
 static const struct backend rows[BACKEND_REMOTES_MAX] = {
 	[0 ... BACKEND_REMOTES_MAX - 1] = { .name = "remote",
@@ -114,6 +119,29 @@ static int take_url(const struct json_value *entry, const char *text, struct bac
 	return 0;
 }
 
+/* The times of the kind "e2b": a number of seconds above 0, and a whole one. */
+static int take_times(const struct json_value *entry, struct backend_remote *to, const char *origin,
+		      struct warder_error *err)
+{
+	const struct json_value *execute = json_member(entry, "executeTimeout");
+	const struct json_value *idle = json_member(entry, "idleTimeout");
+
+	if (execute && (execute->number < 0.001 || execute->number > YEAR_S))
+		return wrong(entry, origin,
+			     "\"executeTimeout\" must be a number of seconds from 0.001 to 31536000", err);
+	if (idle && (!idle->is_uint || idle->uint < 1 || idle->uint > YEAR_S))
+		return wrong(entry, origin,
+			     "\"idleTimeout\" must be a whole number of seconds from 1 to 31536000", err);
+	to->execute_us = execute ? (uint64_t)(execute->number * 1000000) : EXECUTE_US;
+	to->idle_us = (idle ? idle->uint : IDLE_S) * UINT64_C(1000000);
+	return 0;
+}
+
+static bool has_times(const struct json_value *entry)
+{
+	return json_member(entry, "executeTimeout") || json_member(entry, "idleTimeout");
+}
+
 /* What only the kind "e2b" has. */
 static int take_service(const struct json_value *entry, struct backend_remote *to, const char *origin,
 			struct warder_error *err)
@@ -123,20 +151,21 @@ static int take_service(const struct json_value *entry, struct backend_remote *t
 	struct warder_error why = { 0 };
 	char what[200];
 
-	if (!to->e2b && (template || url))
-		return wrong(entry, origin, "\"template\" and \"sandboxUrl\" belong to the kind \"e2b\"",
+	if (!to->e2b && (template || url || has_times(entry)))
+		return wrong(entry, origin,
+			     "\"template\", \"sandboxUrl\", \"executeTimeout\" and \"idleTimeout\" belong to "
+			     "the kind \"e2b\"",
 			     err);
 	if (!to->e2b)
 		return 0;
 	if (to->key_given)
 		return wrong(entry, origin, "\"hostKey\" belongs to the kind \"warder\"", err);
-	if (!template || !template[0] || strlen(template) >= sizeof(to->template))
-		return wrong(
-		    entry, origin,
-		    "the kind \"e2b\" needs \"template\", the template of the sandboxes, of less than "
-		    "100 bytes",
-		    err);
-	memcpy(to->template, template, strlen(template) + 1);
+	if (template && (!template[0] || strlen(template) >= sizeof(to->template)))
+		return wrong(entry, origin,
+			     "\"template\", the template of the sandboxes, must have 1 to 99 bytes", err);
+	if (take_times(entry, to, origin, err) < 0)
+		return -1;
+	snprintf(to->template, sizeof(to->template), "%s", template ? template : "");
 	if (!url)
 		return 0;
 	if (strlen(url) >= sizeof(to->sandbox_url))
@@ -184,11 +213,18 @@ static int check_members(const struct json_value *entry, const char *origin, str
 		const char *key;
 		enum json_type type;
 	} known[] = {
-		{ "url", JSON_STRING },      { "tokenFile", JSON_STRING },  { "kind", JSON_STRING },
-		{ "caFile", JSON_STRING },   { "insecure", JSON_BOOL },     { "hostKey", JSON_STRING },
-		{ "template", JSON_STRING }, { "sandboxUrl", JSON_STRING },
+		{ "url", JSON_STRING },
+		{ "tokenFile", JSON_STRING },
+		{ "kind", JSON_STRING },
+		{ "caFile", JSON_STRING },
+		{ "insecure", JSON_BOOL },
+		{ "hostKey", JSON_STRING },
+		{ "template", JSON_STRING },
+		{ "sandboxUrl", JSON_STRING },
+		{ "executeTimeout", JSON_NUMBER },
+		{ "idleTimeout", JSON_NUMBER },
 	};
-	char what[200], shown[60];
+	char what[240], shown[60];
 
 	if (entry->type != JSON_OBJECT)
 		return wrong(entry, origin, "is not an object", err);
@@ -202,11 +238,14 @@ static int check_members(const struct json_value *entry, const char *origin, str
 		json_quote(member->key, shown, sizeof(shown));
 		if (i < ARRAY_LENGTH(known))
 			snprintf(what, sizeof(what), "%s must be %s", shown,
-				 known[i].type == JSON_BOOL ? "true or false" : "a text");
+				 known[i].type == JSON_BOOL     ? "true or false"
+				 : known[i].type == JSON_NUMBER ? "a number of seconds"
+								: "a text");
 		else
 			snprintf(what, sizeof(what),
 				 "unknown member %s; known: \"url\", \"tokenFile\", \"kind\", \"caFile\", "
-				 "\"insecure\", \"hostKey\", \"template\", \"sandboxUrl\"",
+				 "\"insecure\", \"hostKey\", \"template\", \"sandboxUrl\", "
+				 "\"executeTimeout\", \"idleTimeout\"",
 				 shown);
 		return wrong(entry, origin, what, err);
 	}
@@ -226,14 +265,15 @@ static int take_entry(const struct json_value *entry, const char *origin, struct
 		return wrong(entry, origin, "a name has 1 to 20 small letters, digits and dashes", err);
 	if (check_members(entry, origin, err) < 0)
 		return -1;
-	if (!url || !token || !kind)
+	if (!kind || (strcmp(kind, "e2b") != 0 && (!url || !token)))
 		return wrong(entry, origin, "\"url\", \"tokenFile\" and \"kind\" must be given", err);
 	memcpy(to->name, entry->key, strlen(entry->key) + 1);
 	to->insecure = insecure && insecure->boolean;
 	if (take_key(entry, json_member_text(entry, "hostKey", NULL), to, origin, err) < 0 ||
-	    take_kind(entry, kind, to, origin, err) < 0 || take_url(entry, url, to, origin, err) < 0 ||
-	    take_service(entry, to, origin, err) < 0 ||
-	    take_path(entry, "tokenFile", token, to->token_file, sizeof(to->token_file), origin, err) < 0)
+	    take_kind(entry, kind, to, origin, err) < 0 ||
+	    (url && take_url(entry, url, to, origin, err) < 0) || take_service(entry, to, origin, err) < 0 ||
+	    (token &&
+	     take_path(entry, "tokenFile", token, to->token_file, sizeof(to->token_file), origin, err) < 0))
 		return -1;
 	return authorities
 		   ? take_path(entry, "caFile", authorities, to->ca_file, sizeof(to->ca_file), origin, err)
@@ -334,6 +374,60 @@ int backend_remote_check_policy(const struct backend_remote *remote, const struc
 
 /* ---- the kind e2b ---- */
 
+/* The value of a variable in place of a member. NULL with *err. */
+static const char *variable(const struct backend_remote *remote, const char *member, const char *name,
+			    size_t most, struct warder_error *err)
+{
+	const char *value = getenv(name);
+	char label[BACKEND_REMOTE_LABEL];
+
+	backend_remote_label(remote, label);
+	if (!value || !value[0]) {
+		error_set(err, WARDER_ERROR_INVALID_REQUEST, "backend",
+			  "%s: its entry has no \"%s\", and the variable %s is not set; give one of them",
+			  label, member, name);
+		return NULL;
+	}
+	if (strlen(value) <= most)
+		return value;
+	error_set(err, WARDER_ERROR_INVALID_REQUEST, "backend", "%s: the variable %s has more than %zu bytes",
+		  label, name, most);
+	return NULL;
+}
+
+static int complete_url(struct backend_remote *remote, struct warder_error *err)
+{
+	const char *value = variable(remote, "url", BACKEND_REMOTE_URL, sizeof(remote->url) - 1, err);
+
+	if (!value)
+		return -1;
+	if (remote_check_url(value, remote->insecure && strncmp(value, "http://", 7) == 0, err) < 0)
+		return error_context(err, "the variable " BACKEND_REMOTE_URL);
+	memcpy(remote->url, value, strlen(value) + 1);
+	return 0;
+}
+
+int backend_remote_complete(struct backend_remote *remote, struct warder_error *err)
+{
+	const char *value;
+
+	if (!remote->e2b)
+		return 0;
+	if (!remote->url[0] && complete_url(remote, err) < 0)
+		return -1;
+	if (!remote->template[0]) {
+		value =
+		    variable(remote, "template", BACKEND_REMOTE_TEMPLATE, sizeof(remote->template) - 1, err);
+		if (!value)
+			return -1;
+		memcpy(remote->template, value, strlen(value) + 1);
+	}
+	return remote->token_file[0] ||
+		       variable(remote, "tokenFile", BACKEND_REMOTE_KEY, REMOTE_TOKEN_MAX - 1, err)
+		   ? 0
+		   : -1;
+}
+
 int backend_remote_check_kind(const struct backend_remote *remote, const char *what, struct warder_error *err)
 {
 	char label[BACKEND_REMOTE_LABEL];
@@ -342,8 +436,8 @@ int backend_remote_check_kind(const struct backend_remote *remote, const char *w
 		return 0;
 	return error_set(
 	    err, WARDER_ERROR_UNSUPPORTED_POLICY, "backend",
-	    "%s is a service of the kind e2b, on which Warder only runs single programs; %s needs "
-	    "a host of the kind warder",
+	    "%s is a service of the kind e2b, on which Warder runs programs and sessions; %s needs a host "
+	    "of the kind warder",
 	    backend_remote_label(remote, label), what);
 }
 

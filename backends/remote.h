@@ -38,12 +38,19 @@ int backend_remote_take(const struct json_value *entries, const char *origin, st
 int backend_remote_take_keys(const char *json, size_t len, const char *origin, struct backend_settings *ret,
 			     struct warder_error *err);
 
+/* Take what an entry of the kind "e2b" lacks from the environment: BACKEND_REMOTE_URL, BACKEND_REMOTE_KEY and BACKEND_REMOTE_TEMPLATE. Call it
+ * before the entry is used. -1 with *err (INVALID_REQUEST), which names the member and the variable that are both missing, or not valid. */
+#define BACKEND_REMOTE_URL      "E2B_API_URL"
+#define BACKEND_REMOTE_KEY      "E2B_API_KEY"
+#define BACKEND_REMOTE_TEMPLATE "CUBE_TEMPLATE_ID"
+int backend_remote_complete(struct backend_remote *remote, struct warder_error *err);
+
 /* Whether the policy needs something of this machine that another one cannot have: 0; -1 with *err (UNSUPPORTED_POLICY), which names the
  * field. */
 int backend_remote_check_policy(const struct backend_remote *remote, const struct policy *policy,
 				struct warder_error *err);
 
-/* Whether a host of its kind can have `what` ("a session"), which is not a single program: 0; -1 with *err (UNSUPPORTED_POLICY). */
+/* Whether a host of its kind can have `what` ("a context"), which is neither a program nor a session: 0; -1 with *err (UNSUPPORTED_POLICY). */
 int backend_remote_check_kind(const struct backend_remote *remote, const char *what,
 			      struct warder_error *err);
 /* What the protocol of the kind "e2b" promises: the time limit. Nothing is asked. */

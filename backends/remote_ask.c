@@ -43,7 +43,10 @@ static int make_order(const struct backend_remote *remote, const struct backend_
 
 	json_begin_object(&w);
 	json_key_string(&w, "url", remote->url);
-	json_key_string(&w, "tokenFile", remote->token_file);
+	if (remote->token_file[0])
+		json_key_string(&w, "tokenFile", remote->token_file);
+	else
+		json_key_string(&w, "token", getenv(BACKEND_REMOTE_KEY));
 	json_key_string(&w, "caFile", remote->ca_file[0] ? remote->ca_file : NULL);
 	json_key_string(&w, "method", request->method ? request->method : request->body ? "POST" : "GET");
 	json_key_string(&w, "path", request->path);
@@ -68,6 +71,7 @@ static int make_order(const struct backend_remote *remote, const struct backend_
 	if (status == 0 && request->body)
 		status = file_write_all(fd, request->body,
 					request->body_len ? request->body_len : strlen(request->body));
+	explicit_bzero(text, strlen(text));
 	free(text);
 	if (status < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "backend", errno, "warder-remote");

@@ -2,7 +2,8 @@
  * e2b: the stream of Start and the requests with the input go on side by side, in one loop: a program that gets input and writes output
  * at the same time would otherwise wait for us, and we for it.
  *
- * The time limit is kept twice: by the service, and if that fails by us, who delete the sandbox.
+ * The time limit is kept twice: by the service, and if that fails by us, who delete the sandbox, or kill the program in one that stays. Nothing
+ * runs on that nobody waits for: a program whose stream breaks is killed, too.
  */
 #include "remote/e2b.h"
 
@@ -23,6 +24,8 @@
 #define SILENCE_MS     120000u
 #define GRACE_MS       3000u /* that the service may take longer than the time limit */
 #define INPUT_MS       60000u
+#define SIGNAL_MS      10000u
+#define TIMEOUT_MS     60000u /* of a job that has none */
 #define KEEPALIVE_LINE "Keepalive-Ping-Interval: 30"
 
 static volatile sig_atomic_t stopped;
@@ -32,12 +35,26 @@ static void on_stop(int number)
 	stopped = 1;
 }
 
+void e2b_catch(void)
+{
+	const struct sigaction stop = { .sa_handler = on_stop };
+
+	sigaction(SIGTERM, &stop, NULL);
+	sigaction(SIGPIPE, &(const struct sigaction){ .sa_handler = SIG_IGN }, NULL);
+}
+
+bool e2b_stopped(void)
+{
+	return stopped;
+}
+
 enum input_step { INPUT_NONE, INPUT_WAITS, INPUT_WRITES, INPUT_CLOSES, INPUT_DONE };
 
 struct job {
 	const struct service *service;
 	struct json_value *document; /* owned */
-	uint64_t timeout_ms;
+	uint64_t timeout_ms, grace_ms;
+	bool stays; /* the sandbox does */
 	CURLM *multi;
 	struct exchange *stream; /* owned; NULL: it has ended */
 	struct exchange *input;  /* owned; the request about it that goes on; or NULL */
@@ -52,6 +69,8 @@ struct job {
 	struct warder_error fault; /* code 0: none */
 	uint64_t begun_us, heard_us, ended_us, begun_wall_ms;
 	const char *cause; /* that we set; or NULL */
+	int signal;        /* the last that we sent; 0: none */
+	uint64_t sent_us;  /* when */
 };
 
 static uint64_t passed_ms(uint64_t since_us)
@@ -266,6 +285,45 @@ static void take_ends(struct job *job, struct remote_answer *ret, char **ret_bod
 	}
 }
 
+/* To the program in a sandbox that stays. A failure is not reported: the stream says how the program ended. */
+static void send_signal(struct job *job, int number)
+{
+	const char *name = number == SIGKILL ? "SIGNAL_SIGKILL" : "SIGNAL_SIGTERM";
+	char body[120];
+	const struct exchange_order order = {
+		.url = job->service->data_url,
+		.method = "POST",
+		.path = "/process.Process/SendSignal",
+		.ca_file = job->service->ca_file,
+		.timeout_ms = SIGNAL_MS,
+		.most = REMOTE_JSON_MAX,
+		.headers = job->service->headers,
+		.body = body,
+		.body_len =
+		    (size_t)snprintf(body, sizeof(body), "{\"process\": {\"pid\": %u}, \"signal\": \"%s\"}",
+				     job->started.pid, name),
+	};
+	struct remote_answer ignored;
+	char *answer = NULL;
+
+	exchange_perform(&order, &ignored, &answer);
+	free(answer);
+	job->signal = number;
+	job->sent_us = clock_us();
+}
+
+/* The program in a sandbox that stays is to end. Whether we wait no longer. */
+static bool press(struct job *job)
+{
+	if (!job->stays || !job->started.runs)
+		return true;
+	if (!job->signal)
+		send_signal(job, strcmp(job->cause, "cancelled") == 0 && job->grace_ms ? SIGTERM : SIGKILL);
+	else if (job->signal == SIGTERM && passed_ms(job->sent_us) > job->grace_ms)
+		send_signal(job, SIGKILL);
+	return job->signal == SIGKILL && passed_ms(job->sent_us) > GRACE_MS;
+}
+
 /* Whether we end it. */
 static bool look(struct job *job)
 {
@@ -281,7 +339,7 @@ static bool look(struct job *job)
 		error_set(&job->fault, WARDER_ERROR_UNAVAILABLE, "backend",
 			  runs ? "the host has said nothing for 2 minutes"
 			       : "the host does not start the program");
-	return job->cause || job->fault.code;
+	return job->fault.code || (job->cause && press(job));
 }
 
 static void loop(struct job *job, struct remote_answer *ret, char **ret_body)
@@ -307,25 +365,37 @@ static void loop(struct job *job, struct remote_answer *ret, char **ret_body)
 static bool read_job(struct job *job, const char *text, size_t len, struct warder_error *err)
 {
 	const struct json_limits limits = { .max_bytes = REMOTE_JSON_MAX + 1 };
-	const struct json_value *argv, *timeout, *room[2];
+	const struct json_value *argv, *timeout;
 
 	if (json_parse(text, len, "job", &limits, &job->document, err) < 0)
 		return false;
 	argv = json_member(job->document, "argv");
 	timeout = json_member(job->document, "timeoutMs");
-	room[0] = json_member(job->document, "stdoutBytes");
-	room[1] = json_member(job->document, "stderrBytes");
-	if (!argv || !argv->child || !timeout || !timeout->is_uint || !timeout->uint || !room[0] ||
-	    !room[1]) {
+	if (!argv || !argv->child || (timeout && (!timeout->is_uint || !timeout->uint))) {
 		error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv", "there is no program to run");
 		return false;
 	}
-	job->timeout_ms = timeout->uint;
-	for (int i = 0; i < 2; i++)
-		job->started.streams[i].room = room[i]->uint;
+	job->timeout_ms = timeout ? timeout->uint : TIMEOUT_MS;
+	job->grace_ms = json_member_uint(job->document, "graceMs");
+	job->started.streams[0].room = json_member_uint(job->document, "stdoutBytes");
+	job->started.streams[1].room = json_member_uint(job->document, "stderrBytes");
 	if (json_member_text(job->document, "stdinBase64", "")[0])
 		job->step = INPUT_WAITS;
 	return true;
+}
+
+/* Of the end that we brought about. */
+static const char *detail_of_cause(const struct job *job)
+{
+	const bool late = strcmp(job->cause, "wallTime") == 0;
+
+	if (!job->stays)
+		return late ? "the service did not end the program at its time limit; the sandbox was deleted"
+			    : "stopped by a signal";
+	if (!job->started.ended && !job->started.over)
+		return "the service did not confirm that it killed the program, which may still run";
+	return late ? "the service did not end the program at its time limit; it was killed"
+		    : "stopped by a signal";
 }
 
 /* Why there is no end; or NULL: the program's own end is the result. */
@@ -334,9 +404,7 @@ static const char *detail_of(const struct job *job, bool deleted, char *buf, siz
 	const struct started *started = &job->started;
 
 	if (job->cause)
-		return strcmp(job->cause, "wallTime") == 0
-			   ? "the service did not end the program at its time limit; the sandbox was deleted"
-			   : "stopped by a signal";
+		return detail_of_cause(job);
 	if (started->ended)
 		return NULL;
 	if (started->late)
@@ -345,7 +413,9 @@ static const char *detail_of(const struct job *job, bool deleted, char *buf, siz
 		 job->fault.code       ? job->fault.text
 		 : started->refusal[0] ? started->refusal
 				       : "the host ended the answer before the program's end",
-		 deleted ? ", and its sandbox was deleted" : "");
+		 job->stays ? ", and it may still run"
+		 : deleted  ? ", and its sandbox was deleted"
+			    : "");
 	return buf;
 }
 
@@ -456,33 +526,57 @@ static void done(struct job *job)
 	free(job->start_body);
 }
 
+static void begin_job(struct job *job, const struct service *service, const char *text, size_t len,
+		      struct warder_error *err)
+{
+	job->service = service;
+	job->begun_wall_ms = clock_wall_ms();
+	/* Only SIGKILL may end this process before the program has ended. The reader of the result may be gone. */
+	e2b_catch();
+	job->multi = curl_multi_init();
+	if (!job->multi)
+		error_no_memory(err, "backend");
+	else
+		read_job(job, text, len, err);
+}
+
 void e2b_run(struct service *service, const char *text, size_t len, struct remote_answer *ret,
 	     char **ret_body)
 {
-	const struct sigaction stop = { .sa_handler = on_stop };
-	struct job job = { .service = service };
+	struct job job = { 0 };
 	struct warder_error left = { 0 };
-	const struct json_value *internet;
 
 	*ret = (struct remote_answer){ .magic = REMOTE_MAGIC, .size = sizeof(*ret) };
 	*ret_body = NULL;
-	/* Only SIGKILL may end this process before it has deleted the sandbox. The reader of the result may be gone. */
-	sigaction(SIGTERM, &stop, NULL);
-	sigaction(SIGPIPE, &(const struct sigaction){ .sa_handler = SIG_IGN }, NULL);
-	job.multi = curl_multi_init();
-	if (!job.multi)
-		error_no_memory(&ret->error, "backend");
-	if (job.multi && read_job(&job, text, len, &ret->error)) {
-		internet = json_member(job.document, "internet");
-		service->internet = internet && internet->boolean;
+	begin_job(&job, service, text, len, &ret->error);
+	if (!ret->error.code) {
+		service->internet = json_member_true(job.document, "internet");
 		service->lifetime_s = job.timeout_ms / 1000 + 90;
-		job.begun_wall_ms = clock_wall_ms();
 		if (service_create(service, &ret->error) == 0) {
 			begin_stream(&job);
 			loop(&job, ret, ret_body);
 			service_delete(service, &left);
 			finish(&job, &left, ret, ret_body);
 		}
+	}
+	done(&job);
+}
+
+void e2b_execute(struct service *service, const char *text, size_t len, struct remote_answer *ret,
+		 char **ret_body)
+{
+	struct job job = { .stays = true };
+	const struct warder_error none = { 0 };
+
+	*ret = (struct remote_answer){ .magic = REMOTE_MAGIC, .size = sizeof(*ret) };
+	*ret_body = NULL;
+	begin_job(&job, service, text, len, &ret->error);
+	if (!ret->error.code) {
+		begin_stream(&job);
+		loop(&job, ret, ret_body);
+		if (job.started.runs && !job.started.ended && !job.started.late && job.signal != SIGKILL)
+			send_signal(&job, SIGKILL);
+		finish(&job, &none, ret, ret_body);
 	}
 	done(&job);
 }

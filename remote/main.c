@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "remote/e2b.h"
+#include "remote/calls.h"
 #include "remote/exchange.h"
 #include "remote/token.h"
 #include "remote/verify.h"
@@ -61,20 +61,28 @@ static void check_signature(const struct json_value *document, const struct exch
 	*ret_body = NULL;
 }
 
-static void run_by_service(const struct json_value *document, const char *token, const char *job, size_t len,
-			   struct remote_answer *ret, char **ret_body)
+static void ask_service(const struct json_value *document, const struct exchange_order *order,
+			struct remote_answer *ret, char **ret_body)
 {
-	const struct json_value *insecure = json_member(document, "insecure");
 	struct service service = {
-		.url = json_member_text(document, "url", ""),
+		.url = order->url,
 		.sandbox_url = json_member_text(document, "sandboxUrl", NULL),
 		.template = json_member_text(document, "template", ""),
-		.ca_file = json_member_text(document, "caFile", NULL),
-		.token = token,
-		.insecure = insecure && insecure->boolean,
+		.ca_file = order->ca_file,
+		.token = order->token,
+		.insecure = json_member_true(document, "insecure"),
 	};
 
-	e2b_run(&service, job, len, ret, ret_body);
+	calls_perform(&service, order, ret, ret_body);
+}
+
+/* From the file, or from the order if it came from the environment. */
+static int take_token(const struct json_value *document, char ret[REMOTE_TOKEN_MAX], struct warder_error *err)
+{
+	const char *text = json_member_text(document, "token", NULL);
+
+	return text ? token_take(text, ret, err)
+		    : token_read(json_member_text(document, "tokenFile", ""), ret, err);
 }
 
 static void carry_out(const char *text, size_t len, struct remote_answer *ret, char **ret_body)
@@ -107,10 +115,10 @@ static void carry_out(const char *text, size_t len, struct remote_answer *ret, c
 										 : REMOTE_JSON_MAX,
 		.timeout_ms = timeout && timeout->is_uint ? timeout->uint : 0,
 	};
-	if (token_read(json_member_text(document, "tokenFile", ""), token, &err) < 0)
+	if (take_token(document, token, &err) < 0)
 		fail(ret, &err);
 	else if (json_member(document, "template"))
-		run_by_service(document, token, order.body ? order.body : "", order.body_len, ret, ret_body);
+		ask_service(document, &order, ret, ret_body);
 	else
 		exchange_perform(&order, ret, ret_body);
 	if (ret->status == 200 && json_member_text(document, "signs", NULL))

@@ -2,12 +2,12 @@
  * remote: what `warder` and `warder-remote` say to each other. The door of this folder.
  *
  * `warder` starts warder-remote for one request to an execution host. Its standard input is a memory file: a JSON object with `url`,
- * `tokenFile`, `caFile` (or null), `method`, `path`, `accept` (or null), `timeoutMs` (0: none) and `mostBytes` of the answer, a NUL, and the
+ * `tokenFile` (or `token`, if it is in the environment), `caFile` (or null), `method`, `path`, `accept` (or null), `timeoutMs` (0: none) and `mostBytes` of the answer, a NUL, and the
  * body: JSON of a POST, bytes of a PUT. Its standard output is a pipe: one struct remote_answer, and then the bytes that this names. Then
- * the process ends. Neither of them contains the token. If the reader is gone, the process dies, and with it the connection to the host.
+ * the process ends. Neither of them contains the token of a file. If the reader is gone, the process dies, and with it the connection to the host.
  *
- * With `template`, `insecure` and perhaps `sandboxUrl` in the object, the host is a service that speaks E2B's protocol, and the body is a job
- * of e2b.h. Then SIGTERM ends the program, the process ignores SIGPIPE, and it deletes the sandbox before it ends.
+ * With `template`, `insecure` and perhaps `sandboxUrl` in the object, the host is a service that speaks E2B's protocol, and the request is one
+ * of calls.h. If that runs a program or creates a sandbox, SIGTERM ends the program, or deletes the sandbox, before the process ends.
  */
 #ifndef WARDER_REMOTE_REMOTE_H
 #define WARDER_REMOTE_REMOTE_H

@@ -17,6 +17,8 @@
 #define CREATE_MS    60000u
 #define DELETE_MS    10000u
 #define DELETE_TRIES 3
+#define ASK_MS       30000u
+#define KEY          "warder" /* of the metadata of a sandbox that can be found by its key */
 #define ENVD_PORT    "49983"
 #define ENVD_NEEDED  "0.5.2" /* with CloseStdin, a default user, and "stdin" of Start */
 
@@ -53,6 +55,29 @@ int service_data_url(const struct service *service, const char *id, const char *
 	return 0;
 }
 
+void service_ask(const struct service *service, const char *method, const char *path, const char *body,
+		 struct remote_answer *ret, char **ret_body)
+{
+	const struct exchange_order order = {
+		.url = service->url,
+		.method = method,
+		.path = path,
+		.token = service->token,
+		.ca_file = service->ca_file,
+		.body = body,
+		.body_len = body ? strlen(body) : 0,
+		.timeout_ms = ASK_MS,
+		.most = REMOTE_JSON_MAX,
+	};
+
+	exchange_perform(&order, ret, ret_body);
+}
+
+bool service_is_good(const struct remote_answer *answer)
+{
+	return answer->status >= 200 && answer->status <= 299;
+}
+
 /* ---- create ---- */
 
 static char *write_wish(const struct service *service)
@@ -66,15 +91,19 @@ static char *write_wish(const struct service *service)
 	json_key_bool(&w, "allow_internet_access", service->internet);
 	json_key(&w, "metadata");
 	json_begin_object(&w);
+	if (service->key)
+		json_key_string(&w, KEY, service->key);
 	json_end_object(&w);
 	json_key(&w, "envVars");
 	json_begin_object(&w);
+	for (const struct json_value *one = service->env ? service->env->child : NULL; one; one = one->next)
+		json_key_string(&w, one->key, one->string);
 	json_end_object(&w);
 	json_end_object(&w);
 	return json_take(&w);
 }
 
-static bool is_id(const char *id)
+bool service_is_id(const char *id)
 {
 	const size_t len = strlen(id);
 
@@ -104,16 +133,16 @@ static bool is_new_enough(const char *version, const char *least)
 	return true;
 }
 
-static int take_sandbox(struct service *service, const struct json_value *answer, struct warder_error *err)
+int service_open(struct service *service, const struct json_value *description, struct warder_error *err)
 {
-	const char *access = json_member_text(answer, "envdAccessToken", "");
-	const char *version = json_member_text(answer, "envdVersion", "");
+	const char *access = json_member_text(description, "envdAccessToken", "");
+	const char *version = json_member_text(description, "envdVersion", "");
 
 	if (!access[0] || strlen(access) > SERVICE_ACCESS_MAX || !is_visible(access))
 		return refuse(err, "without a valid access token, which would be open to others");
 	if (!is_new_enough(version, ENVD_NEEDED))
 		return refuse(err, "whose \"envdVersion\" is older than " ENVD_NEEDED ", or not valid");
-	if (service_data_url(service, service->id, json_member_text(answer, "domain", NULL),
+	if (service_data_url(service, service->id, json_member_text(description, "domain", NULL),
 			     service->data_url, err) < 0)
 		return -1;
 	snprintf(service->lines[0], sizeof(service->lines[0]), "X-Access-Token: %s", access);
@@ -145,9 +174,9 @@ static int take_answer(struct service *service, const char *body, size_t len, st
 
 	if (json_parse(body ? body : "", len, "answer", NULL, &document, &ignored) == 0)
 		id = json_member_text(document, "sandboxID", "");
-	if (is_id(id)) {
+	if (service_is_id(id)) {
 		snprintf(service->id, sizeof(service->id), "%s", id);
-		status = take_sandbox(service, document, err);
+		status = service_open(service, document, err);
 		if (status < 0 && service_delete(service, &ignored) < 0)
 			add_end(service, err);
 	} else {
@@ -183,6 +212,37 @@ static int take_refusal(const struct remote_answer *answer, const char *body, st
 			 "the service does not make a sandbox: %s (status %u)", message, answer->status);
 }
 
+/* Delete the sandbox that has our key, if the service shows one. Returns whether it did, and it is deleted: a service that shows none may still make
+ * it. */
+static bool delete_lost(struct service *service)
+{
+	const struct json_limits limits = { .max_bytes = REMOTE_JSON_MAX };
+	struct json_value *list = NULL;
+	struct remote_answer answer;
+	struct warder_error ignored;
+	char path[160];
+	char *body = NULL;
+	bool deleted = false;
+
+	snprintf(path, sizeof(path), "/sandboxes?metadata=" KEY "%%3D%.64s", service->key);
+	service_ask(service, "GET", path, NULL, &answer, &body);
+	if (service_is_good(&answer))
+		json_parse(body ? body : "", answer.bytes, "answer", &limits, &list, &ignored);
+	free(body);
+	for (const struct json_value *one = list ? list->child : NULL; one; one = one->next) {
+		const struct json_value *metadata = json_member(one, "metadata");
+		const char *id = json_member_text(one, "sandboxID", "");
+
+		if (!metadata || !service_is_id(id) ||
+		    strcmp(json_member_text(metadata, KEY, ""), service->key) != 0)
+			continue;
+		snprintf(service->id, sizeof(service->id), "%s", id);
+		deleted = service_delete(service, &ignored) == 0;
+	}
+	json_free(list);
+	return deleted;
+}
+
 int service_create(struct service *service, struct warder_error *err)
 {
 	char *wish = write_wish(service);
@@ -205,13 +265,13 @@ int service_create(struct service *service, struct warder_error *err)
 		return error_no_memory(err, "backend");
 	exchange_perform(&order, &answer, &body);
 	free(wish);
-	if (answer.status >= 200 && answer.status <= 299) {
+	if (service_is_good(&answer)) {
 		status = take_answer(service, body, answer.bytes, err);
 	} else if (answer.status) {
 		status = take_refusal(&answer, body, err);
 	} else {
 		*err = answer.error;
-		if (answer.sent)
+		if (answer.sent && !(service->key && delete_lost(service)))
 			add_end(service, err);
 		status = -1;
 	}
@@ -242,7 +302,7 @@ int service_delete(const struct service *service, struct warder_error *err)
 			sleep(1);
 		exchange_perform(&order, &answer, &body);
 		free(body);
-		if ((answer.status >= 200 && answer.status <= 299) || answer.status == 404)
+		if (service_is_good(&answer) || answer.status == 404)
 			return 0;
 	}
 	if (answer.status)

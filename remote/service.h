@@ -1,14 +1,15 @@
 /*
  * service: a sandbox of a service that speaks E2B's protocol. Private to remote/.
  *
- * Life: filled from the order -> service_create() -> requests to `data_url` with `headers` -> service_delete(). The texts of the order must
- * exist until then.
+ * Life: filled from the order -> service_create(), or service_open() for a sandbox that exists -> requests to `data_url` with `headers` ->
+ * service_delete(), if it is to end. The texts of the order must exist until then.
  */
 #ifndef WARDER_REMOTE_SERVICE_H
 #define WARDER_REMOTE_SERVICE_H
 
 #include <stdbool.h>
 
+#include "base/json.h"
 #include "remote/exchange.h"
 
 #define SERVICE_ID_MAX     64
@@ -22,6 +23,8 @@ struct service {
 	bool insecure; /* http to other machines */
 	bool internet; /* the program may reach it */
 	uint64_t lifetime_s;
+	const struct json_value *env; /* an object of texts for all programs of the sandbox; or NULL */
+	const char *key;              /* a text that only this request has, to find the sandbox by; or NULL */
 	/* Of the sandbox: */
 	char id[SERVICE_ID_MAX + 1]; /* "": there is none */
 	char data_url[300];
@@ -29,7 +32,17 @@ struct service {
 	const char *headers[SERVICE_HEADERS]; /* of a request to it, NULL at the end */
 };
 
-/* 0: the sandbox is there. -1 with *err: it is not, or was deleted again. */
+/* A request to the service itself, about "/sandboxes" or one of them. body: JSON, or NULL. *ret and *ret_body as of exchange_perform(). */
+void service_ask(const struct service *service, const char *method, const char *path, const char *body,
+		 struct remote_answer *ret, char **ret_body);
+/* Whether the answer has one of the statuses 200 to 299. */
+bool service_is_good(const struct remote_answer *answer);
+/* Whether a text of the service can be the id of a sandbox. */
+bool service_is_id(const char *id);
+/* Make ready for requests to the sandbox `service->id`, which `description` of the service is about. -1 with *err: its access token, version or
+ * address is missing or not valid. */
+int service_open(struct service *service, const struct json_value *description, struct warder_error *err);
+/* 0: the sandbox is there. -1 with *err: it is not, or was deleted again. With a `key`, that also holds if the answer of the service was lost. */
 int service_create(struct service *service, struct warder_error *err);
 /* What the service says in an answer that is a refusal; "" if it says nothing. Returns ret. */
 char *service_message(const char *body, size_t len, char ret[SERVICE_MESSAGE]);

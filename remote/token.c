@@ -64,3 +64,16 @@ int token_read(const char *path, char ret[REMOTE_TOKEN_MAX], struct warder_error
 	}
 	return 0;
 }
+
+int token_take(const char *text, char ret[REMOTE_TOKEN_MAX], struct warder_error *err)
+{
+	const size_t len = strlen(text);
+
+	if (!len || len >= REMOTE_TOKEN_MAX || !is_visible(text))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "tokenFile",
+				 "the key in the environment must be one word of visible characters, of less "
+				 "than %u bytes",
+				 REMOTE_TOKEN_MAX);
+	memcpy(ret, text, len + 1);
+	return 0;
+}

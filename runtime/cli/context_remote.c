@@ -78,12 +78,20 @@ static int fetch_rows(const struct remote_place *place, struct json_value **ret,
 	return status;
 }
 
+/* The session of that name, and its host, which must have contexts. -1 with *err. */
+static int open_place(const char *session, struct remote_place *ret, struct warder_error *err)
+{
+	return remote_place_open(session, ret, err) < 0
+		   ? -1
+		   : backend_remote_check_kind(&ret->host, "a context", err);
+}
+
 int context_remote_list(const char *session, struct json_writer *w, struct warder_error *err)
 {
 	struct remote_place place = { 0 };
 	struct json_value *rows = NULL;
 
-	if (remote_place_open(session, &place, err) < 0 || fetch_rows(&place, &rows, err) < 0)
+	if (open_place(session, &place, err) < 0 || fetch_rows(&place, &rows, err) < 0)
 		return -1;
 	for (const struct json_value *row = rows->child; row; row = row->next)
 		if (is_row(row))
@@ -113,7 +121,7 @@ int context_remote_open(const char *session, const char *name, struct remote_pla
 	struct json_writer w = { 0 };
 	const struct json_value *found = NULL;
 
-	if (session_check_name(name, err) < 0 || remote_place_open(session, ret, err) < 0)
+	if (session_check_name(name, err) < 0 || open_place(session, ret, err) < 0)
 		return -1;
 	remote_place_renew(ret);
 	if (fetch_rows(ret, &rows, err) < 0)
@@ -188,7 +196,7 @@ int context_remote_create(const struct args *args, const char *session, const ch
 	int status;
 
 	if (check_flags(args, err) < 0 || session_check_name(name, err) < 0 ||
-	    remote_place_open(session, &place, err) < 0)
+	    open_place(session, &place, err) < 0)
 		return -1;
 	remote_place_renew(&place);
 	status = start(&place, args->code.language, name, err);

@@ -82,20 +82,30 @@ int remote_place_say_gone(const struct elsewhere *session, struct warder_error *
 	    session->name, session->backend, session->name);
 }
 
-uint64_t remote_place_lease_ms(const struct elsewhere *session)
+static uint64_t lease_ms_of(const struct elsewhere *session, uint64_t more_ms)
 {
 	const uint64_t now_ms = clock_wall_ms();
 	const uint64_t left = session->ends_ms > now_ms ? session->ends_ms - now_ms : 0;
 
-	return left < session->lease_ms ? left : session->lease_ms;
+	return left < session->lease_ms + more_ms ? left : session->lease_ms + more_ms;
+}
+
+uint64_t remote_place_lease_ms(const struct elsewhere *session)
+{
+	return lease_ms_of(session, 0);
 }
 
 bool remote_place_renew(const struct remote_place *place)
 {
+	return remote_place_renew_for(place, 0);
+}
+
+bool remote_place_renew_for(const struct remote_place *place, uint64_t more_ms)
+{
 	struct warder_error ignored;
 	char body[64];
 	struct remote_asking how = { .body = body, .unstoppable = true };
-	const uint64_t lease_ms = remote_place_lease_ms(&place->session);
+	const uint64_t lease_ms = lease_ms_of(&place->session, more_ms);
 
 	if (!lease_ms)
 		return false;
@@ -131,27 +141,34 @@ int remote_place_check_hope(const struct remote_place *place, uint64_t heard_ms,
 	return 0;
 }
 
-int remote_place_find_host(struct remote_place *place, struct warder_error *err)
+int remote_place_find_entry(struct remote_place *place, struct warder_error *err)
 {
 	struct backend_settings *settings = calloc(1, sizeof(*settings));
 	const char *document = place->session.backends[0] ? place->session.backends : NULL;
-	struct policy_capabilities *capabilities = calloc(1, sizeof(*capabilities));
 	const struct backend_remote *found = NULL;
-	uint64_t load;
 	int status = -1;
 
-	if (!settings || !capabilities)
+	if (!settings)
 		error_no_memory(err, NULL);
 	else if (preparation_settings(document, settings, err) == 0)
 		found = backend_remote_find(settings, place->session.backend, err);
 	if (found) {
 		place->host = *found;
-		status = backend_remote_check_kind(found, "a session", err);
-		if (status == 0)
-			status = backend_remote_capabilities(found, capabilities, &load, err);
+		status = backend_remote_complete(&place->host, err);
 	}
-	free(capabilities);
 	free(settings);
+	return status;
+}
+
+int remote_place_find_host(struct remote_place *place, struct warder_error *err)
+{
+	struct policy_capabilities *capabilities = calloc(1, sizeof(*capabilities));
+	uint64_t load;
+	int status = capabilities ? remote_place_find_entry(place, err) : error_no_memory(err, NULL);
+
+	if (status == 0)
+		status = backend_remote_capabilities(&place->host, capabilities, &load, err);
+	free(capabilities);
 	return status;
 }
 

@@ -47,6 +47,8 @@ int remote_place_say_gone(const struct elsewhere *session, struct warder_error *
 uint64_t remote_place_lease_ms(const struct elsewhere *session);
 /* Let the lease begin anew. Returns whether the host answered. A failure is not reported here: the next request fails too, and reports it. */
 bool remote_place_renew(const struct remote_place *place);
+/* The same for a request that takes up to `more_ms`, in which the lease is not renewed. */
+bool remote_place_renew_for(const struct remote_place *place, uint64_t more_ms);
 /* The same during a long work, if it is time: *renewed_ms, by clock_us(), is when it was done last. */
 void remote_place_keep(const struct remote_place *place, uint64_t *renewed_ms);
 /* The longest wait for an answer in one request: it leaves time to renew the lease. */
@@ -54,7 +56,9 @@ uint64_t remote_place_poll_ms(const struct remote_place *place);
 /* After a request without an answer; heard_ms: when the host last answered anything, by clock_us(). 0; -1: no answer will come any more, and *err,
  * which has the error of the request, says why. */
 int remote_place_check_hope(const struct remote_place *place, uint64_t heard_ms, struct warder_error *err);
-/* The entry of the host in the operator's document as it is now; and the host has to have the key. -1 with *err. */
+/* The entry of the host in the operator's document as it is now, complete. Nothing is asked. -1 with *err. */
+int remote_place_find_entry(struct remote_place *place, struct warder_error *err);
+/* The same, and the host has to have the key, if its kind has one. -1 with *err. */
 int remote_place_find_host(struct remote_place *place, struct warder_error *err);
 /* The session of that name, and its host. -1 with *err. */
 int remote_place_open(const char *name, struct remote_place *ret, struct warder_error *err);

@@ -16,31 +16,40 @@
 #include "runtime/cli/term.h"
 #include "runtime/library/reported.h"
 
-char *run_e2b_job(const struct args *args, struct warder_error *err)
+/* limits: the policy with the limits of the program. directory: where it starts, or NULL. */
+static char *write_job(const struct args *args, const struct policy *limits, const char *directory,
+		       struct warder_error *err)
 {
-	const struct policy *policy = &args->policy->policy;
 	struct json_writer w = { 0 };
 	bool good;
 
 	json_begin_object(&w);
 	good = remote_request_texts(&w, "argv", args->rest, err) == 0 &&
-	       remote_request_environment(&w, policy, err) == 0;
+	       remote_request_environment(&w, &args->policy->policy, err) == 0;
 	json_key(&w, "cwd");
-	if (good && policy->working_directory)
-		good = remote_request_text(&w, policy->working_directory, "workingDirectory", err) == 0;
+	if (good && directory)
+		good = remote_request_text(&w, directory, "workingDirectory", err) == 0;
 	else
 		json_null(&w);
 	/* A part of a millisecond is one. */
-	json_key_uint(&w, "timeoutMs", (policy->limits.wall_time_us + 999) / 1000);
-	json_key_bool(&w, "internet", policy->network.mode != POLICY_NETWORK_NONE);
-	json_key_uint(&w, "stdoutBytes", policy->output.stdout_bytes);
-	json_key_uint(&w, "stderrBytes", policy->output.stderr_bytes);
+	json_key_uint(&w, "timeoutMs", (limits->limits.wall_time_us + 999) / 1000);
+	json_key_uint(&w, "graceMs", args->grace_us / 1000);
+	json_key_bool(&w, "internet", limits->network.mode != POLICY_NETWORK_NONE);
+	json_key_uint(&w, "stdoutBytes", limits->output.stdout_bytes);
+	json_key_uint(&w, "stderrBytes", limits->output.stderr_bytes);
 	if (!good || remote_request_input(&w, args->no_input ? -1 : STDIN_FILENO, err) < 0) {
 		json_writer_done(&w);
 		return NULL;
 	}
 	json_end_object(&w);
 	return remote_request_take(&w, err);
+}
+
+char *run_e2b_job(const struct args *args, struct warder_error *err)
+{
+	const struct policy *policy = &args->policy->policy;
+
+	return write_job(args, policy, policy->working_directory, err);
 }
 
 static void add_rows(const struct preparation *preparation, const struct policy *policy,
@@ -84,11 +93,11 @@ static void warn_of_left(const char *text, size_t len, const char *label)
 			      term_clean(left));
 }
 
-int run_e2b_send(const struct preparation *preparation, const struct policy *policy, const char *job,
-		 struct warder_result **ret, struct warder_error *err)
+int run_e2b_send(const struct preparation *preparation, const struct policy *policy, const char *path,
+		 const char *job, struct warder_result **ret, struct warder_error *err)
 {
 	const struct backend_remote_request request = {
-		.path = "/",
+		.path = path,
 		.body = job,
 		.should_stop = ending_came,
 	};
@@ -101,11 +110,81 @@ int run_e2b_send(const struct preparation *preparation, const struct policy *pol
 		status = reported_read(text, answer.bytes, preparation->remote_label, false, ret, err);
 	}
 	free(text);
-	if (status == 0 || !answer.sent) {
+	if (status == 0 || !answer.sent || answer.status >= 400) {
 		if (status == 0)
 			add_rows(preparation, policy, &(*ret)->receipt);
 		return status;
 	}
 	*ret = remote_request_lost(preparation->remote_label, err);
 	return *ret ? 0 : -1;
+}
+
+/* ---- in a session ---- */
+
+/* The policy of the session, with the time limit of this execution. -1 with *err. */
+static int read_policy(const struct args *args, const struct elsewhere *session, struct policy *ret,
+		       struct warder_error *err)
+{
+	const uint64_t asked_us = args->policy->policy.limits.wall_time_us;
+	char *text = elsewhere_read_policy(session->name, err);
+	int status = text ? policy_decode(text, strlen(text), session->name, ret, err) : -1;
+
+	free(text);
+	if (status < 0 || !given_has(&args->given, "limits.wallTime"))
+		return status;
+	if (asked_us > ret->limits.wall_time_us)
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "limits.wallTime",
+		    "--timeout is above limits.wallTime of session %.64s; an execution cannot have "
+		    "more time than its session gives",
+		    session->name);
+	ret->limits.wall_time_us = asked_us;
+	return 0;
+}
+
+static int match(const struct elsewhere *session, const struct policy *policy, struct preparation *ret,
+		 struct warder_error *err)
+{
+	const struct preparation_options options = {
+		.backend = session->backend,
+		.backends = session->backends[0] ? session->backends : NULL,
+		.remotes = true,
+	};
+
+	return preparation_build(policy, &options, ret, err);
+}
+
+int run_e2b_execute(struct report *report, const struct remote_place *place, struct warder_error *err)
+{
+	const struct args *args = report->args;
+	owned_policy struct policy policy = { 0 };
+	struct preparation preparation = { 0 };
+	struct warder_result *result = NULL;
+	const char *directory;
+	char path[REMOTE_PATH_SIZE];
+	char *job = NULL;
+	int status = read_policy(args, &place->session, &policy, err);
+
+	if (status == 0)
+		status = match(&place->session, &policy, &preparation, err);
+	if (status == 0) {
+		directory = given_has(&args->given, "workingDirectory")
+				? args->policy->policy.working_directory
+				: policy.working_directory;
+		job = write_job(args, &policy, directory, err);
+	}
+	if (job) {
+		/* A session that waits for its program must not end before it. */
+		remote_place_renew_for(place, policy.limits.wall_time_us / 1000);
+		snprintf(path, sizeof(path), "/v1/sandboxes/%s/executions", place->session.sandbox);
+		status = run_e2b_send(&preparation, &policy, path, job, &result, err);
+		explicit_bzero(job, strlen(job));
+		free(job);
+		remote_place_renew(place);
+		if (status < 0 && remote_place_is_gone(err))
+			remote_place_say_gone(&place->session, err);
+	}
+	status = result ? remote_request_finish(report, "", result) : -1;
+	preparation_done(&preparation);
+	return status;
 }

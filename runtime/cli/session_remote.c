@@ -37,17 +37,18 @@ bool session_remote_is_meant(const struct args *args)
 	return args->backend && backend_is_remote(args->backend);
 }
 
-/* The sandbox has a policy, which flags cannot change. With --recreate, they are for a new one. */
-static int check_attach(const struct args *args, struct warder_error *err)
+/* A sandbox of Warder has a policy, which flags cannot change. With --recreate, they are for a new one. */
+static int check_attach(const struct args *args, const struct backend_remote *host, struct warder_error *err)
 {
 	static const char *const known[] = { "--attach",       "--backend", "--backends",  "--lifetime",
 					     "--idle-timeout", "--json",    "--no-config", "--ceiling" };
 
 	if (!elsewhere_is_id(args->session.attach))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--attach",
-				 "--attach %.80s: the id of a sandbox has 1 to %d small letters and digits",
+				 "--attach %.80s: the id of a sandbox has 1 to %d letters, digits, \"-\" and "
+				 "\"_\"",
 				 args->session.attach, ELSEWHERE_SANDBOX_MAX);
-	for (size_t i = 0; i < args->given.count && !args->session.recreate; i++) {
+	for (size_t i = 0; i < args->given.count && !args->session.recreate && !host->e2b; i++) {
 		const struct given_row *row = &args->given.rows[i];
 		bool is_known = row->layer != GIVEN_LINE;
 
@@ -75,8 +76,6 @@ int session_remote_check_start(const struct args *args, struct warder_error *err
 	if (args->session.on_recreate && !args->session.recreate)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--on-recreate",
 				 "--on-recreate goes with --recreate");
-	if (args->session.attach && check_attach(args, err) < 0)
-		return -1;
 	return remote_request_check_flags(flags, args->backend, err);
 }
 
@@ -94,23 +93,36 @@ static int digest_policy(const struct policy *policy, char ret[65], struct warde
 	return 0;
 }
 
-static int fill_session(const struct args *args, const char *name, struct elsewhere *ret,
-			struct warder_error *err)
+/* Where neither flags nor a document say it, a service of the kind e2b has times of its own. */
+static void take_times(const struct args *args, const struct backend_remote *host, struct elsewhere *to)
 {
+	const uint64_t idle_us = host->e2b ? host->idle_us : SESSION_IDLE_US;
 	const uint64_t lifetime_us =
 	    args->session.lifetime_us ? args->session.lifetime_us : SESSION_LIFETIME_US;
 
-	*ret = (struct elsewhere){
-		.lease_ms = (args->session.idle_us ? args->session.idle_us : SESSION_IDLE_US) / 1000,
-		.started_ms = clock_wall_ms(),
-	};
-	ret->ends_ms = ret->started_ms + lifetime_us / 1000;
-	snprintf(ret->name, sizeof(ret->name), "%s", name);
-	snprintf(ret->backend, sizeof(ret->backend), "%s", args->backend);
-	if (args->backends && !realpath(args->backends, ret->backends))
+	to->lease_ms = (args->session.idle_us ? args->session.idle_us : idle_us) / 1000;
+	to->started_ms = clock_wall_ms();
+	to->ends_ms = to->started_ms + lifetime_us / 1000;
+	if (host->e2b && !args->base && !given_has(&args->given, "limits.wallTime"))
+		args->policy->policy.limits.wall_time_us = host->execute_us;
+}
+
+static int fill_session(const struct args *args, const char *name, struct remote_place *ret,
+			struct warder_error *err)
+{
+	struct elsewhere *session = &ret->session;
+
+	*ret = (struct remote_place){ 0 };
+	snprintf(session->name, sizeof(session->name), "%s", name);
+	snprintf(session->backend, sizeof(session->backend), "%s", args->backend);
+	if (args->backends && !realpath(args->backends, session->backends))
 		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, "backends", errno,
 				       "cannot find %.200s", args->backends);
-	return digest_policy(&args->policy->policy, ret->policy, err);
+	if (remote_place_find_entry(ret, err) < 0 ||
+	    (args->session.attach && check_attach(args, &ret->host, err) < 0))
+		return -1;
+	take_times(args, &ret->host, session);
+	return digest_policy(&args->policy->policy, session->policy, err);
 }
 
 static char *write_start(const struct args *args, const struct elsewhere *session, struct warder_error *err)
@@ -154,12 +166,15 @@ static void destroy(const struct remote_place *place)
 	remote_place_ask(place, "", &how, NULL, NULL, &ignored);
 }
 
-/* The host may have made the sandbox, and its answer did not come. The same request, which has the same key, tells its id. */
+/* The host may have made the sandbox, and its answer did not come. The same request, which has the same key, tells its id. A service of the kind e2b
+ * would make another sandbox; warder-remote has looked for the first one already. */
 static void clear_up(struct remote_place *place, struct backend_remote_request *request)
 {
 	struct warder_error why = { 0 };
 	bool sent;
 
+	if (place->host.e2b)
+		return;
 	request->timeout_ms = CLEAR_MS;
 	request->should_stop = NULL;
 	for (int i = 0; i < CLEAR_TRIES; i++) {
@@ -193,8 +208,8 @@ static int create(const struct args *args, struct remote_place *place, struct wa
 	return status;
 }
 
-/* The name is ours meanwhile. */
-static int start_new(const struct args *args, struct remote_place *place, struct warder_error *err)
+/* Whether the host can have the policy of the arguments. -1 with *err. */
+static int match(const struct args *args, struct remote_place *place, struct warder_error *err)
 {
 	const struct preparation_options options = {
 		.ceiling = args->ceiling ? &args->ceiling->policy : NULL,
@@ -206,12 +221,29 @@ static int start_new(const struct args *args, struct remote_place *place, struct
 	int status = preparation_build(&args->policy->policy, &options, &preparation, err);
 
 	place->host = preparation.remote;
-	if (status == 0)
-		status = backend_remote_check_kind(&place->host, "a session", err);
 	preparation_done(&preparation);
-	if (status < 0 || create(args, place, err) < 0)
+	return status;
+}
+
+/* Write the file; it has the policy if the host cannot tell it. -1 with *err. */
+static int keep(const struct args *args, const struct remote_place *place, struct warder_error *err)
+{
+	char *policy = place->host.e2b ? policy_encode(&args->policy->policy) : NULL;
+	int status;
+
+	if (place->host.e2b && !policy)
+		return error_no_memory(err, NULL);
+	status = elsewhere_write(&place->session, policy, err);
+	free(policy);
+	return status;
+}
+
+/* The name is ours meanwhile. */
+static int start_new(const struct args *args, struct remote_place *place, struct warder_error *err)
+{
+	if (match(args, place, err) < 0 || create(args, place, err) < 0)
 		return -1;
-	if (elsewhere_write(&place->session, err) == 0)
+	if (keep(args, place, err) == 0)
 		return 0;
 	destroy(place);
 	return -1;
@@ -279,9 +311,11 @@ static int take_policy(const struct args *args, const struct json_value *sandbox
 	return status;
 }
 
-static int take_sandbox(const struct args *args, const char *text, size_t len, struct elsewhere *session,
+/* Of the kind e2b, the sandbox has no policy of Warder: that of the arguments holds. */
+static int take_sandbox(const struct args *args, const char *text, size_t len, struct remote_place *place,
 			struct warder_error *err)
 {
+	struct elsewhere *session = &place->session;
 	struct json_value *sandbox = NULL;
 	const char *state;
 	int status = json_parse(text, len, session->backend, NULL, &sandbox, err);
@@ -294,7 +328,7 @@ static int take_sandbox(const struct args *args, const char *text, size_t len, s
 				   "sandbox %s is %.20s, and only one that runs can be attached",
 				   session->sandbox, state);
 	else
-		status = take_policy(args, sandbox, session, err);
+		status = place->host.e2b ? match(args, place, err) : take_policy(args, sandbox, session, err);
 	json_free(sandbox);
 	return status;
 }
@@ -315,9 +349,9 @@ static int attach(const struct args *args, struct remote_place *place, struct wa
 		error_set(err, WARDER_ERROR_NOT_FOUND, "--attach", "%s has no sandbox %s", session->backend,
 			  session->sandbox);
 	if (status == 0)
-		status = take_sandbox(args, text, len, session, err);
+		status = take_sandbox(args, text, len, place, err);
 	if (status == 0)
-		status = elsewhere_write(session, err);
+		status = keep(args, place, err);
 	if (status == 0)
 		remote_place_renew(place);
 	free(text);
@@ -361,6 +395,7 @@ static int recreate(const struct args *args, struct remote_place *place, const s
 /* What the file says, and what the host says of it (or NULL). NULL without memory. */
 static char *describe(const struct elsewhere *session, const char *text, size_t len)
 {
+	char *kept = NULL;
 	struct json_value *sandbox = NULL;
 	struct warder_error ignored;
 	struct json_writer w = { 0 };
@@ -380,16 +415,19 @@ static char *describe(const struct elsewhere *session, const char *text, size_t 
 	if (policy && policy->type == JSON_OBJECT) {
 		json_key(&w, "policy");
 		json_copy(&w, policy);
+	} else if (text && (kept = elsewhere_read_policy(session->name, &ignored))) {
+		json_key(&w, "policy");
+		json_number(&w, kept);
 	}
 	json_end_object(&w);
+	free(kept);
 	json_free(sandbox);
 	return json_take(&w);
 }
 
 int session_remote_start(const struct args *args, const char *name, char **ret_json, struct warder_error *err)
 {
-	struct remote_place place = { 0 };
-	struct elsewhere asked;
+	struct remote_place place = { 0 }, asked;
 	int lock_fd = -1;
 	int found, status;
 
@@ -397,15 +435,15 @@ int session_remote_start(const struct args *args, const char *name, char **ret_j
 		return -1;
 	found = elsewhere_read(name, &place.session, err);
 	if (found > 0)
-		place.session = asked;
+		place = asked;
 	if (found < 0)
 		status = -1;
 	else if (found == 0)
-		status = find_same(&place, args, &asked, err);
+		status = find_same(&place, args, &asked.session, err);
 	else
 		status = args->session.attach ? attach(args, &place, err) : start_new(args, &place, err);
 	if (status > 0)
-		status = args->session.recreate ? recreate(args, &place, &asked, err) : -1;
+		status = args->session.recreate ? recreate(args, &place, &asked.session, err) : -1;
 	elsewhere_release(name, &lock_fd);
 	if (status < 0)
 		return -1;
@@ -577,6 +615,32 @@ static int plain_word(struct args *outer, const char *name, char **flags,
 	return run == show_status && err.code == WARDER_ERROR_NOT_FOUND ? 1 : EXIT_REFUSED;
 }
 
+static int ask_plainly(const char *name, const char *rest, bool timed, struct warder_error *err)
+{
+	struct remote_place place = { 0 };
+	char body[64] = "{}";
+	struct remote_asking how = { .body = body, .timeout_ms = 4 * REMOTE_QUESTION_MS };
+
+	if (remote_place_open(name, &place, err) < 0)
+		return -1;
+	if (timed)
+		snprintf(body, sizeof(body), "{\"timeoutMs\": %llu}",
+			 (unsigned long long)remote_place_lease_ms(&place.session));
+	if (remote_place_ask(&place, rest, &how, NULL, NULL, err) == 0)
+		return 0;
+	return remote_place_is_gone(err) ? remote_place_say_gone(&place.session, err) : -1;
+}
+
+static int pause_named(struct args *args, const char *name, struct warder_error *err)
+{
+	return ask_plainly(name, "/pause", false, err);
+}
+
+static int resume_named(struct args *args, const char *name, struct warder_error *err)
+{
+	return ask_plainly(name, "/resume", true, err);
+}
+
 static int patch_word(struct args *outer, const char *name, char **flags)
 {
 	return session_patch(outer, name, flags, session_remote_exec_word);
@@ -585,6 +649,16 @@ static int patch_word(struct args *outer, const char *name, char **flags)
 static int status_word(struct args *outer, const char *name, char **flags)
 {
 	return plain_word(outer, name, flags, show_status);
+}
+
+static int pause_word(struct args *outer, const char *name, char **flags)
+{
+	return plain_word(outer, name, flags, pause_named);
+}
+
+static int resume_word(struct args *outer, const char *name, char **flags)
+{
+	return plain_word(outer, name, flags, resume_named);
 }
 
 static int stop_word(struct args *outer, const char *name, char **flags)
@@ -601,6 +675,8 @@ static const struct remote_word {
 	{ "exec", session_remote_exec_word },
 	{ "status", status_word },
 	{ "stop", stop_word },
+	{ "pause", pause_word },
+	{ "resume", resume_word },
 	{ "read", session_remote_read_word },
 	{ "write", session_remote_write_word },
 	{ "list", session_remote_list_word },

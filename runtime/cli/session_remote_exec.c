@@ -13,12 +13,17 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/remote_events.h"
 #include "runtime/cli/remote_request.h"
+#include "runtime/cli/run_e2b.h"
 #include "runtime/cli/term.h"
 #include "runtime/library/reported.h"
+
+#define RUN_MS   120000 /* for a service to run a program of ours */
+#define SAID_MAX 4096   /* bytes of what it says */
 
 /* The flags that an execution there can have; the session's policy is not changed by one. */
 static int check_exec_flags(const struct args *args, struct warder_error *err)
@@ -235,6 +240,8 @@ static int execute(struct report *report, const struct remote_place *place, stru
 
 	if (report_ended_early(report))
 		return 128 + ending_signal();
+	if (place->host.e2b)
+		return run_e2b_execute(report, place, err);
 	body = write_execution(report->args, err);
 	if (!body)
 		return -1;
@@ -254,7 +261,7 @@ static int execute(struct report *report, const struct remote_place *place, stru
 }
 
 /* The request that starts `argv`, with nothing of its own; heap. */
-static char *write_plain(const char *const *argv, struct warder_error *err)
+static char *write_plain(const char *const *argv, bool e2b, struct warder_error *err)
 {
 	struct json_writer w = { 0 };
 	char *body;
@@ -265,11 +272,48 @@ static char *write_plain(const char *const *argv, struct warder_error *err)
 	for (; *argv; argv++)
 		json_string(&w, *argv);
 	json_end_array(&w);
+	if (e2b)
+		json_key_uint(&w, "stderrBytes", SAID_MAX);
 	json_end_object(&w);
 	body = json_take(&w);
 	if (!body)
 		error_no_memory(err, NULL);
 	return body;
+}
+
+/* Start the execution and wait for its result: one request to a service of the kind e2b, several to a host of Warder. */
+static int run_to_end(const struct remote_place *place, const char *body,
+		      char execution[ELSEWHERE_SANDBOX_MAX + 1], char **ret, size_t *ret_len,
+		      struct warder_error *err)
+{
+	struct remote_asking how = { .body = body, .timeout_ms = RUN_MS };
+	bool sent;
+
+	if (place->host.e2b)
+		return remote_place_ask(place, "/executions", &how, ret, ret_len, err);
+	if (start_execution(place, body, execution, &sent, err) < 0)
+		return -1;
+	return wait_for_result(place, execution, 0, ret, ret_len, err);
+}
+
+/* What the program wrote to standard error: in the result of a service of the kind e2b, otherwise to be fetched. */
+static void fetch_said(const struct remote_place *place, const char *execution, const char *result,
+		       size_t len, struct reported_streams *to)
+{
+	struct json_value *document = NULL;
+	const struct json_value *stream;
+	struct warder_error ignored;
+	const char *encoded = "";
+
+	if (!place->host.e2b) {
+		fetch_output(place, execution, to);
+		return;
+	}
+	if (json_parse(result, len, place->session.backend, NULL, &document, &ignored) == 0 &&
+	    (stream = json_member(document, "stderr")))
+		encoded = json_member_text(stream, "base64", "");
+	to->bytes[1] = text_unbase64(encoded, strlen(encoded), &to->len[1]);
+	json_free(document);
 }
 
 /* *ret_code of the result that the host has signed; -1: it has none. */
@@ -292,17 +336,14 @@ int session_remote_run(const struct remote_place *place, const char *const *argv
 {
 	struct reported_streams streams = { 0 };
 	char execution[ELSEWHERE_SANDBOX_MAX + 1];
-	char *body = write_plain(argv, err), *result = NULL;
+	char *body = write_plain(argv, place->host.e2b, err), *result = NULL;
 	size_t len = 0;
-	bool sent;
-	int status = body ? start_execution(place, body, execution, &sent, err) : -1;
+	int status = body ? run_to_end(place, body, execution, &result, &len, err) : -1;
 
-	if (status == 0)
-		status = wait_for_result(place, execution, 0, &result, &len, err);
 	if (status == 0)
 		status = read_code(place, result, len, ret_code, err);
 	if (status == 0 && *ret_code != 0)
-		fetch_output(place, execution, &streams);
+		fetch_said(place, execution, result, len, &streams);
 	*ret_said = streams.bytes[1];
 	free(streams.bytes[0]);
 	free(result);

@@ -316,7 +316,8 @@ static int match_remote(const struct policy *policy, const struct preparation_op
 	ret->remote_row = *backend_remote_row(0);
 	ret->remote_row.name = backend_remote_label(remote, ret->remote_label);
 	ret->backend = &ret->remote_row;
-	if (backend_remote_check_policy(remote, policy, err) < 0 ||
+	if (backend_remote_complete(&ret->remote, err) < 0 ||
+	    backend_remote_check_policy(remote, policy, err) < 0 ||
 	    backend_remote_capabilities(remote, &ret->capabilities, ret_load, err) < 0)
 		return -1;
 	ret->remote_row.isolation = ret->capabilities.isolation;

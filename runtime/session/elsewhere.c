@@ -12,7 +12,7 @@
 #include "base/file.h"
 
 #define KIND      ".remote"
-#define FILE_MAX  16384
+#define FILE_MAX  (256 * 1024)
 #define NAME_SIZE (SESSION_NAME_MAX + sizeof(KIND))
 
 bool elsewhere_is_id(const char *text)
@@ -20,7 +20,7 @@ bool elsewhere_is_id(const char *text)
 	const size_t len = strlen(text);
 
 	return len >= 1 && len <= ELSEWHERE_SANDBOX_MAX &&
-	       strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789") == len;
+	       strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == len;
 }
 
 static char *file_of(const char *name, char ret[NAME_SIZE])
@@ -59,7 +59,7 @@ void elsewhere_release(const char *name, int *fd)
 
 /* ---- the file ---- */
 
-int elsewhere_write(const struct elsewhere *session, struct warder_error *err)
+int elsewhere_write(const struct elsewhere *session, const char *policy, struct warder_error *err)
 {
 	struct json_writer w = { 0 };
 	owned_fd int dir_fd = -1;
@@ -73,6 +73,7 @@ int elsewhere_write(const struct elsewhere *session, struct warder_error *err)
 	json_key_string(&w, "backends", session->backends[0] ? session->backends : NULL);
 	json_key_string(&w, "sandbox", session->sandbox);
 	json_key_string(&w, "policy", session->policy);
+	json_key_string(&w, "document", policy);
 	json_key_uint(&w, "leaseMs", session->lease_ms);
 	json_key_uint(&w, "startedMs", session->started_ms);
 	json_key_uint(&w, "endsMs", session->ends_ms);
@@ -80,6 +81,11 @@ int elsewhere_write(const struct elsewhere *session, struct warder_error *err)
 	text = json_take(&w);
 	if (!text)
 		return error_no_memory(err, NULL);
+	if (strlen(text) > FILE_MAX) {
+		free(text);
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "policy",
+				 "the policy is too long to be kept for a session on another machine");
+	}
 	status = session_directory_open(true, &dir_fd, err);
 	if (status == 0)
 		status = file_replace(dir_fd, file_of(session->name, file), text, strlen(text), err);
@@ -112,29 +118,35 @@ bool elsewhere_is_damaged(const struct warder_error *err)
 	return err->code == WARDER_ERROR_INTERNAL && strcmp(err->field, "name") == 0;
 }
 
-static int parse(const char *name, const char *text, size_t len, struct elsewhere *ret,
+static int parse(const char *name, const char *text, size_t len, struct json_value **ret,
 		 struct warder_error *err)
 {
-	struct json_value *document = NULL;
-	bool good;
+	const struct json_limits limits = { .max_bytes = FILE_MAX + 1 };
 
-	if (json_parse(text, len, name, NULL, &document, err) < 0)
-		return err->code == WARDER_ERROR_INTERNAL ? -1 : say_damaged(name, err); /* -1: no memory */
-	*ret = (struct elsewhere){ 0 };
-	snprintf(ret->name, sizeof(ret->name), "%s", name);
-	good = take_text(document, "backend", ret->backend, sizeof(ret->backend)) &&
-	       take_text(document, "backends", ret->backends, sizeof(ret->backends)) &&
-	       take_text(document, "sandbox", ret->sandbox, sizeof(ret->sandbox)) &&
-	       take_text(document, "policy", ret->policy, sizeof(ret->policy)) &&
-	       take_number(document, "leaseMs", &ret->lease_ms) &&
-	       take_number(document, "startedMs", &ret->started_ms) &&
-	       take_number(document, "endsMs", &ret->ends_ms) && ret->backend[0] &&
-	       elsewhere_is_id(ret->sandbox);
-	json_free(document);
-	return good ? 0 : say_damaged(name, err);
+	if (json_parse(text, len, name, &limits, ret, err) == 0)
+		return 0;
+	return err->code == WARDER_ERROR_INTERNAL ? -1 : say_damaged(name, err); /* -1: no memory */
 }
 
-int elsewhere_read(const char *name, struct elsewhere *ret, struct warder_error *err)
+static int take(const char *name, const struct json_value *document, struct elsewhere *ret,
+		struct warder_error *err)
+{
+	*ret = (struct elsewhere){ 0 };
+	snprintf(ret->name, sizeof(ret->name), "%s", name);
+	return take_text(document, "backend", ret->backend, sizeof(ret->backend)) &&
+		       take_text(document, "backends", ret->backends, sizeof(ret->backends)) &&
+		       take_text(document, "sandbox", ret->sandbox, sizeof(ret->sandbox)) &&
+		       take_text(document, "policy", ret->policy, sizeof(ret->policy)) &&
+		       take_number(document, "leaseMs", &ret->lease_ms) &&
+		       take_number(document, "startedMs", &ret->started_ms) &&
+		       take_number(document, "endsMs", &ret->ends_ms) && ret->backend[0] &&
+		       elsewhere_is_id(ret->sandbox)
+		   ? 0
+		   : say_damaged(name, err);
+}
+
+/* The file as a document, for json_free(). Otherwise as elsewhere_read(). */
+static int read_document(const char *name, struct json_value **ret, struct warder_error *err)
 {
 	owned_fd int dir_fd = -1;
 	owned_fd int fd = -1;
@@ -160,6 +172,34 @@ int elsewhere_read(const char *name, struct elsewhere *ret, struct warder_error 
 	status = parse(name, text, len, ret, err);
 	free(text);
 	return status;
+}
+
+int elsewhere_read(const char *name, struct elsewhere *ret, struct warder_error *err)
+{
+	struct json_value *document = NULL;
+	int status = read_document(name, &document, err);
+
+	if (status == 0)
+		status = take(name, document, ret, err);
+	json_free(document);
+	return status;
+}
+
+char *elsewhere_read_policy(const char *name, struct warder_error *err)
+{
+	struct json_value *document = NULL;
+	const char *text = NULL;
+	char *policy = NULL;
+	const int status = read_document(name, &document, err);
+
+	if (status == 0)
+		text = json_member_text(document, "document", NULL);
+	if (text && !(policy = strdup(text)))
+		error_no_memory(err, NULL);
+	else if (status > 0 || (status == 0 && !text))
+		error_set(err, WARDER_ERROR_NOT_FOUND, "name", "session %.64s has no policy here", name);
+	json_free(document);
+	return policy;
 }
 
 int elsewhere_remove(const char *name, struct warder_error *err)

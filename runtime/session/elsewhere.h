@@ -1,8 +1,8 @@
 /*
  * elsewhere: which sessions are sandboxes of hosts on other machines. Private to runtime/ and its command line.
  *
- * Beside the files of the sessions of this machine, such a session NAME has a file NAME.remote: the host, the sandbox and its lease. A name is
- * either a session of this machine or one of another.
+ * Beside the files of the sessions of this machine, such a session NAME has a file NAME.remote: the host, the sandbox and its lease, and the
+ * policy if the host does not keep it. A name is either a session of this machine or one of another.
  *
  * Life: elsewhere_claim() -> the sandbox is created -> elsewhere_write() -> elsewhere_release(); later elsewhere_read(), at the end
  * elsewhere_remove().
@@ -22,7 +22,7 @@ struct elsewhere {
 	char name[SESSION_NAME_MAX + 1];
 	char backend[ELSEWHERE_BACKEND];         /* "remote:big" */
 	char backends[PATH_MAX];                 /* file that names the host; "": the default place */
-	char sandbox[ELSEWHERE_SANDBOX_MAX + 1]; /* its id there: small letters and digits */
+	char sandbox[ELSEWHERE_SANDBOX_MAX + 1]; /* its id there: letters, digits, "-" and "_" */
 	uint64_t lease_ms;                       /* after which the host ends it unless it is used */
 	uint64_t started_ms, ends_ms;            /* since the epoch; it ends then also if it is used */
 	char policy[65];                         /* SHA-256 of the policy that was asked for */
@@ -33,8 +33,10 @@ bool elsewhere_is_id(const char *text);
 /* Take the name for a while. *ret_fd goes to elsewhere_release(). -1 with *err (CONFLICT: a session of this machine has it). */
 int elsewhere_claim(const char *name, int *ret_fd, struct warder_error *err);
 void elsewhere_release(const char *name, int *fd);
-/* Write the file, in place of an older one. -1 with *err. */
-int elsewhere_write(const struct elsewhere *session, struct warder_error *err);
+/* Write the file, in place of an older one. policy: its JSON, or NULL. -1 with *err. */
+int elsewhere_write(const struct elsewhere *session, const char *policy, struct warder_error *err);
+/* The JSON of the policy, heap. NULL with *err: the file has none, or cannot be read. */
+char *elsewhere_read_policy(const char *name, struct warder_error *err);
 /* 0; 1: no session of another machine has the name; -1 with *err, also if it cannot be known (INVALID_REQUEST: the name is not valid). */
 int elsewhere_read(const char *name, struct elsewhere *ret, struct warder_error *err);
 /* Whether the error is that the file is not valid. */

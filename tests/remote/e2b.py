@@ -10,6 +10,8 @@ from serving import Host, own_run_directory, warder, work, write
 from tap import ROOT, SLOW, WARDER, finish, tell, until
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever starts this in the background may ignore it
+for name in ("E2B_API_URL", "E2B_API_KEY", "CUBE_TEMPLATE_ID"):
+    os.environ.pop(name, None)
 
 
 def document(name, url, **more):
@@ -100,8 +102,7 @@ def policies(path, host):
     status, out, err = warder("explain", "--backends", path, "--backend", "local,remote:cloud", "--json", *ALL)
     states = {row["field"]: row["backends"]["remote:cloud"]["state"] for row in json.loads(out)["fields"]}
     tell(states["limits.wallTime"] == "reported" and states["limits.memory"] == "notEnforced" and "enforced" not in states.values(), "explain shows what is not promised", states)
-    for words in (["session", "start", "far", "--backends", path, "--backend", "remote:cloud", *ALL],
-                  ["code", "--backends", path, "--backend", "remote:cloud", *ALL, "--language", "python", "-"],
+    for words in (["code", "--backends", path, "--backend", "remote:cloud", *ALL, "--language", "python", "-"],
                   ["code", "--backends", path, "--backend", "remote:cloud", *ALL, "--language", "bash", "-"],
                   ["backend", "--backends", path, "trust", "remote:cloud"]):
         status, out, err = warder(*words, input=b"true")
@@ -169,9 +170,11 @@ class Evil(http.server.BaseHTTPRequestHandler):
 
     def serve(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        kind = self.command if self.command == "DELETE" else self.path.rsplit("/", 1)[1]
-        self.server.asked.append((kind, dict(self.headers), body))
-        how = self.server.how.get(kind, {"sandboxes": (201, json.dumps(SANDBOX).encode(), ()), "Start": (200, START + HELLO + END + LAST, ()), "DELETE": (204, b"", ())}.get(kind, (200, b"{}", ())))
+        name = self.path.split("?")[0].rsplit("/", 1)[1]
+        kind = self.command if self.command == "DELETE" else "list" if (self.command, name) == ("GET", "sandboxes") else name
+        self.server.asked.append((kind, dict(self.headers), body, self.path))
+        how = self.server.how.get(kind, {"sandboxes": (201, json.dumps(SANDBOX).encode(), ()), "i1": (200, json.dumps(dict(SANDBOX, state="running")).encode(), ()),
+                                         "Start": (200, START + HELLO + END + LAST, ()), "DELETE": (204, b"", ())}.get(kind, (200, b"{}", ())))
         if callable(how):
             return how(self)
         return self.answer(*how) if isinstance(how, tuple) else self.answer(200, how)
@@ -179,12 +182,17 @@ class Evil(http.server.BaseHTTPRequestHandler):
     do_GET = do_POST = do_DELETE = serve
 
 
-def evil(how, *words, flags=(), input=b"", **more):
+def serve(how):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Evil)
     server.handle_error = lambda *words: None  # a client that hangs up
     server.daemon_threads = True
     server.how, server.asked = how, []
     threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+def evil(how, *words, flags=(), input=b"", **more):
+    server = serve(how)
     done = remote(document("evil.json", "http://127.0.0.1:%d" % server.server_address[1], **more), *(words or ("true",)), flags=list(flags), input=input)
     server.shutdown()
     server.server_close()
@@ -319,6 +327,303 @@ def domains():
     server.server_close()
 
 
+# ---- what the environment has ----
+
+def environment(host):
+    all = {"E2B_API_URL": host.url, "E2B_API_KEY": host.token, "CUBE_TEMPLATE_ID": "base"}
+    bare = document("bare.json", None, tokenFile=None, template=None, sandboxUrl=host.url)
+    done = warder(*command(bare, "echo", "x"), env=all)
+    tell(done == (0, b"x\n", "") and host.sandboxes() == [], "an entry that lacks them has url, key and template of the environment", done)
+    for name, member in (("E2B_API_URL", "url"), ("E2B_API_KEY", "tokenFile"), ("CUBE_TEMPLATE_ID", "template")):
+        for how, env in (("none", {key: value for key, value in all.items() if key != name}), ("an empty one", dict(all, **{name: ""}))):
+            status, out, err = warder(*command(bare, "true"), env=env)
+            tell(status == 125 and name in err and '"%s"' % member in err and host.token not in err, "a missing one is named with member and variable: %s, %s" % (name, how), (status, err))
+    status, out, err = warder("run", "--backends", bare, "--backend", "local", "--prefer", "limits", "--", "true")
+    tell(status == 0, "another backend does not need them", (status, err))
+    for name, env, word in (("a url by http", {"E2B_API_URL": "http://192.0.2.1"}, "E2B_API_URL"), ("a url that is none", {"E2B_API_URL": "x"}, "E2B_API_URL"), ("a key of two lines", {"E2B_API_KEY": "geheim\nX: y"}, "visible"),
+                            ("a key that is too long", {"E2B_API_KEY": "g" * 5000}, "E2B_API_KEY"), ("a template that is too long", {"CUBE_TEMPLATE_ID": "g" * 200}, "CUBE_TEMPLATE_ID")):
+        status, out, err = warder(*command(bare, "true"), env=dict(all, **env))
+        tell(status == 125 and word in err and "geheim" not in err and "ggg" not in err and host.sandboxes() == [], "a wrong one is refused, and not shown: " + name, (status, err))
+    wrong = {"E2B_API_URL": "http://127.0.0.1:1", "E2B_API_KEY": "wrong", "CUBE_TEMPLATE_ID": "none"}
+    status, out, err = warder(*command(document("whole.json", host.url), "true"), env=wrong)
+    tell(status == 0, "what the entry has comes first", (status, err))
+    for member, value in [("executeTimeout", value) for value in (0, -1, True, "60", 1e99)] + [("idleTimeout", value) for value in (0, -1, 1.5, 60.0, True, "60")]:
+        status, out, err = remote(document("times.json", host.url, **{member: value}), "true")
+        tell(status == 125 and '"%s"' % member in err, "a time that is none is refused: %s %r" % (member, value), (status, err))
+
+
+# ---- sessions ----
+
+def session(*words, **more):
+    return warder("session", *words, **more)
+
+
+def there(path):
+    return ["--backends", path, "--backend", "remote:cloud", *ALL]
+
+
+def sessions(path, host):
+    done = session("start", "far", *there(path), "--env", "KEEP=a b", "--json")
+    info = json.loads(done[1])
+    tell(done[0] == 0 and host.sandboxes() == [info["sandbox"]] and info["backend"] == "remote:cloud" and info["idleTimeoutMs"] == 3600000, "a session is a sandbox of the service, with an hour of idle time", done)
+    tell(host.token not in open(file_here("far.remote")).read(), "its file has no token")
+    cases = (
+        ("an exit status", ["sh", "-c", "exit 7"], b"", []),
+        ("both streams", ["sh", "-c", "echo out; echo err >&2"], b"", []),
+        ("standard input, whole", ["cat"], bytes(range(256)) * 1600, []),
+        ("no input", ["cat"], b"x", ["-n"]),
+        ("a variable, and a directory", ["sh", "-c", "echo $A; pwd"], b"", ["--env", "A=b c", "--cwd", "/"]),
+        ("arguments as they are", ["printf", "%s\n", "a  b", "$HOME", "'", ""], b"", []),
+        ("its own signal", ["sh", "-c", "kill -SEGV $$"], b"", []),
+        ("the end of its time", ["sh", "-c", "echo x; sleep 20"], b"", ["--timeout", "1s"]),
+        ("output that is no text", ["sh", "-c", "printf '\\377\\0x'"], b"", []),
+    )
+    for name, words, input, flags in cases:
+        here = warder("run", "--no-service", *ALL, *flags, "--", *words, input=input)
+        done = session("exec", "far", *flags, "--", *words, input=input)
+        tell(here[:2] == done[:2], "an execution has the same result as here: " + name, (here, done))
+    tell(session("exec", "far", "--", "sh", "-c", "echo $KEEP; echo kept > /tmp/kept")[1] == b"a b\n" and session("exec", "far", "--", "cat", "/tmp/kept")[1] == b"kept\n", "the sandbox keeps variables and files")
+    receipt = os.path.join(work, "receipt")
+    status, out, err = session("exec", "far", "--json", "--receipt", receipt, "--", "sh", "-c", "exit 3")
+    data = json.loads(out)
+    rows = {row["control"]: row for row in data["receipt"]["controls"]}
+    tell((status, data["cause"], data["backend"], data["isolation"]) == (3, "exit", "remote:cloud", "providerHosted") and rows["limits.wallTime"]["status"] == "reported by remote:cloud" and
+         rows["limits.wallTime"]["requested"] in ("60s", "1m", "60000ms") and len(rows) > 15 and {row["status"] for name, row in rows.items() if name != "limits.wallTime"} == {"notEnforced"}, "its receipt: a minute, and all else not enforced", rows)
+    for name, words, word in (("a longer time", ["--timeout", "2m", "--", "true"], "more time than its session"), ("a limit", ["--memory", "1g", "--", "true"], "--memory"), ("a terminal", ["--terminal", "--", "true"], "--terminal"), ("no program", ["--"], "which program")):
+        status, out, err = session("exec", "far", *words)
+        tell(status == 125 and word in err, "an execution is refused with its reason: " + name, (status, err))
+    status, out, err = session("exec", "far", "--", "no-such-program")
+    tell(status in (125, 137) and "no-such-program" in err, "a program that is not there", (status, err))
+    data = json.loads(session("status", "far", "--json")[1])
+    tell(data["state"] == "running" and data["policy"]["limits"]["wallTime"], "status says its state and its policy", data)
+    status, out, err = session("list", "--json")
+    tell([row["name"] for row in json.loads(out) if "sandbox" in row] == ["far"], "it is in the list", (status, out, err))
+    tell(session("start", "far", *there(path), "--env", "KEEP=a b")[0] == 0 and len(host.sandboxes()) == 1, "a second start finds it")
+    status, out, err = session("start", "far", *there(path))
+    tell(status == 125 and "another policy" in err and len(host.sandboxes()) == 1, "but not with another policy", (status, err))
+    for words, word in ((["restart", "far"], "this machine only"), (["extend", "far", "1h"], "this machine only"), (["changes", "far"], "this machine only")):
+        status, out, err = session(*words)
+        tell(status == 125 and word in err, "what a session there cannot do is refused: " + words[0], (status, err))
+    status, out, err = warder("context", "create", "far", "py", "--language", "python")
+    tell(status == 125 and "remote:cloud is a service of the kind e2b" in err and "a context" in err, "so is a context", (status, err))
+    for flags in (["--setup", "true"], ["--cgroup-parent", "/x"], ["--capabilities", "shell"], ["--ro", "/srv"]):
+        status, out, err = session("start", "two", *there(path), *flags)
+        tell(status == 125 and len(host.sandboxes()) == 1, "and a flag of its start: " + flags[0], (status, err))
+    status, out, err = session("start", "two", "--backends", path, "--backend", "remote:cloud")
+    tell(status == 125 and "network" in err and "does not promise" in err and len(host.sandboxes()) == 1, "what is required is refused by its field", (status, err))
+    moved(path, host)
+    tell(session("stop", "far")[0] == 0 and host.sandboxes() == [] and session("status", "far")[0] == 1, "stop deletes the sandbox", host.sandboxes())
+    short = document("short.json", host.url, executeTimeout=0.5, idleTimeout=77)
+    info = json.loads(session("start", "far", *there(short), "--json")[1])
+    status, out, err = session("exec", "far", "--", "sleep", "30")
+    tell(info["idleTimeoutMs"] == 77000 and status == 124, "the entry's times hold where the command line has none", (info, status, err))
+    session("stop", "far")
+    info = json.loads(session("start", "far", *there(short), "--idle-timeout", "5m", "--timeout", "1m", "--json")[1])
+    tell(info["idleTimeoutMs"] == 300000 and session("exec", "far", "--", "sleep", "1")[0] == 0, "and the command line's where it has some", info)
+    session("stop", "far")
+
+
+def moved(path, host):
+    """Files in and out of the session "far"."""
+    blob = bytes(range(256)) * 9000
+    tell(session("write", "far", "/tmp/a dir/f\u00fc%?&.bin", input=blob)[0] == 0 and session("read", "far", "/tmp/a dir/f\u00fc%?&.bin")[1] == blob, "a file goes there and comes back, byte by byte")
+    for name, content in (("an empty file", b""), ("line feeds of a form", b"\r\n--x--\r\n"), ("no line feed", b"x")):
+        session("write", "far", "/tmp/small", input=content)
+        tell(session("read", "far", "/tmp/small")[1] == content, "so does " + name)
+    session("exec", "far", "--", "sh", "-c", "ln -s /etc/passwd /tmp/link; mkdir /tmp/d")
+    rows = {row["name"]: row for row in json.loads(session("list", "far", "/tmp", "--json")[1])}
+    tell(rows["a dir"]["type"] == "directory" and rows["link"]["target"] == "/etc/passwd" and (rows["small"]["type"], rows["small"]["sizeBytes"]) == ("file", 1), "a directory is listed", rows)
+    status, out, err = session("read", "far", "/tmp/none")
+    tell(status == 125 and "no such file" in err, "a file that is not there", (status, err))
+    status, out, err = session("list", "far", "/tmp/none")
+    tell(status == 125 and err, "a directory that is not there", (status, err))
+    source, target = write("source", "content", 0o751), os.path.join(work, "copies")
+    os.makedirs(target, exist_ok=True)
+    done = session("cp", source, "far:/tmp/d"), session("cp", "far:/tmp/d/source", target)
+    copy = os.path.join(target, "source")
+    tell([one[0] for one in done] == [0, 0] and open(copy).read() == "content" and os.stat(copy).st_mode & 0o777 == 0o751, "a file is copied there and back with its mode", done)
+    status, out, err = session("cp", source, "far:/tmp/d/source", "--on-existing", "error")
+    tell(status == 125 and "is there already" in err, "but not over another one with --on-existing error", (status, err))
+    tree = os.path.join(work, "tree")
+    os.makedirs(os.path.join(tree, "below"))
+    for name in ("one", "below/t w\u00f6.bin"):
+        with open(os.path.join(tree, name), "wb") as file:
+            file.write(name.encode() + blob[:999])
+    os.symlink("one", os.path.join(tree, "link"))
+    done = session("cp", tree, "far:/tmp/d"), session("cp", "far:/tmp/d/tree", target)
+    back = os.path.join(target, "tree")
+    tell([one[0] for one in done] == [0, 0] and open(os.path.join(back, "below/t w\u00f6.bin"), "rb").read() == "below/t w\u00f6.bin".encode() + blob[:999] and os.readlink(os.path.join(back, "link")) == "one" and sorted(os.listdir(back)) == ["below", "link", "one"],
+         "a directory is copied there and back", done)
+    status, out, err = session("patch", "far", "/tmp/d", input=b"--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+one\n")
+    tell(status == 0 and session("read", "far", "/tmp/d/new.txt")[1] == b"one\n", "a patch is applied", (status, err))
+
+
+def pauses(path, host):
+    """Pause, attach, and a new sandbox in the place of one that is gone."""
+    first = json.loads(session("start", "far", *there(path), "--json")[1])["sandbox"]
+    status, out, err = session("pause", "far")
+    if status == 0:
+        status, out, err = session("exec", "far", "--", "true")
+        tell(status == 125 and "paused" in err and "resume" in err, "nothing runs in a paused session", (status, err))
+        tell(json.loads(session("status", "far", "--json")[1])["state"] == "paused", "and it is not resumed by that")
+        status, out, err = session("start", "near", *there(path), "--attach", first)
+        tell(status == 125 and "is paused" in err and session("status", "near")[0] == 1 and json.loads(session("status", "far", "--json")[1])["state"] == "paused", "nor is a paused one attached", (status, err))
+        status, out, err = session("start", "far", *there(path), "--recreate")
+        tell(len(host.sandboxes()) == 1, "or replaced", (status, err, host.sandboxes()))
+        tell(session("resume", "far")[0] == 0 and session("exec", "far", "--", "true")[0] == 0, "resume lets it go on")
+    else:
+        tell(not ROOT and status == 125 and err, "a host that cannot pause says so", (status, err))
+        tell(session("exec", "far", "--", "true")[0] == 0, "and the session goes on")
+    tell(session("stop", "far", "--keep-sandbox")[0] == 0 and host.sandboxes() == [first], "stop --keep-sandbox leaves it")
+    status, out, err = session("start", "far", *there(path), "--attach", first, "--timeout", "2s", "--json")
+    tell(status == 0 and json.loads(out)["sandbox"] == first and session("exec", "far", "--", "sleep", "30")[0] == 124, "a sandbox that runs is attached, with the time limit of the flags", (status, out, err))
+    for name, words, word in (("an unknown one", ["--attach", "abc"], "another sandbox"), ("no id", ["--attach", "../x"], "letters, digits"), ("a ceiling", ["--attach", first, "--ceiling", write("narrow.json", json.dumps({"version": 1, "limits": {"wallTime": "1s"}}))], "")):
+        status, out, err = session("start", "far" if name == "an unknown one" else "new", *there(path), *words)
+        tell(status == 125 and word in err and session("status", "new")[0] == 1, "what cannot be attached is refused: " + name, (status, err))
+    session("stop", "far")
+    status, out, err = session("start", "far", *there(path), "--attach", first)
+    tell(status == 125 and "has no sandbox " + first in err and host.sandboxes() == [], "a sandbox that is gone is not attached", (status, err))
+    tale = os.path.join(work, "tale")
+    again = ["start", "far", *there(path), "--recreate", "--on-recreate", 'echo "$WARDER_SANDBOX" >> %s' % tale, "--json"]
+    second = json.loads(session(*again)[1])["sandbox"]
+    subprocess.run(["curl", "-s", "-X", "DELETE", "-H", "X-API-Key: " + host.token, host.url + "/sandboxes/" + second])
+    status, out, err = session("exec", "far", "--", "true")
+    tell(status == 125 and "does not run any more" in err, "an execution in one that is gone says so", (status, err))
+    status, out, err = session("start", "far", *there(path))
+    tell(status == 125 and host.sandboxes() == [], "and it is not made anew without --recreate", (status, err))
+    status, out, err = session(*again)
+    third = json.loads(out)["sandbox"]
+    tell(status == 0 and third != second and open(tale).read() == second + "\n" and host.sandboxes() == [third], "with it, it is, after the command with its id", (status, out, err))
+    session("stop", "--all")
+    tell(host.sandboxes() == [], "nothing is left", host.sandboxes())
+
+
+def signals(path, host):
+    session("start", "far", *there(path))
+    for name, flags, script in (("a program that obeys", [], "echo begun > /tmp/begun; exec sleep 50"), ("one that does not", ["--grace", "1s"], "trap '' TERM; echo begun > /tmp/begun; sleep 50; sleep 50")):
+        process = subprocess.Popen([WARDER, "session", "exec", "far", "-n", "--json", *flags, "--", "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        until(lambda: session("read", "far", "/tmp/begun")[1] == b"begun\n")
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=90 * SLOW)
+        tell(process.returncode == 143 and json.loads(out)["cause"] == "cancelled", "a signal ends an execution: " + name, (process.returncode, out, err))
+        tell(until(lambda: b"sleep 50" not in session("exec", "far", "--", "sh", "-c", "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '; rm -f /tmp/begun")[1]), "and the session goes on without it: " + name)
+    session("stop", "far")
+
+
+def file_here(name):
+    return os.path.join("/run/warder" if ROOT else os.environ["XDG_RUNTIME_DIR"] + "/warder", "sessions", name)
+
+
+def described(**change):
+    return (200, json.dumps({key: value for key, value in dict(dict(SANDBOX, state="running"), **change).items() if value is not None}).encode(), ())
+
+
+GONE = (404, b'{"code": 404, "message": "no such sandbox"}', ())
+
+
+def lying():
+    """Sessions of services that lie. Each gets a session with a good start, and then the lie."""
+    server = serve({})
+    path = document("lying.json", "http://127.0.0.1:%d" % server.server_address[1])
+    kinds = lambda: [one[0] for one in server.asked]
+
+    def begin_anew(how, *flags):
+        session("stop", "liar", "--keep-sandbox")
+        server.how = {}
+        done = session("start", "liar", *there(path), *flags)
+        server.how = how
+        server.asked.clear()
+        return done
+
+    def bodies(kind):
+        return [json.loads(one[2]) for one in server.asked if one[0] == kind]
+
+    # the start
+    server.asked.clear()
+    done = session("start", "liar", *there(path), "--env", "A=b", "--idle-timeout", "100s")
+    wish = bodies("sandboxes")[0]
+    tell(done[0] == 0 and wish["templateID"] == "base" and wish["timeout"] == 100 and wish["secure"] is True and wish["allow_internet_access"] is False and wish["envVars"] == {"A": "b"}, "the sandbox is asked for as it should be", (done, wish))
+    for name, how in (("death", dies), ("a redirect", redirect)):
+        def lose(self):
+            key = json.loads(self.server.asked[-1][2])["metadata"]["warder"]
+            rows = [{"sandboxID": "other", "metadata": {"warder": "x"}}, {"sandboxID": "i7", "metadata": {"warder": key}}, 5, {"sandboxID": "../x", "metadata": {"warder": key}}]
+            self.server.how["list"] = (200, json.dumps(rows).encode(), ())
+            return how(self)
+        session("stop", "liar", "--keep-sandbox")
+        server.how = {"sandboxes": lose}
+        server.asked.clear()
+        done = session("start", "liar", *there(path))
+        deleted = [one[3] for one in server.asked if one[0] == "DELETE"]
+        tell(done[0] == 125 and deleted == ["/sandboxes/i7"] and kinds().count("sandboxes") == 1 and session("status", "liar")[0] == 1, "a sandbox whose answer is lost is found and deleted, and no other: " + name, (done, kinds(), deleted))
+    # executions
+    begin_anew({})
+    done = session("exec", "liar", "--", "true")
+    tell(done[:2] == (0, b"hello\n") and "DELETE" not in kinds() and "connect" not in kinds() and bodies("timeout")[0]["timeout"] > bodies("timeout")[-1]["timeout"] == 3600, "an execution leaves the sandbox, and renews its time before and after", (done, kinds(), bodies("timeout")))
+    begin_anew({"i1": described(envdAccessToken=None), "connect": made()})
+    done = session("exec", "liar", "--", "true")
+    tell(done[:2] == (0, b"hello\n") and kinds().index("i1") < kinds().index("connect") < kinds().index("Start"), "a token that is not in the description comes by connect", (done, kinds()))
+    begin_anew({"i1": described(state="paused", envdAccessToken=None), "connect": made()})
+    done = session("exec", "liar", "--", "true")
+    tell(done[0] == 125 and "paused" in done[2] and "connect" not in kinds() and "Start" not in kinds(), "but a paused one is not connected to", (done, kinds()))
+    for name, how in (("half a frame", half), ("no JSON", START + frame(b"<html>"))):
+        begin_anew({"Start": how})
+        done = session("exec", "liar", "--json", "--", "true")
+        data = json.loads(done[1])
+        tell(done[0] == 137 and data["cause"] == "host" and "may still run" in data["detail"] and [one["signal"] for one in bodies("SendSignal")] == ["SIGNAL_SIGKILL"] and "DELETE" not in kinds(),
+             "a program whose stream breaks is killed, and the sandbox stays: " + name, (done, kinds()))
+    begin_anew({"Start": hangs})
+    done = session("exec", "liar", "--json", "--timeout", "1s", "--", "true")
+    data = json.loads(done[1])
+    tell(done[0] == 124 and data["cause"] == "wallTime" and "may still run" in data["detail"] and [one["signal"] for one in bodies("SendSignal")] == ["SIGNAL_SIGKILL"] and "DELETE" not in kinds(),
+         "so is one that outlives its time limit", (done, kinds()))
+    begin_anew({"Start": hangs})
+    process = subprocess.Popen([WARDER, "session", "exec", "liar", "-n", "--json", "--grace", "1s", "--", "true"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    until(lambda: "Start" in kinds())
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=90 * SLOW)
+    sent = [one["signal"] for one in bodies("SendSignal")]
+    tell(process.returncode == 143 and json.loads(out)["cause"] == "cancelled" and sent[-1:] == ["SIGNAL_SIGKILL"] and "DELETE" not in kinds(), "a signal goes on, and after the grace the program is killed", (process.returncode, out, err, sent))
+    for name, how, word in (("an old envd", described(envdVersion="0.5.1"), "envdVersion"), ("no JSON", b"<html>", "no JSON"), ("2 MiB", b" " * (2 << 20), "1 MiB"), ("a state in red", described(state="\x1b[31mred"), "red"), ("a busy service", (503, b'{"code": 503, "message": "busy"}', ()), "busy"),
+                            ("a page that is not found", (404, b"<html>nginx</html>", ()), "404"), ("death", dies, "remote:cloud"), ("a redirect", redirect, "redirect")):
+        begin_anew({"i1": how})
+        done = session("exec", "liar", "--", "true")
+        tell(done[0] == 125 and word in done[2] and "\x1b" not in done[2] and "Start" not in kinds() and "does not run any more" not in done[2], "nothing starts if the service does not describe the sandbox: " + name, (done, kinds()))
+    # only "not found" makes a new one
+    tale = os.path.join(work, "told")
+    again = ["start", "liar", *there(path), "--recreate", "--on-recreate", 'echo "$WARDER_SANDBOX" >> %s' % tale]
+    for name, how in (("a page that is not found", (404, b"<html>nginx</html>", ())), ("a busy service", (503, b'{"message": "busy"}', ())), ("a refusal", (403, b'{"message": "no"}', ())), ("death", dies), ("a paused one", described(state="paused"))):
+        begin_anew({"i1": how})
+        done = session(*again)
+        tell("sandboxes" not in kinds() and "connect" not in kinds() and not os.path.exists(tale), "no new sandbox: " + name, (done, kinds()))
+    begin_anew({"i1": GONE})
+    done = session(*again)
+    tell(done[0] == 0 and kinds().count("sandboxes") == 1 and open(tale).read() == "i1\n", "a new one if the service says that it does not know the old one", (done, kinds()))
+    for name, how, word in (("a paused one", described(state="paused"), "is paused"), ("one that is gone", GONE, "has no sandbox i1")):
+        session("stop", "liar", "--keep-sandbox")
+        server.how = {"i1": how}
+        server.asked.clear()
+        done = session("start", "liar", *there(path), "--attach", "i1")
+        tell(done[0] == 125 and word in done[2] and kinds() == ["i1"] and session("status", "liar")[0] == 1, "attach only looks, and refuses " + name, (done, kinds()))
+    # files
+    for name, how, words, word in (("17 MiB", {"files": b"x" * (17 << 20)}, ["read", "liar", "/a"], "16 MiB"), ("a list of none", {"ListDir": b"[]"}, ["list", "liar", "/a", "--json"], None), ("no JSON", {"ListDir": b"<html>"}, ["list", "liar", "/a"], "no JSON"),
+                                   ("entries of none", {"ListDir": b'{"entries": [5, {"name": {}, "size": "x", "mode": -1, "type": 7}]}'}, ["list", "liar", "/a", "--json"], None),
+                                   ("a refusal in red", {"files": (404, b'{"message": "\\u001b[31mnone"}', ())}, ["read", "liar", "/a"], "none"), ("a full disk", {"files": (507, b'{"message": "full"}', ())}, ["write", "liar", "/a"], "full")):
+        begin_anew(how)
+        done = session(*words, input=b"x")
+        tell((done[0] == 125 and word in done[2] if word else done[0] == 0 and isinstance(json.loads(done[1]), list)) and "\x1b" not in done[2] and "does not run" not in done[2], "a lie about a file has an end: " + name, done)
+    begin_anew({"DELETE": (500, b"", ())})
+    done = session("stop", "liar")
+    tell(done[0] == 125 and "was not stopped" in done[2] and session("status", "liar")[0] == 0, "a sandbox that the service does not delete stays a session", done)
+    server.how = {"DELETE": GONE}
+    tell(session("stop", "liar")[0] == 0 and session("status", "liar")[0] == 1, "one that is gone is as good as stopped")
+    server.how = {"sandboxes": made(sandboxID="Ab-9_x"), "Ab-9_x": described()}
+    tell(session("start", "liar", *there(path))[0] == 0 and session("exec", "liar", "--", "true")[1] == b"hello\n", "ids of other services are ids")
+    server.how = {}
+    session("stop", "--all")
+    server.shutdown()
+    server.server_close()
+
+
 def dead(host):
     path = document("dead.json", host.url)
     process = subprocess.Popen([WARDER] + command(path, "sleep", "50", flags=ALL + ["-n", "--json"]), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -336,12 +641,10 @@ own_run_directory()
 host = Own()
 TOKEN = write("token", host.token + "\n")
 path = document("backends.json", host.url)
-same(path, host)
-results(path, host)
-policies(path, host)
-ends(path, host)
-tokens(host)
-hostile()
-domains()
-dead(host)
+parts = {"same": lambda: same(path, host), "results": lambda: results(path, host), "policies": lambda: policies(path, host), "ends": lambda: ends(path, host), "tokens": lambda: tokens(host),
+         "environment": lambda: environment(host), "sessions": lambda: sessions(path, host), "pauses": lambda: pauses(path, host), "signals": lambda: signals(path, host), "hostile": hostile, "lying": lying,
+         "domains": domains, "dead": lambda: dead(host)}
+for part in sys.argv[1:] or parts:  # the last ends the host
+    parts[part]()
+session("stop", "--all")
 finish()

@@ -349,8 +349,7 @@ def sessions(path, host):
     status, out, err = session("write", "far", "x", "--max-bytes", "1k", input=blob)
     tell(status == 125 and session("read", "far", "x")[0] == 125, "nor is input above it", (status, err))
     # what it cannot do
-    for words in (["restart", "far"], ["pause", "far"], ["resume", "far"], ["extend", "far", "1h"],
-                  ["copy", "far", "new"], ["changes", "far"]):
+    for words in (["restart", "far"], ["extend", "far", "1h"], ["copy", "far", "new"], ["changes", "far"]):
         status, out, err = session(*words)
         tell(status == 125 and "works with sessions on this machine only" in err, "what a session there cannot do is refused with the reason: " + words[0], (status, err))
     status, out, err = warder("code", "--session", "far", "--language", "sh", "-", input=b"true")
@@ -492,7 +491,7 @@ def adopted(path, host):
     status, out, err = session("start", "far", *there, "--attach", "abc")
     tell(status == 125 and "another sandbox" in err, "but not another one", (status, err))
     tell(session("stop", "far", "--keep-sandbox")[0] == 0 and sandboxes(host) == [sandbox] and session("status", "far")[0] == 1, "stop --keep-sandbox forgets the name alone", sandboxes(host))
-    for name, words, word in (("an unknown one", ["--attach", "abc"], "has no sandbox abc"), ("an id that is none", ["--attach", "../x"], "small letters"), ("a policy", ["--attach", sandbox, "--memory", "1g"], "--memory: the sandbox"),
+    for name, words, word in (("an unknown one", ["--attach", "abc"], "has no sandbox abc"), ("an id that is none", ["--attach", "../x"], "letters, digits"), ("a policy", ["--attach", sandbox, "--memory", "1g"], "--memory: the sandbox"),
                               ("a ceiling", ["--attach", sandbox, "--ceiling", write("narrow.json", json.dumps({"version": 1, "limits": {"wallTime": "1s"}}))], "more than the operator grants"),
                               ("a command alone", ["--on-recreate", "true"], "goes with --recreate")):
         status, out, err = session("start", "far", *there, *words)
@@ -500,10 +499,13 @@ def adopted(path, host):
     for flag in (["--attach", sandbox], ["--recreate"], ["--on-recreate", "true"]):
         status, out, err = session("start", "near", *flag)
         tell(status == 125 and flag[0] + " works with sessions on other machines only" in err, "so is the flag for a session here: " + flag[0], (status, err))
-    asked(host, "/v1/sandboxes/" + sandbox + "/pause", method="POST")
+    session("start", "far", *there, "--attach", sandbox)
+    paused = session("pause", "far")
+    session("stop", "far", "--keep-sandbox")
     status, out, err = session("start", "far", *there, "--attach", sandbox)
     state = json.loads(asked(host, "/v1/sandboxes/" + sandbox))["state"]
     tell((ROOT and status == 125 and "is paused" in err and state == "paused") or state == "running", "one that is paused is refused, and not resumed", (status, err, state))
+    tell((paused[0] == 0) == (state == "paused"), "pause says whether the host could do it", (paused, state))
     if status == 0:
         session("stop", "far", "--keep-sandbox")
     end_of(sandbox)

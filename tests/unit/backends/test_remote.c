@@ -107,7 +107,12 @@ Test(remote, wrong_entries, .timeout = 20)
 		  "\"cube\"" },
 		{ "a template of the kind warder",
 		  "{" ON ", \"remote\": {\"a\": {" GOOD ", \"template\": \"t\"}}}", "\"e2b\"" },
-		{ "no template", "{" ON ", \"remote\": {\"a\": {" E2B "}}}", "\"template\"" },
+		{ "no time to execute", "{" ON ", \"remote\": {\"a\": {" E2B ", \"executeTimeout\": 0}}}",
+		  "\"executeTimeout\"" },
+		{ "an idle time with a fraction",
+		  "{" ON ", \"remote\": {\"a\": {" E2B ", \"idleTimeout\": 60.5}}}", "\"idleTimeout\"" },
+		{ "times of the kind warder",
+		  "{" ON ", \"remote\": {\"a\": {" GOOD ", \"idleTimeout\": 60}}}", "\"idleTimeout\"" },
 		{ "an empty template", "{" ON ", \"remote\": {\"a\": {" E2B ", \"template\": \"\"}}}",
 		  "\"template\"" },
 		{ "a key of the kind e2b",
@@ -177,6 +182,34 @@ Test(remote, policies, .timeout = 20)
 	}
 }
 
+Test(remote, environment, .timeout = 20)
+{
+	static const char *const names[] = { BACKEND_REMOTE_URL, BACKEND_REMOTE_KEY,
+					     BACKEND_REMOTE_TEMPLATE };
+	static const char *const members[] = { "\"url\"", "\"tokenFile\"", "\"template\"" };
+	struct backend_settings settings;
+	struct backend_remote remote;
+
+	cr_assert_eq(parse("{" ON ", \"remote\": {\"a\": {\"kind\": \"e2b\"}}}", &settings), 0, "%s",
+		     err.text);
+	cr_expect_eq(settings.remotes[0].execute_us, 60000000);
+	cr_expect_eq(settings.remotes[0].idle_us, UINT64_C(3600000000));
+	for (size_t missing = 0; missing < ARRAY_LENGTH(names); missing++) {
+		setenv(BACKEND_REMOTE_URL, "https://api.example.org", 1);
+		setenv(BACKEND_REMOTE_KEY, "geheim", 1);
+		setenv(BACKEND_REMOTE_TEMPLATE, "t-1", 1);
+		remote = settings.remotes[0];
+		cr_expect_eq(backend_remote_complete(&remote, &err), 0, "%s", err.text);
+		cr_expect_str_eq(remote.url, "https://api.example.org");
+		cr_expect_str_eq(remote.template, "t-1");
+		unsetenv(names[missing]);
+		remote = settings.remotes[0];
+		cr_expect_eq(backend_remote_complete(&remote, &err), -1);
+		cr_expect(strstr(err.text, names[missing]) && strstr(err.text, members[missing]), "%s",
+			  err.text);
+	}
+}
+
 Test(remote, kind_e2b, .timeout = 20)
 {
 	struct backend_settings settings;
@@ -192,8 +225,8 @@ Test(remote, kind_e2b, .timeout = 20)
 	cr_expect(settings.remotes[0].e2b);
 	cr_expect_str_eq(settings.remotes[0].template, "base");
 	cr_expect_str_eq(settings.remotes[0].sandbox_url, "https://s.example.org");
-	cr_expect_eq(backend_remote_check_kind(&settings.remotes[0], "a session", &err), -1);
-	cr_expect(strstr(err.text, "remote:a") && strstr(err.text, "a session"), "%s", err.text);
+	cr_expect_eq(backend_remote_check_kind(&settings.remotes[0], "a context", &err), -1);
+	cr_expect(strstr(err.text, "remote:a") && strstr(err.text, "a context"), "%s", err.text);
 
 	cr_assert_eq(backend_remote_capabilities(&settings.remotes[0], &capabilities, &load, &err), 0);
 	cr_expect_eq(load, UINT64_MAX);

@@ -1,0 +1,578 @@
+/*
+ * calls: one row for each request. A request about the files or programs of a sandbox looks at the sandbox first: the answer has its access token, and
+ * a paused sandbox is refused and not resumed.
+ *
+ * Only a 404 with E2B's own error says that a sandbox is gone: somebody else's page "not found" may come from anywhere on the way.
+ */
+#include "remote/calls.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/array.h"
+#include "remote/e2b.h"
+
+#define SANDBOXES   "/v1/sandboxes"
+#define PATH_SIZE   4096
+#define FILES_MS    60000u
+#define CONNECT_S   300 /* that a sandbox stays at least, if we must connect for its token */
+#define LISTING_MAX REMOTE_RESULT_MAX
+#define BOUNDARY    32 /* hexadecimal digits */
+
+struct call {
+	struct service *service;
+	const struct exchange_order *order;
+	const char *query; /* behind the "?" of the path; or "" */
+	struct remote_answer *ret;
+	char **ret_body;
+};
+
+/* ---- answers ---- */
+
+static void put_error(struct call *call, const struct warder_error *err)
+{
+	*call->ret =
+	    (struct remote_answer){ .magic = REMOTE_MAGIC, .size = sizeof(*call->ret), .error = *err };
+}
+
+static void put(struct call *call, unsigned int status, char *body)
+{
+	struct warder_error err = { 0 };
+
+	if (!body) {
+		error_no_memory(&err, "backend");
+		put_error(call, &err);
+		return;
+	}
+	*call->ret = (struct remote_answer){ .magic = REMOTE_MAGIC,
+					     .size = sizeof(*call->ret),
+					     .status = status,
+					     .sent = 1,
+					     .bytes = strlen(body) };
+	*call->ret_body = body;
+}
+
+/* The writer has one object, which ends here. */
+static void put_object(struct call *call, struct json_writer *w)
+{
+	json_end_object(w);
+	put(call, 200, json_take(w));
+}
+
+static __attribute__((format(printf, 5, 6))) void
+refuse(struct call *call, unsigned int status, uint32_t code, const char *field, const char *format, ...)
+{
+	struct json_writer w = { 0 };
+	char text[400];
+	va_list values;
+
+	va_start(values, format);
+	vsnprintf(text, sizeof(text), format, values);
+	va_end(values);
+	json_begin_object(&w);
+	json_key_string(&w, "kind", error_kind_name(code));
+	json_key_string(&w, "field", field);
+	json_key_string(&w, "message", text);
+	json_end_object(&w);
+	put(call, status, json_take(&w));
+}
+
+/* Pass on the service's refusal, or that there is no answer. `subject`: what a 404 says is not there, "id" or "path". */
+static void pass_refusal(struct call *call, const struct remote_answer *answer, const char *body,
+			 const char *subject)
+{
+	static const struct {
+		unsigned int status;
+		uint32_t code;
+		const char *field;
+	} known[] = {
+		{ 400, WARDER_ERROR_INVALID_REQUEST, NULL }, { 401, WARDER_ERROR_REJECTED, "tokenFile" },
+		{ 403, WARDER_ERROR_REJECTED, "tokenFile" }, { 404, WARDER_ERROR_NOT_FOUND, NULL },
+		{ 409, WARDER_ERROR_CONFLICT, "state" },     { 501, WARDER_ERROR_UNSUPPORTED_POLICY, NULL },
+	};
+	char message[SERVICE_MESSAGE];
+	size_t i = 0;
+
+	if (!answer->status) {
+		*call->ret = *answer;
+		return;
+	}
+	service_message(body, answer->bytes, message);
+	while (i < ARRAY_LENGTH(known) && known[i].status != answer->status)
+		i++;
+	if (answer->status == 404 && !message[0])
+		refuse(call, 502, WARDER_ERROR_UNAVAILABLE, "backend",
+		       "the answer has the status 404 and no error of E2B's protocol");
+	else if (i == ARRAY_LENGTH(known))
+		refuse(call, answer->status, WARDER_ERROR_UNAVAILABLE, "backend", "%s",
+		       message[0] ? message : "the service cannot do it now");
+	else
+		refuse(call, answer->status, known[i].code, known[i].field ? known[i].field : subject, "%s",
+		       message[0] ? message : "the service refuses it");
+}
+
+/* ---- the sandbox ---- */
+
+/* `rest`: behind the id. Returns whether the service agrees; otherwise *call has the answer. */
+static bool ask(struct call *call, const char *method, const char *rest, const char *body, char **ret,
+		size_t *ret_len)
+{
+	char path[SERVICE_ID_MAX + 40];
+	struct remote_answer answer;
+	bool good;
+
+	snprintf(path, sizeof(path), "/sandboxes/%s%s", call->service->id, rest);
+	service_ask(call->service, method, path, body, &answer, ret);
+	good = service_is_good(&answer);
+	if (!good)
+		pass_refusal(call, &answer, *ret, "id");
+	*ret_len = answer.bytes;
+	return good;
+}
+
+/* The same for a document, which is to be freed by json_free(). */
+static bool ask_document(struct call *call, const char *method, const char *rest, const char *body,
+			 struct json_value **ret)
+{
+	struct warder_error err = { 0 };
+	char *text = NULL;
+	size_t len = 0;
+	bool good = ask(call, method, rest, body, &text, &len);
+
+	if (good && (json_parse(text ? text : "", len, "answer", NULL, ret, &err) < 0 ||
+		     (*ret)->type != JSON_OBJECT)) {
+		error_set(&err, WARDER_ERROR_UNAVAILABLE, "backend",
+			  "the service describes a sandbox by something that is no JSON object");
+		put_error(call, &err);
+		good = false;
+	}
+	free(text);
+	return good;
+}
+
+/* Look at the sandbox; it must run. Then it is open. */
+static bool open_sandbox(struct call *call)
+{
+	struct json_value *document = NULL;
+	struct warder_error err = { 0 };
+	bool good = ask_document(call, "GET", "", NULL, &document);
+	const char *state = good ? json_member_text(document, "state", "running") : "";
+	char body[40];
+
+	if (good && strcmp(state, "running") != 0) {
+		refuse(call, 409, WARDER_ERROR_CONFLICT, "state",
+		       "the sandbox is %.20s; \"warder session resume\" lets a paused one go on", state);
+		good = false;
+	}
+	if (good && !json_member_text(document, "envdAccessToken", NULL)) {
+		json_free(document);
+		document = NULL;
+		snprintf(body, sizeof(body), "{\"timeout\": %d}", CONNECT_S);
+		good = ask_document(call, "POST", "/connect", body, &document);
+	}
+	if (good && service_open(call->service, document, &err) < 0) {
+		put_error(call, &err);
+		good = false;
+	}
+	json_free(document);
+	return good;
+}
+
+static void create(struct call *call)
+{
+	const struct exchange_order *order = call->order;
+	struct service *service = call->service;
+	struct json_value *document = NULL;
+	const struct json_value *policy, *network;
+	struct json_writer w = { 0 };
+	struct warder_error err = { 0 }, left = { 0 };
+
+	e2b_catch();
+	if (json_parse(order->body ? order->body : "", order->body_len, "request", NULL, &document, &err) ==
+	    0) {
+		policy = json_member(document, "policy");
+		network = policy ? json_member(policy, "network") : NULL;
+		service->internet = network && strcmp(json_member_text(network, "mode", "none"), "none") != 0;
+		service->env = json_member(document, "env");
+		service->key = json_member_text(document, "idempotencyKey", NULL);
+		service->lifetime_s = (json_member_uint(document, "timeoutMs") + 999) / 1000;
+		service_create(service, &err);
+	}
+	if (!err.code && e2b_stopped()) {
+		service_delete(service, &left);
+		error_set(&err, WARDER_ERROR_UNAVAILABLE, "backend", "stopped by a signal%s%.200s",
+			  left.code ? "; " : "", left.code ? left.text : "");
+	}
+	json_free(document);
+	if (err.code) {
+		put_error(call, &err);
+		return;
+	}
+	json_begin_object(&w);
+	json_key_string(&w, "id", service->id);
+	put_object(call, &w);
+}
+
+static void show(struct call *call)
+{
+	struct json_value *document = NULL;
+	struct json_writer w = { 0 };
+
+	if (!ask_document(call, "GET", "", NULL, &document))
+		return;
+	json_begin_object(&w);
+	json_key_string(&w, "id", call->service->id);
+	json_key_string(&w, "state", json_member_text(document, "state", "unknown"));
+	json_free(document);
+	put_object(call, &w);
+}
+
+/* A request that is answered with nothing. */
+static void do_plain(struct call *call, const char *method, const char *rest, const char *body)
+{
+	struct json_writer w = { 0 };
+	char *text = NULL;
+	size_t len;
+
+	if (ask(call, method, rest, body, &text, &len)) {
+		json_begin_object(&w);
+		put_object(call, &w);
+	}
+	free(text);
+}
+
+static void end(struct call *call)
+{
+	do_plain(call, "DELETE", "", NULL);
+}
+
+static void pause_sandbox(struct call *call)
+{
+	do_plain(call, "POST", "/pause", "{}");
+}
+
+/* With the time of the request, in seconds. */
+static void do_timed(struct call *call, const char *rest)
+{
+	const struct exchange_order *order = call->order;
+	struct json_value *document = NULL;
+	struct warder_error err = { 0 };
+	char body[60];
+
+	if (json_parse(order->body ? order->body : "", order->body_len, "request", NULL, &document, &err) <
+	    0) {
+		put_error(call, &err);
+		return;
+	}
+	snprintf(body, sizeof(body), "{\"timeout\": %llu}",
+		 (unsigned long long)((json_member_uint(document, "timeoutMs") + 999) / 1000));
+	json_free(document);
+	do_plain(call, "POST", rest, body);
+}
+
+static void set_timeout(struct call *call)
+{
+	do_timed(call, "/timeout");
+}
+
+static void resume_sandbox(struct call *call)
+{
+	do_timed(call, "/connect");
+}
+
+/* ---- programs ---- */
+
+static void run(struct call *call)
+{
+	const struct exchange_order *order = call->order;
+
+	e2b_run(call->service, order->body ? order->body : "", order->body_len, call->ret, call->ret_body);
+}
+
+static void execute(struct call *call)
+{
+	const struct exchange_order *order = call->order;
+
+	if (open_sandbox(call))
+		e2b_execute(call->service, order->body ? order->body : "", order->body_len, call->ret,
+			    call->ret_body);
+	else if (!call->ret->status)
+		call->ret->sent = 0; /* nothing about the program */
+}
+
+/* ---- files ---- */
+
+static void ask_sandbox(struct call *call, const struct exchange_order *more, struct remote_answer *ret,
+			char **ret_body)
+{
+	struct exchange_order order = *more;
+
+	order.url = call->service->data_url;
+	order.ca_file = call->service->ca_file;
+	order.headers = call->service->headers;
+	order.timeout_ms = FILES_MS;
+	exchange_perform(&order, ret, ret_body);
+	if (!service_is_good(ret)) {
+		struct remote_answer answer = *ret;
+
+		pass_refusal(call, &answer, *ret_body, "path");
+	}
+}
+
+static bool files_path(struct call *call, char ret[PATH_SIZE])
+{
+	if (snprintf(ret, PATH_SIZE, "/files?%s", call->query) < PATH_SIZE)
+		return true;
+	refuse(call, 400, WARDER_ERROR_INVALID_REQUEST, "path", "the path is too long");
+	return false;
+}
+
+static void read_file(struct call *call)
+{
+	char path[PATH_SIZE];
+	const struct exchange_order order = { .method = "GET", .path = path, .most = call->order->most };
+	struct remote_answer answer;
+	char *body = NULL;
+
+	if (!files_path(call, path) || !open_sandbox(call))
+		return;
+	ask_sandbox(call, &order, &answer, &body);
+	if (!service_is_good(&answer)) {
+		free(body);
+		return;
+	}
+	*call->ret = answer;
+	*call->ret_body = body;
+}
+
+/* The bytes as the only part of a form, which every version of the protocol takes. NULL without memory. */
+static char *write_form(const struct exchange_order *order, char type[80], size_t *ret_len)
+{
+	const size_t room = order->body_len + 300;
+	unsigned char random[BOUNDARY / 2];
+	char boundary[BOUNDARY + 1];
+	char *form = malloc(room);
+	size_t len;
+
+	if (!form || getrandom(random, sizeof(random), 0) != sizeof(random)) {
+		free(form);
+		return NULL;
+	}
+	for (size_t i = 0; i < sizeof(random); i++)
+		snprintf(boundary + 2 * i, 3, "%02x", random[i]);
+	snprintf(type, 80, "multipart/form-data; boundary=%s", boundary);
+	len = (size_t)snprintf(form, room,
+			       "--%s\r\nContent-Disposition: form-data; name=\"file\"; filename=\"file\"\r\n"
+			       "Content-Type: application/octet-stream\r\n\r\n",
+			       boundary);
+	if (order->body_len)
+		memcpy(form + len, order->body, order->body_len);
+	len += order->body_len;
+	len += (size_t)snprintf(form + len, room - len, "\r\n--%s--\r\n", boundary);
+	*ret_len = len;
+	return form;
+}
+
+static void write_file(struct call *call)
+{
+	char path[PATH_SIZE], type[80];
+	struct exchange_order order = {
+		.method = "POST", .path = path, .type = type, .most = REMOTE_JSON_MAX
+	};
+	struct json_writer w = { 0 };
+	struct remote_answer answer;
+	char *body = NULL, *form;
+
+	if (!files_path(call, path) || !open_sandbox(call))
+		return;
+	form = write_form(call->order, type, &order.body_len);
+	if (!form) {
+		put(call, 200, NULL);
+		return;
+	}
+	order.body = form;
+	ask_sandbox(call, &order, &answer, &body);
+	free(body);
+	free(form);
+	if (!service_is_good(&answer))
+		return;
+	json_begin_object(&w);
+	put_object(call, &w);
+}
+
+/* The path of "path=...", without its percent encoding. False: it is not UTF-8, or too long. */
+static bool decode_path(const char *query, char ret[PATH_SIZE])
+{
+	size_t len = 0;
+
+	if (strncmp(query, "path=", 5) != 0)
+		return false;
+	for (query += 5; *query && len < PATH_SIZE - 1; query++) {
+		unsigned int byte = (unsigned char)*query;
+
+		if (byte == '%' && (sscanf(query + 1, "%2x", &byte) != 1 || !byte))
+			return false;
+		if (*query == '%')
+			query += 2;
+		ret[len++] = (char)byte;
+	}
+	ret[len] = '\0';
+	return !*query && json_is_utf8(ret);
+}
+
+static uint64_t size_of(const struct json_value *entry)
+{
+	const char *text = json_member_text(entry, "size", NULL);
+
+	return text ? strtoull(text, NULL, 10) : json_member_uint(entry, "size");
+}
+
+static void write_entry(struct json_writer *w, const struct json_value *entry)
+{
+	const char *type = json_member_text(entry, "type", "");
+	const char *target = json_member_text(entry, "symlinkTarget", NULL);
+
+	json_begin_object(w);
+	json_key_string(w, "name", json_member_text(entry, "name", ""));
+	json_key_string(w, "type",
+			target || strcmp(type, "FILE_TYPE_SYMLINK") == 0 ? "link"
+			: strcmp(type, "FILE_TYPE_FILE") == 0            ? "file"
+			: strcmp(type, "FILE_TYPE_DIRECTORY") == 0       ? "directory"
+									 : "other");
+	json_key_uint(w, "sizeBytes", size_of(entry));
+	json_key_uint(w, "mode", json_member_uint(entry, "mode"));
+	json_key_string(w, "modified", json_member_text(entry, "modifiedTime", NULL));
+	if (target)
+		json_key_string(w, "target", target);
+	json_end_object(w);
+}
+
+static void put_entries(struct call *call, const char *text, size_t len)
+{
+	const struct json_limits limits = { .max_bytes = LISTING_MAX };
+	struct json_value *document = NULL;
+	const struct json_value *entries = NULL;
+	struct json_writer w = { 0 };
+	struct warder_error err = { 0 };
+
+	if (json_parse(text ? text : "", len, "answer", &limits, &document, &err) < 0) {
+		error_set(&err, WARDER_ERROR_UNAVAILABLE, "backend",
+			  "the sandbox lists a directory by something that is no JSON");
+		put_error(call, &err);
+		return;
+	}
+	entries = json_member(document, "entries");
+	json_begin_array(&w);
+	for (const struct json_value *one = entries ? entries->child : NULL; one; one = one->next)
+		if (one->type == JSON_OBJECT)
+			write_entry(&w, one);
+	json_end_array(&w);
+	json_free(document);
+	put(call, 200, json_take(&w));
+}
+
+static void list_directory(struct call *call)
+{
+	struct exchange_order order = { .method = "POST",
+					.path = "/filesystem.Filesystem/ListDir",
+					.most = LISTING_MAX };
+	struct json_writer w = { 0 };
+	struct remote_answer answer;
+	char path[PATH_SIZE];
+	char *body = NULL, *wish;
+
+	if (!decode_path(call->query, path)) {
+		refuse(call, 400, WARDER_ERROR_INVALID_REQUEST, "path", "the path is not valid UTF-8");
+		return;
+	}
+	if (!open_sandbox(call))
+		return;
+	json_begin_object(&w);
+	json_key_string(&w, "path", path);
+	json_key_uint(&w, "depth", 1);
+	json_end_object(&w);
+	wish = json_take(&w);
+	if (!wish) {
+		put(call, 200, NULL);
+		return;
+	}
+	order.body = wish;
+	order.body_len = strlen(wish);
+	ask_sandbox(call, &order, &answer, &body);
+	if (service_is_good(&answer))
+		put_entries(call, body, answer.bytes);
+	free(body);
+	free(wish);
+}
+
+/* ---- the table ---- */
+
+/* `rest`: of the path, behind SANDBOXES and the id. */
+static const struct row {
+	const char *method, *rest;
+	bool of_one;
+	void (*perform)(struct call *call);
+} rows[] = {
+	{ "POST", "", false, create },
+	{ "GET", "", true, show },
+	{ "DELETE", "", true, end },
+	{ "POST", "/timeout", true, set_timeout },
+	{ "POST", "/pause", true, pause_sandbox },
+	{ "POST", "/resume", true, resume_sandbox },
+	{ "POST", "/executions", true, execute },
+	{ "GET", "/files", true, read_file },
+	{ "PUT", "/files", true, write_file },
+	{ "GET", "/directories", true, list_directory },
+};
+
+/* Take the id out of the path. Returns what follows it up to the query, in `ret`; NULL: it is not valid. */
+static const char *take_path(struct call *call, const char *path, char ret[64], bool *ret_of_one)
+{
+	const size_t head = sizeof(SANDBOXES) - 1;
+	const char *mark = strchr(path, '?');
+	size_t len, id;
+
+	call->query = mark ? mark + 1 : "";
+	if (strncmp(path, SANDBOXES, head) != 0)
+		return NULL;
+	path += head;
+	*ret_of_one = *path == '/';
+	if (*path == '/') {
+		id = strcspn(++path, "/?");
+		snprintf(call->service->id, sizeof(call->service->id), "%.*s", (int)id, path);
+		if (id > SERVICE_ID_MAX || !service_is_id(call->service->id))
+			return NULL;
+		path += id;
+	}
+	len = strcspn(path, "?");
+	snprintf(ret, 64, "%.*s", (int)len, path);
+	return ret;
+}
+
+void calls_perform(struct service *service, const struct exchange_order *order, struct remote_answer *ret,
+		   char **ret_body)
+{
+	struct call call = { .service = service, .order = order, .ret = ret, .ret_body = ret_body };
+	bool of_one = false;
+	const char *rest;
+	char buf[64];
+
+	*ret = (struct remote_answer){ .magic = REMOTE_MAGIC, .size = sizeof(*ret) };
+	*ret_body = NULL;
+	if (strcmp(order->path, "/v1/run") == 0) {
+		run(&call);
+		return;
+	}
+	rest = take_path(&call, order->path, buf, &of_one);
+	for (size_t i = 0; rest && i < ARRAY_LENGTH(rows); i++)
+		if (rows[i].of_one == of_one && strcmp(rows[i].method, order->method) == 0 &&
+		    strcmp(rows[i].rest, rest) == 0) {
+			rows[i].perform(&call);
+			return;
+		}
+	refuse(&call, 501, WARDER_ERROR_UNSUPPORTED_POLICY, "backend",
+	       "E2B's protocol has no request for it, or Warder does not make it");
+}

@@ -67,7 +67,7 @@ def main():
            kib and kib["p50"] <= 400)
     print(f"targets; load {bench['load']} at the start, {bench['loadAtEnd']} at the end")
     for title, text, target, met in rows:
-        print(f"  {title:52}{text:32}{target:18}{'' if met is None else 'met' if met else 'missed'}")
+        print(f"  {title:54}{text:32}{target:18}{'' if met is None else 'met' if met else 'missed'}")
 
 
 main()

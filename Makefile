@@ -61,7 +61,7 @@ REMOTE_SRC := $(filter-out remote/remote.c,$(sort $(wildcard remote/*.c)))
 REMOTE_LIBS := -lcurl -lcrypto
 # What talks to a NATS server, and parts of others that it uses.
 FLEET_SRC := $(sort $(wildcard fleet/*.c))
-FLEET_PARTS := remote/verify.c host/input.c host/link.c $(addprefix host/launcher/,grant.c limits.c settings.c state.c tenants.c) \
+FLEET_PARTS := remote/verify.c host/input.c host/link.c $(addprefix host/launcher/,grant.c limits.c settings.c state.c tenants.c peer.c) \
                $(addprefix runtime/cli/,ending.c lines.c term.c)
 FLEET_LIBS := -lnats -lcrypto -lpthread
 # What connects for a jail, outside of it.

@@ -17,7 +17,8 @@ bool link_request_valid(const struct link_request *request, size_t len)
 	return len == sizeof(*request) && request->magic == LINK_MAGIC && request->size == sizeof(*request) &&
 	       request->call >= LINK_READY && request->call < LINK_CALLS && request->key_kind < LINK_KEYS &&
 	       request->bytes <= LINK_BYTES_MAX && is_digest(request->key) &&
-	       (request->key_kind == LINK_KEY_NONE) == (request->key[0] == '\0') &&
+	       (request->key_kind == LINK_KEY_NONE || request->key_kind == LINK_KEY_PEER) ==
+		   (request->key[0] == '\0') &&
 	       ends(request->sandbox, sizeof(request->sandbox)) &&
 	       strspn(request->sandbox, "abcdefghijklmnopqrstuvwxyz0123456789") == strlen(request->sandbox);
 }

@@ -6,7 +6,8 @@
  * sealed memory file.
  *
  * The launcher trusts nothing in a request except what it checks itself: it knows a tenant or a sandbox only by the digest of a key that a
- * client showed. So a front that an attacker has taken over can act for the clients that have spoken to it since, and for no others.
+ * client showed, or by the connection of a Unix socket, which the launcher checks with the kernel (host/launcher/peer.h). So a front that an
+ * attacker has taken over can act for the clients that have spoken to it since, and for no others.
  *
  * The first message of the launcher is a struct link_welcome with the socket that listens for HTTP.
  */
@@ -62,6 +63,7 @@ enum link_call {
 	LINK_EVENTS,        /* text: {"after": ...}; lines of a name, an id, JSON, in any number of answers */
 	LINK_RESULT,        /* text: the id of an execution, a blank, a nonce; its signed JSON result */
 	LINK_KEEP, /* text: {"paths": [...]}; a JSON array of new artifacts: copies of files of the sandbox */
+	LINK_KNOWN, /* 204: the key is a tenant's */
 	LINK_CALLS,
 };
 
@@ -84,6 +86,7 @@ enum link_key {
 	LINK_KEY_SANDBOX, /* the access token of the sandbox that the request names */
 	LINK_KEY_TRAFFIC, /* the traffic token of the sandbox that the request names */
 	LINK_KEY_SIGNATURE, /* the signature of a URL, for LINK_OPEN: the text of the request is what it is of (signature.h) */
+	LINK_KEY_PEER, /* no digest: the client's connection follows the text. The user who has connected is a tenant's */
 	LINK_KEYS,
 };
 

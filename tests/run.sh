@@ -331,6 +331,7 @@ run_root() {
 	suite root host-snapshots as_root env WARDER=build/gcc/warder tests/host/snapshots.py
 	suite root host-kills as_root env WARDER=build/gcc/warder tests/host/kills.py
 	suite root host-api as_root env WARDER=build/gcc/warder tests/host/api.py
+	suite root host-users as_root env WARDER=build/gcc/warder tests/host/users.py
 	suite root host-judge as_root env WARDER=build/gcc/warder tests/host/judge.py
 	suite root host-events as_root env WARDER=build/gcc/warder tests/host/events.py
 	suite root host-artifacts as_root env WARDER=build/gcc/warder tests/host/artifacts.py
@@ -369,6 +370,7 @@ run_user() {
 	suite user host as_user env WARDER=build/gcc/warder tests/host/run.py
 	suite user host-limits as_user env WARDER=build/gcc/warder tests/host/limits.py
 	suite user host-api as_user env WARDER=build/gcc/warder tests/host/api.py
+	suite user host-users as_user env WARDER=build/gcc/warder tests/host/users.py
 	suite user host-judge as_user env WARDER=build/gcc/warder tests/host/judge.py
 	suite user host-events as_user env WARDER=build/gcc/warder tests/host/events.py
 	suite user host-artifacts as_user env WARDER=build/gcc/warder tests/host/artifacts.py

@@ -43,13 +43,20 @@ void asking_forget(struct front *front, const struct exchange *x)
 	}
 }
 
+/* The text goes along, and the connection of a client that has shown no key. */
 static int send_question(struct exchange *x, const struct link_request *request, const char *text)
 {
 	owned_fd int text_fd = text ? record_make_file(text, strlen(text)) : -1;
+	int fds[LINK_FDS];
+	size_t count = 0;
 
 	if (text && text_fd < 0)
 		return -1;
-	return fd_send(x->front->link_fd, request, sizeof(*request), &text_fd, text ? 1 : 0, 0);
+	if (text)
+		fds[count++] = text_fd;
+	if (request->key_kind == LINK_KEY_PEER)
+		fds[count++] = exchange_connection(x);
+	return fd_send(x->front->link_fd, request, sizeof(*request), fds, count, 0);
 }
 
 static void ask(struct exchange *x, enum link_call call, uint64_t value, char *text, asked *then, bool any)

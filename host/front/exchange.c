@@ -400,6 +400,20 @@ bool exchange_is_encrypted(const struct exchange *x)
 	return x->front->certificate != NULL;
 }
 
+int exchange_connection(const struct exchange *x)
+{
+	const union MHD_ConnectionInfo *info =
+	    MHD_get_connection_info(x->http->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	return info ? (int)info->connect_fd : -1;
+}
+
+/* Without a key, only the launcher knows whose a request is. */
+static bool has_same_key(const struct exchange *a, const struct exchange *b)
+{
+	return a->key[0] && strcmp(a->key, b->key) == 0;
+}
+
 bool exchange_has_room(struct exchange *x)
 {
 	const struct exchange_http *all = x->front->server->exchanges;
@@ -408,10 +422,10 @@ bool exchange_has_room(struct exchange *x)
 	if (x->key_kind == LINK_KEY_NONE)
 		return true;
 	for (const struct exchange_http *one = all; one && !x->tenant; one = one->next)
-		if (strcmp(one->x.key, x->key) == 0)
+		if (has_same_key(&one->x, x))
 			x->tenant = one->x.tenant;
 	for (const struct exchange_http *one = all; one; one = one->next)
-		count += strcmp(one->x.key, x->key) == 0 || (x->tenant && one->x.tenant == x->tenant);
+		count += has_same_key(&one->x, x) || (x->tenant && one->x.tenant == x->tenant);
 	return count <= x->front->welcome.limits.connections_a_tenant;
 }
 

@@ -48,6 +48,7 @@ struct peer {
 	struct peer *next, *previous;
 	int fd;               /* the library's */
 	uint64_t deadline_us; /* for what it sends now; UINT64_MAX: a request is being served */
+	uint64_t tenant;      /* of LINK_KEY_PEER: that of the launcher's last answer; 0: not known */
 	bool has_nul;         /* in the path or the query of the request that was read last, decoded */
 };
 
@@ -61,6 +62,7 @@ struct serving {
 struct server {
 	struct front *front;
 	int listen_fd;
+	bool is_unix;            /* listen_fd is a Unix socket: its clients may have no key */
 	struct serving *serving; /* the first one accepts connections */
 	struct exchange_http *exchanges;
 	struct peer *peers;

@@ -117,7 +117,7 @@ struct exchange {
 	char *args[FRONT_ARGS_MAX]; /* owned */
 	char *body;                 /* owned; with a final NUL that is not counted */
 	size_t body_len;
-	enum link_key key_kind; /* whose key the client showed */
+	enum link_key key_kind; /* whose key the client showed; LINK_KEY_PEER: none, but it may need none */
 	char key[SHA256_HEX];   /* its digest, or "" */
 	uint64_t tenant;        /* whose it is, by the launcher's number; 0: not known yet */
 	const char
@@ -152,6 +152,8 @@ char *exchange_take_body(struct exchange *x);
 
 /* False: too many wrong keys came from the address of the client, which was answered. */
 bool exchange_may_show_key(struct exchange *x);
+/* The connection of the client; -1: there is none any more. */
+int exchange_connection(const struct exchange *x);
 /* False: the key's tenant has as many requests at a time as it may have. */
 bool exchange_has_room(struct exchange *x);
 

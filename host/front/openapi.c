@@ -157,13 +157,14 @@ static void write_path(void *of, const struct route *route)
 	json_end_object(&writing->w);
 }
 
-static void write_key(struct json_writer *w, const char *name, const char *header)
+static void write_key(struct json_writer *w, const char *name, const char *header, const char *description)
 {
 	json_key(w, name);
 	json_begin_object(w);
 	json_key_string(w, "type", "apiKey");
 	json_key_string(w, "in", "header");
 	json_key_string(w, "name", header);
+	json_key_string(w, "description", description);
 	json_end_object(w);
 }
 
@@ -187,9 +188,10 @@ char *openapi_json(const struct route *const *families)
 	json_begin_object(w);
 	json_key(w, "securitySchemes");
 	json_begin_object(w);
-	write_key(w, "token", "X-API-Key");
-	write_key(w, "accessToken", "X-Access-Token");
-	write_key(w, "trafficToken", "E2b-Traffic-Access-Token");
+	write_key(w, "token", "X-API-Key",
+		  "token of a tenant; at a Unix socket, the user of a tenant that has a uid needs none");
+	write_key(w, "accessToken", "X-Access-Token", "access token of the sandbox");
+	write_key(w, "trafficToken", "E2b-Traffic-Access-Token", "traffic token of the sandbox");
 	json_end_object(w);
 	json_end_object(w);
 	json_end_object(w);

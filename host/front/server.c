@@ -92,6 +92,24 @@ static void take_key(struct exchange *x, enum link_key kind, const char *key)
 	link_digest(key, x->key);
 }
 
+/* Whether the client of a Unix socket may be known without a key. A request with anything that could be one is judged by that alone. One
+ * with an origin comes from a browser, through a server in front, and not from the user of that server. */
+static bool may_be_known(const struct exchange *x)
+{
+	static const char *const headers[] = { "Authorization",  "X-API-Key",
+					       "X-Access-Token", "E2b-Traffic-Access-Token",
+					       "Cookie",         "Origin" };
+
+	if (!x->front->server->is_unix ||
+	    (x->route->flags & (ROUTE_OPEN | ROUTE_SANDBOX | ROUTE_TRAFFIC | ROUTE_SIGNED)) ||
+	    exchange_query(x, "signature"))
+		return false;
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
+		if (exchange_header(x, headers[i]))
+			return false;
+	return true;
+}
+
 /* The key that the client shows. False: the exchange was answered. */
 static bool find_key(struct exchange *x)
 {
@@ -123,6 +141,8 @@ static bool find_key(struct exchange *x)
 		take_key(x, LINK_KEY_SIGNATURE, signature);
 	else if (token && !(x->route->flags & (ROUTE_SANDBOX | ROUTE_TRAFFIC)))
 		take_key(x, LINK_KEY_TENANT, token);
+	else if (may_be_known(x))
+		x->key_kind = LINK_KEY_PEER;
 	if (x->key_kind == LINK_KEY_NONE && !(x->route->flags & ROUTE_OPEN)) {
 		exchange_fail(x, 401, "a key is missing: X-API-Key with a token of \"warder tenant add\"");
 		return false;
@@ -302,6 +322,16 @@ static void make_way_for_body(struct server *server)
 
 /* ---- the life of an exchange ---- */
 
+/* False: the exchange was answered. */
+static bool need_room(struct exchange *x)
+{
+	if (exchange_has_room(x))
+		return true;
+	exchange_set(x, "Retry-After", "1");
+	exchange_fail(x, 429, EXCHANGE_NO_ROOM);
+	return false;
+}
+
 static void find_route(struct exchange_http *http)
 {
 	struct exchange *x = &http->x;
@@ -315,16 +345,15 @@ static void find_route(struct exchange_http *http)
 			      allowed ? "this path has no such method" : "there is no such path");
 		return;
 	}
-	if (!(x->route->flags & ROUTE_OPEN) && !exchange_may_show_key(x))
+	/* Nobody guesses a key without one. */
+	if (!(x->route->flags & ROUTE_OPEN) && !may_be_known(x) && !exchange_may_show_key(x))
 		return;
 	if (!find_key(x))
 		return;
-	if (!exchange_has_room(x)) {
-		exchange_set(x, "Retry-After", "1");
-		exchange_fail(x, 429, EXCHANGE_NO_ROOM);
-		return;
-	}
-	find_sandbox(x);
+	if (x->key_kind == LINK_KEY_PEER)
+		x->tenant = peer_of(http->connection)->tenant;
+	if (need_room(x))
+		find_sandbox(x);
 }
 
 static struct exchange_http *exchange_begin(struct server *server, struct MHD_Connection *connection,
@@ -357,7 +386,7 @@ static void on_completed(void *of, struct MHD_Connection *connection, void **con
 	set_deadline(connection, header_us(server));
 	if (!http)
 		return;
-	if (http->status == 401 && http->x.key_kind != LINK_KEY_NONE)
+	if (http->status == 401 && http->x.key_kind != LINK_KEY_NONE && http->x.key_kind != LINK_KEY_PEER)
 		lockout_count(http);
 	if (http->x.gone)
 		http->x.gone(&http->x);
@@ -423,17 +452,32 @@ static enum MHD_Result queue(struct exchange_http *http)
 	return queued;
 }
 
-static void call_handler(struct exchange_http *http)
-{
-	if (http->called || http->response)
-		return;
-	http->called = true;
-	http->x.route->handle(&http->x);
-}
-
 static bool is_upload(const struct exchange_http *http)
 {
 	return http->x.route && (http->x.route->flags & ROUTE_PARTS);
+}
+
+/* The launcher has said whose the connection is. */
+static void known(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	peer_of(x->http->connection)->tenant = answer->tenant;
+	if (need_room(x))
+		x->route->handle(x);
+}
+
+/* Requests are counted by their tenants. The first one of a connection without a key has none yet, and asks for it. An upload needs not: it
+ * opens a sandbox, and is counted again then. */
+static void call_handler(struct exchange_http *http)
+{
+	struct exchange *x = &http->x;
+
+	if (http->called || http->response)
+		return;
+	http->called = true;
+	if (x->key_kind == LINK_KEY_PEER && !x->tenant && !is_upload(http))
+		exchange_ask(x, LINK_KNOWN, 0, NULL, known);
+	else
+		x->route->handle(x);
 }
 
 static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, const char *path,
@@ -540,11 +584,15 @@ static int begin_serving(struct server *server)
 int server_new(struct front *front, int listen_fd)
 {
 	struct server *server = calloc(1, sizeof(*server));
+	socklen_t len = sizeof(int);
+	int domain = 0;
 
 	if (!server)
 		return -1;
 	server->front = front;
 	server->listen_fd = listen_fd;
+	server->is_unix =
+	    getsockopt(listen_fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_UNIX;
 	front->server = server;
 	return begin_serving(server);
 }

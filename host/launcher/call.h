@@ -81,6 +81,7 @@ struct context {
 	const struct link_request *request;
 	const struct tenant *tenant; /* of the key, or whose sandbox it is; NULL: a call without a key */
 	struct sandbox *sandbox;     /* or NULL */
+	int peer_fd;                 /* borrowed: of LINK_KEY_PEER; or -1 */
 	const char *text;
 	size_t len;
 	const char *template_name; /* in the place of the one that the request names; or NULL */

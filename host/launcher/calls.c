@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "host/launcher/call.h"
+#include "host/launcher/peer.h"
 #include "host/wire/signature.h"
 #include "runtime/session/records.h"
 
@@ -31,6 +32,12 @@ static int certificate(struct context *context, struct call *call, struct warder
 {
 	certificate_answered(context->launcher, context->request->number, context->request->value == 1);
 	call_free(call);
+	return 0;
+}
+
+static int known(struct context *context, struct call *call, struct warder_error *err)
+{
+	call_answer(context->launcher, call, 204, NULL);
 	return 0;
 }
 
@@ -75,6 +82,7 @@ static const struct row {
 	[LINK_KEEP] = { calls_keep, TENANT_SANDBOXES, true, false, "keepFiles", true },
 	[LINK_EVENTS] = { calls_events, TENANT_READ, false, false, "events" },
 	[LINK_RESULT] = { calls_result, TENANT_SANDBOXES, true, false, "result" },
+	[LINK_KNOWN] = { known, TENANT_SCOPES | TENANT_METRICS, false, false, NULL },
 	[LINK_MCP] = { calls_mcp, TENANT_SANDBOXES, true, true, "mcp", true },
 };
 
@@ -82,6 +90,29 @@ static int refuse_key(struct call *call, struct warder_error *err)
 {
 	call->answer.status = 401;
 	return error_set(err, WARDER_ERROR_REJECTED, NULL, "the token is missing, wrong, expired or revoked");
+}
+
+/* The tenant of a user needs no token. */
+static const struct tenant *find_peer(const struct context *context, struct call *call,
+				      struct warder_error *err)
+{
+	const struct launcher *launcher = context->launcher;
+	const struct tenant *tenant = NULL;
+	uint32_t uid;
+
+	call->answer.status = 401;
+	if (peer_uid(launcher->front.listen_fd, context->peer_fd, &uid, err) < 0)
+		return NULL;
+	tenant = tenants_of_uid(&launcher->tenants, uid, clock_wall_ms());
+	if (tenant)
+		call->answer.status = 0;
+	else
+		error_set(
+		    err, WARDER_ERROR_REJECTED, NULL,
+		    "no token was sent, and no tenant has the uid %u; send a token in X-API-Key, or add a "
+		    "tenant with \"warder tenant add NAME --uid %u\"",
+		    uid, uid);
+	return tenant;
 }
 
 /* What another tenant has is as if it were not there. */
@@ -147,7 +178,8 @@ static int check_key(struct context *context, const struct row *row, struct call
 	if (!row->scope)
 		return 0;
 	/* Keys of one sandbox open it, and do nothing else to it. */
-	if (request->key_kind != LINK_KEY_TENANT && request->call != LINK_OPEN)
+	if (request->key_kind != LINK_KEY_TENANT && request->key_kind != LINK_KEY_PEER &&
+	    request->call != LINK_OPEN)
 		return refuse_key(call, err);
 	if (request->key_kind == LINK_KEY_SIGNATURE)
 		return check_signature(context, call, err);
@@ -155,9 +187,11 @@ static int check_key(struct context *context, const struct row *row, struct call
 		context->sandbox = sandboxes_find(&launcher->sandboxes, request->sandbox);
 	if (request->key_kind == LINK_KEY_SANDBOX || request->key_kind == LINK_KEY_TRAFFIC)
 		return context->sandbox ? check_sandbox_key(context, call, err) : no_sandbox(request, err);
-	context->tenant = tenants_find(&launcher->tenants, request->key, clock_wall_ms());
+	context->tenant = request->key_kind == LINK_KEY_PEER
+			      ? find_peer(context, call, err)
+			      : tenants_find(&launcher->tenants, request->key, clock_wall_ms());
 	if (!context->tenant)
-		return refuse_key(call, err);
+		return request->key_kind == LINK_KEY_PEER ? -1 : refuse_key(call, err);
 	if (!(context->tenant->scopes & row->scope)) {
 		call->answer.status = 403;
 		return error_set(err, WARDER_ERROR_REJECTED, NULL, "the token has no scope for this");
@@ -194,7 +228,9 @@ static int take(struct context *context, struct call **call, struct warder_error
 
 void calls_take(struct launcher *launcher, const struct link_request *request, const int fds[LINK_FDS])
 {
-	struct context context = { .launcher = launcher, .request = request };
+	struct context context = { .launcher = launcher,
+				   .request = request,
+				   .peer_fd = fds[request->bytes ? 1 : 0] };
 	struct call *call = call_new(&context);
 	struct warder_error err = { 0 };
 	char *text = NULL;

@@ -18,6 +18,7 @@
 struct launcher_options {
 	const char *
 	    listen; /* "127.0.0.1:3000"; port 0: any free one; "unix:/PATH"; "inherited": from a service manager */
+	const char *socket_mode;               /* of a Unix socket, in octal; NULL: 0600 */
 	const char *state;                     /* directory; NULL: the default */
 	const char *config;                    /* path of the settings; NULL: none */
 	const char *certificate, *private_key; /* paths of PEM files, for TLS; NULL: plain HTTP */

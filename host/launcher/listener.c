@@ -141,6 +141,28 @@ static int read_path(const struct launcher_options *options, struct sockaddr_un 
 	return 0;
 }
 
+static int read_mode(const struct launcher_options *options, mode_t *ret, struct warder_error *err)
+{
+	const char *text = options->socket_mode;
+	const unsigned long mode = text ? strtoul(text, NULL, 8) : 0600;
+
+	if (text && !path_of(options))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--socket-mode",
+				 "--socket-mode is for --listen " LISTENER_UNIX
+				 "PATH, not for --listen %.80s; "
+				 "leave it out",
+				 options->listen);
+	if (text && (!*text || strlen(text) > 4 || strspn(text, "01234567") != strlen(text) ||
+		     (mode & 0600) != 0600 || mode > 0777))
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "--socket-mode",
+		    "--socket-mode must be an octal number from 0600 to 0777 that lets the owner "
+		    "read and write, such as 0660, not \"%.20s\"",
+		    text);
+	*ret = (mode_t)mode;
+	return 0;
+}
+
 /* Whether a process listens at the socket that is there. */
 static bool is_alive(const struct sockaddr_un *address)
 {
@@ -177,7 +199,8 @@ static int remove_stale(const struct sockaddr_un *address, struct warder_error *
 	return 0;
 }
 
-static int open_unix(const struct launcher_options *options, int *ret_fd, struct warder_error *err)
+static int open_unix(const struct launcher_options *options, mode_t mode, int *ret_fd,
+		     struct warder_error *err)
 {
 	struct sockaddr_un address;
 	owned_fd int fd = -1;
@@ -188,7 +211,7 @@ static int open_unix(const struct launcher_options *options, int *ret_fd, struct
 		return -1;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	/* This process has no other thread yet. */
-	mask = umask(0177);
+	mask = umask(0777 & ~mode);
 	bound = fd < 0 ? -1 : bind(fd, (const struct sockaddr *)&address, sizeof(address));
 	umask(mask);
 	if (bound < 0 || listen(fd, BACKLOG) < 0)
@@ -233,11 +256,14 @@ static int open_listener(const struct launcher_options *options, int *ret_fd, st
 	socklen_t len;
 	const int one = 1;
 	owned_fd int fd = -1;
+	mode_t mode;
 
+	if (read_mode(options, &mode, err) < 0)
+		return -1;
 	if (is_inherited(options))
 		return activation_take(ret_fd, err);
 	if (path_of(options))
-		return open_unix(options, ret_fd, err);
+		return open_unix(options, mode, ret_fd, err);
 	if (read_address(options->listen, &address, &len, err) < 0 ||
 	    check_address(options, (struct sockaddr *)&address, err) < 0)
 		return -1;
@@ -286,6 +312,10 @@ int listener_check(const struct launcher_options *options, struct warder_error *
 	struct sockaddr_un name;
 	socklen_t len;
 
+	mode_t mode;
+
+	if (read_mode(options, &mode, err) < 0)
+		return -1;
 	if (is_inherited(options))
 		return 0;
 	return path_of(options) ? read_path(options, &name, err)

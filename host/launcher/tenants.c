@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "host/launcher/limits.h"
+#include "host/launcher/peer.h"
 #include "host/launcher/state.h"
 #include "host/link.h"
 
@@ -167,6 +168,17 @@ static int take_request_key(const struct json_value *value, struct tenant *ret, 
 	return 0;
 }
 
+static int take_uid(const struct json_value *value, struct tenant *ret, struct warder_error *err)
+{
+	if (!value || value->type == JSON_NULL)
+		return 0;
+	if (!value->is_uint || value->uint > TENANT_UID_MAX)
+		return bad(value, "uid", "the number of a user, or null", err);
+	ret->has_uid = true;
+	ret->uid = (uint32_t)value->uint;
+	return 0;
+}
+
 int tenant_parse(const char *name, const char *text, struct tenant *ret, struct warder_error *err)
 {
 	static const struct {
@@ -180,6 +192,7 @@ int tenant_parse(const char *name, const char *text, struct tenant *ret, struct 
 		{ "limits", take_limits },
 		{ "ceiling", take_ceiling },
 		{ "requestKey", take_request_key },
+		{ "uid", take_uid },
 	};
 	struct tenant tenant = { 0 };
 	struct json_value *document = NULL;
@@ -290,6 +303,11 @@ static bool same_digest(const char *a, const char *b)
 	return differs == 0;
 }
 
+static bool has_expired(const struct tenant *tenant, uint64_t now_ms)
+{
+	return tenant->expires_ms && tenant->expires_ms <= now_ms;
+}
+
 const struct tenant *tenants_find(const struct tenants *tenants, const char *digest, uint64_t now_ms)
 {
 	const struct tenant *found = NULL;
@@ -299,7 +317,21 @@ const struct tenant *tenants_find(const struct tenants *tenants, const char *dig
 	for (size_t i = 0; i < tenants->count; i++)
 		if (same_digest(tenants->items[i].digest, digest))
 			found = &tenants->items[i];
-	return found && found->expires_ms && found->expires_ms <= now_ms ? NULL : found;
+	return found && has_expired(found, now_ms) ? NULL : found;
+}
+
+const struct tenant *tenants_of_uid(const struct tenants *tenants, uint32_t uid, uint64_t now_ms)
+{
+	const struct tenant *found = NULL;
+
+	for (size_t i = 0; i < tenants->count; i++) {
+		if (!tenants->items[i].has_uid || tenants->items[i].uid != uid)
+			continue;
+		if (found)
+			return NULL;
+		found = &tenants->items[i];
+	}
+	return found && has_expired(found, now_ms) ? NULL : found;
 }
 
 const struct tenant *tenants_named(const struct tenants *tenants, const char *name)
@@ -375,6 +407,8 @@ static char *encode(const char *digest, unsigned int of, const struct tenant_opt
 		json_null(&w);
 	if (options->request_key) /* earlier versions do not know it */
 		json_key_string(&w, "requestKey", options->request_key);
+	if (options->uid) /* the same */
+		json_key_uint(&w, "uid", strtoull(options->uid, NULL, 10));
 	json_end_object(&w);
 	return json_take(&w);
 }
@@ -416,6 +450,49 @@ static int write_new(int dir_fd, const char *name, const char *text, struct ward
 	return state_write(dir_fd, name, text, err);
 }
 
+static int read_uid(const char *text, uint32_t *ret, struct warder_error *err)
+{
+	const size_t len = strlen(text);
+	const unsigned long long number = strtoull(text, NULL, 10);
+
+	if (!len || len > 10 || strspn(text, "0123456789") != len || number > TENANT_UID_MAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--uid",
+				 "--uid must be the number of a user, as \"id -u\" prints it, not \"%.40s\"",
+				 text);
+	if (number == peer_overflow_uid())
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "--uid",
+		    "--uid %llu stands for every user that has no number on this host; choose the "
+		    "uid of one user",
+		    number);
+	*ret = (uint32_t)number;
+	return 0;
+}
+
+/* A user is one tenant. */
+static int check_uid(const char *state, const char *text, const char *name, struct warder_error *err)
+{
+	struct tenants tenants = { 0 };
+	int checked = 0;
+	uint32_t uid = 0;
+
+	if (!text)
+		return 0;
+	if (read_uid(text, &uid, err) < 0)
+		return -1;
+	if (tenants_load(state, NULL, &tenants, err) < 0)
+		return -1;
+	for (size_t i = 0; checked == 0 && i < tenants.count; i++)
+		if (tenants.items[i].has_uid && tenants.items[i].uid == uid &&
+		    strcmp(tenants.items[i].name, name) != 0)
+			checked = error_set(err, WARDER_ERROR_CONFLICT, "--uid",
+					    "the tenant %s has --uid %u already; \"warder tenant revoke %s\" "
+					    "removes it",
+					    tenants.items[i].name, uid, tenants.items[i].name);
+	tenants_done(&tenants);
+	return checked;
+}
+
 int tenants_add(const char *state, const char *name, const struct tenant_options *options,
 		char ret_token[TENANT_TOKEN_BYTES], struct warder_error *err)
 {
@@ -428,7 +505,8 @@ int tenants_add(const char *state, const char *name, const struct tenant_options
 
 	if (check_name(name, err) < 0 || (options->scopes && read_scopes(options->scopes, &of, err) < 0) ||
 	    (options->request_key && check_key(options->request_key, "--request-key", err) < 0) ||
-	    draw_token(ret_token, err) < 0 || read_ceiling(options->ceiling, &ceiling, err) < 0)
+	    check_uid(state, options->uid, name, err) < 0 || draw_token(ret_token, err) < 0 ||
+	    read_ceiling(options->ceiling, &ceiling, err) < 0)
 		return -1;
 	link_digest(ret_token, digest);
 	text = encode(digest, of, options, ceiling);
@@ -487,6 +565,11 @@ char *tenants_list(const char *state, struct warder_error *err)
 		json_key(&w, "expiresMs");
 		if (tenants.items[i].expires_ms)
 			json_uint(&w, tenants.items[i].expires_ms);
+		else
+			json_null(&w);
+		json_key(&w, "uid");
+		if (tenants.items[i].has_uid)
+			json_uint(&w, tenants.items[i].uid);
 		else
 			json_null(&w);
 		json_end_object(&w);

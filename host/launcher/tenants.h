@@ -17,6 +17,7 @@
 #define TENANT_NAME_MAX    64
 #define TENANT_TOKEN_BYTES 45 /* "e2b_", 40 digits, NUL */
 #define TENANTS_MAX        4096
+#define TENANT_UID_MAX     (UINT32_MAX - 1) /* -1 is no user */
 
 /* What a tenant's token may be used for. */
 enum tenant_scope {
@@ -45,6 +46,8 @@ struct tenant {
 	char digest[SHA256_HEX]; /* of the token */
 	unsigned int scopes;     /* enum tenant_scope */
 	uint64_t expires_ms;     /* since the epoch; 0: never */
+	bool has_uid;            /* the user `uid` needs no token at the Unix socket of this host */
+	uint32_t uid;
 	struct tenant_limits limits;
 	struct warder_policy *ceiling;     /* owned; NULL: the host's */
 	char request_key[REMOTE_KEY_TEXT]; /* that signs its requests to a fleet; "": it may send none */
@@ -61,6 +64,7 @@ struct tenant_options {
 	uint64_t expires_us;
 	const char *ceiling; /* path of a policy document */
 	const char *request_key;
+	const char *uid; /* in decimal */
 };
 
 /* Read all tenants. A file that cannot be read as a tenant is reported to log(), or to nobody if this is NULL, and left out. -1 with *err. */
@@ -68,13 +72,15 @@ int tenants_load(const char *state, void (*log)(const char *line), struct tenant
 		 struct warder_error *err);
 /* The tenant of a token's digest, or NULL; also NULL when the token has expired. */
 const struct tenant *tenants_find(const struct tenants *tenants, const char *digest, uint64_t now_ms);
+/* The tenant of a user, or NULL; also NULL when its token has expired, and when the files of two tenants have the uid. */
+const struct tenant *tenants_of_uid(const struct tenants *tenants, uint32_t uid, uint64_t now_ms);
 /* By name, or NULL. */
 const struct tenant *tenants_named(const struct tenants *tenants, const char *name);
 void tenants_done(struct tenants *tenants);
 /* Decode the file of a tenant. -1 with *err naming the member. */
 int tenant_parse(const char *name, const char *text, struct tenant *ret, struct warder_error *err);
 void tenant_done(struct tenant *tenant);
-/* Make a tenant. -1 with *err: CONFLICT, there is one of that name. */
+/* Make a tenant. -1 with *err: CONFLICT, there is one of that name, or of that uid. */
 int tenants_add(const char *state, const char *name, const struct tenant_options *options,
 		char ret_token[TENANT_TOKEN_BYTES], struct warder_error *err);
 /* Read the tenant of that name from its file. *ret is the caller's, for tenant_done(). -1 with *err (NOT_FOUND). */

@@ -538,6 +538,10 @@ static const struct flag flags[] = {
 	  "serve HTTP clients at this address. Other values: \"unix:PATH\", for a Unix socket; "
 	  "\"inherited\", for a socket that a service manager passes",
 	  TEXT(host.listen), .typed = true },
+	{ FLAG_SERVE, "--socket-mode", "MODE", NULL,
+	  "with --listen unix:PATH: the mode of the socket; 0666 lets every user of this host connect "
+	  "(default: 0600)",
+	  TEXT(host.socket_mode), .typed = true },
 	{ FLAG_SERVE | FLAG_TENANT | FLAG_WORKER, "--state", "DIR", NULL,
 	  "the directory of tenants and sandboxes (default: /var/lib/warder/host for root, "
 	  "$XDG_STATE_HOME/warder for others)",
@@ -609,6 +613,9 @@ static const struct flag flags[] = {
 	  "add: the public key of the tenant's requests to \"warder worker\"; \"warder submit --make-key\" "
 	  "prints it",
 	  TEXT(host.request_key), .typed = true },
+	{ FLAG_TENANT, "--uid", "UID", NULL,
+	  "add: the user with this number needs no token at the Unix socket of the host", TEXT(host.uid),
+	  .typed = true },
 	{ FLAG_SERVE, "--idle-timeout", "TIME", NULL,
 	  "with --local: end after this long without a request (default: 10m)", TIME(session.idle_us),
 	  .fallback = "10m" },

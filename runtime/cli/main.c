@@ -221,6 +221,9 @@ static const struct command commands[] = {
 	  "serve --local [--idle-timeout TIME]\n"
 	  "       warder serve --listen ADDR:PORT [--state DIR] [--config FILE] [--check]\n"
 	  "                    [--tls-cert FILE --tls-key FILE] [--insecure-http] [--log-json]\n"
+	  "       warder serve --listen unix:PATH [--socket-mode MODE] [--state DIR] [--config FILE] "
+	  "[--check]\n"
+	  "                    [--log-json]\n"
 	  "       warder serve --stop-all [--state DIR]",
 	  "keep jails ready for this user's commands, or serve sandboxes over HTTP",
 	  "--local: run a service in the foreground. It starts the jails of this user's commands \"warder\n"
@@ -243,11 +246,12 @@ static const struct command commands[] = {
 	  "warder serve --local --idle-timeout 1s", serve_command },
 	{ "tenant", FLAG_TENANT,
 	  "tenant add NAME [--state DIR] [--scopes LIST] [--expires TIME] [--ceiling FILE]\n"
-	  "                               [--request-key KEY]\n"
+	  "                               [--request-key KEY] [--uid UID]\n"
 	  "       warder tenant list [--state DIR] [--json]\n"
 	  "       warder tenant revoke NAME [--state DIR]",
 	  "manage the tenants of \"warder serve --listen\": the clients that may use it",
-	  "add prints the token of the new tenant, and stores only its digest. list prints the tenants.\n"
+	  "add prints the token of the new tenant, and stores only its digest. With --uid, the user with\n"
+	  "this number needs no token at a Unix socket. list prints the tenants.\n"
 	  "revoke makes the token of a tenant invalid and ends the sandboxes of the tenant. A running\n"
 	  "\"warder serve --listen\" with the same --state obeys add and revoke at once.\n"
 	  "Exit status: 0, or 125 if Warder refused or failed.\n",

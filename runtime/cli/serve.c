@@ -109,6 +109,7 @@ static int serve_host(struct args *args)
 		.certificate = args->host.certificate,
 		.private_key = args->host.private_key,
 		.insecure_http = args->host.insecure_http,
+		.socket_mode = args->host.socket_mode,
 		.check = args->host.check,
 		.program = "/proc/self/exe",
 		.came = ending_came,
@@ -144,6 +145,7 @@ static int check_alone(const struct args *args, struct warder_error *err)
 			    : host->certificate     ? "--tls-cert"
 			    : host->private_key     ? "--tls-key"
 			    : host->insecure_http   ? "--insecure-http"
+			    : host->socket_mode     ? "--socket-mode"
 			    : host->log_json        ? "--log-json"
 			    : args->session.idle_us ? "--idle-timeout"
 						    : NULL;
@@ -165,6 +167,7 @@ static int check_flags(const struct args *args, struct warder_error *err)
 			    : host->certificate   ? "--tls-cert"
 			    : host->private_key   ? "--tls-key"
 			    : host->insecure_http ? "--insecure-http"
+			    : host->socket_mode   ? "--socket-mode"
 			    : host->log_json      ? "--log-json"
 						  : NULL;
 

@@ -16,7 +16,8 @@ static int add(const struct args *args, struct warder_error *err)
 	const struct tenant_options options = { .scopes = args->host.scopes,
 						.expires_us = args->host.expires_us,
 						.ceiling = args->ceiling_path,
-						.request_key = args->host.request_key };
+						.request_key = args->host.request_key,
+						.uid = args->host.uid };
 	char token[TENANT_TOKEN_BYTES];
 
 	if (tenants_add(args->host.state, args->rest[1], &options, token, err) < 0)

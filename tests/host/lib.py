@@ -13,14 +13,14 @@ if not ROOT:
 class Host(serving.Host):
     """A host with settings of its own, and requests as bytes."""
 
-    def __init__(self, name, flags=(), more=None, tls=None, **limits):
-        """flags: more of `warder serve`; more: more settings; tls: an ssl context, if the host encrypts."""
+    def __init__(self, name, flags=(), more=None, tls=None, unix=None, **limits):
+        """flags: more of `warder serve`; more: more settings; tls: an ssl context, if the host encrypts; unix: the path of a Unix socket."""
         self.tls, self.tenants = tls, []
         settings = os.path.join(work, name + ".json")
         with open(settings, "w") as file:
             json.dump(dict({"version": 1, "limits": limits}, **(more or {})), file)
-        super().__init__(name, ["--config", settings, *flags])
-        self.authority = "127.0.0.1:%d" % self.port  # of the Host header
+        super().__init__(name, ["--config", settings, *flags], unix=unix)
+        self.authority = "localhost" if unix else "127.0.0.1:%d" % self.port  # of the Host header
 
     def tenant(self, name, flags=(), **limits):
         """The token of a new tenant with these limits; flags: more of `warder tenant add`."""
@@ -35,12 +35,18 @@ class Host(serving.Host):
         return token
 
     def connect(self):
+        if self.unix:
+            one = socket.socket(socket.AF_UNIX)
+            one.settimeout(30 * SLOW)
+            one.connect(self.unix)
+            return one
         one = socket.create_connection(("127.0.0.1", self.port), 30 * SLOW)
         return self.tls.wrap_socket(one, server_hostname="localhost") if self.tls else one
 
     def request(self, method, path, token="", body=b"", more=""):
-        return ("%s %s HTTP/1.1\r\nHost: %s\r\nX-API-Key: %s\r\nContent-Length: %d\r\n%s\r\n" %
-                (method, path, self.authority, token, len(body), more)).encode() + body
+        key = "" if token is None else "X-API-Key: %s\r\n" % token
+        return ("%s %s HTTP/1.1\r\nHost: %s\r\n%sContent-Length: %d\r\n%s\r\n" %
+                (method, path, self.authority, key, len(body), more)).encode() + body
 
     def ask(self, method, path, token="", body=b"", more=""):
         """(status, JSON or bytes, headers)."""

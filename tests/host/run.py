@@ -4,7 +4,7 @@
 Only loopback is used. Sessions of root are below /run/warder; the suite has one of its own, in a mount namespace, so that no other suite
 notices what it kills.
 """
-import hashlib, http.client, json, os, shutil, signal, socket, subprocess, sys, threading, time
+import hashlib, http.client, json, os, select, shutil, signal, socket, subprocess, sys, threading, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
 from serving import Host, front, own_run_directory, work
@@ -523,6 +523,7 @@ import array, fcntl, json, os, socket, struct, sys
 
 link = socket.socket(fileno=4)
 welcome, ancillary, _, _ = link.recvmsg(4096, 64)
+listener = socket.socket(fileno=array.array("i", ancillary[0][2])[0])
 magic = struct.unpack("I", welcome[:4])[0]
 HEAD = "=IIIIQQQ65s32s"
 SIZE = (struct.calcsize(HEAD) + 7) // 8 * 8
@@ -623,6 +624,48 @@ def start(policy, argc=1, words=b"true\0", more=0, flags=0):
 
 
 sandbox, keeper = open_keeper()
+
+
+def be_peer(what, *fds, call=6, sandbox=b""):
+    say("peer: " + what, ask(request(call, b"", 5, sandbox), fds))
+
+
+def bound(one):
+    """The same with the path of the host's socket, in the files of this jail."""
+    if os.path.lexists("HOSTPATH"):
+        os.unlink("HOSTPATH")
+    os.makedirs(os.path.dirname("HOSTPATH"), exist_ok=True)
+    one.bind("HOSTPATH")
+    return one.fileno()
+
+
+be_peer("nothing")
+be_peer("a file", step.fileno())
+be_peer("the listening socket", listener.fileno())
+be_peer("the link", link.fileno())
+be_peer("the connection of a keeper", keeper.fileno())
+pair = socket.socketpair()
+be_peer("a pair", pair[0].fileno())
+be_peer("a pair with the path", bound(pair[0]))
+own = socket.socket(socket.AF_UNIX)
+bound(own)
+own.listen()
+client = socket.socket(socket.AF_UNIX)
+client.connect("HOSTPATH")
+own_accepted, network = own.accept()[0], socket.socket()
+be_peer("a connection of its own", own_accepted.fileno())
+be_peer("a network socket", network.fileno())
+say("waits")
+listener.setblocking(True)
+accepted = listener.accept()[0]
+be_peer("a client", accepted.fileno())
+be_peer("a client, and another tenant's sandbox", accepted.fileno(), call=7, sandbox=b"FOREIGN")
+be_peer("a client, in the place of a second descriptor", step.fileno(), accepted.fileno())
+say("peer: a key with a client", ask(request(6, b"0" * 64, 1), [accepted.fileno()]))
+accepted.send(b"x")
+while accepted.recv(100):
+    pass
+be_peer("a client that has left", accepted.fileno())
 policy = sandbox["policy"]
 say("keeper: a program", start(policy))
 say("keeper: more memory", start(dict(policy, limits=dict(policy["limits"], memory="9GiB"))))
@@ -674,14 +717,23 @@ def hostile(token):
     name = made["id"]
     digest = lambda key: hashlib.sha256(key.encode()).hexdigest()
     foreign = create(honest, honest.tenant("add", "victim"))[1]["id"]
+    named = os.geteuid() != int(open("/proc/sys/kernel/overflowuid").read())  # the user of this suite
+    if named:
+        honest.tenant("add", "operator", "--uid", str(os.geteuid()))
     honest.end()
+    at = os.path.join(work, "hostile-socket")
     with open(os.path.join(place, "warder-front"), "w") as file:
         file.write(HOSTILE.replace("SANDBOX", name).replace("FOREIGN", foreign).replace("ACCESS", digest(made["accessToken"]))
-                   .replace("TRAFFIC", digest(made["trafficToken"])).replace("KEY", digest(owner)).replace("STATE", honest.state))
+                   .replace("TRAFFIC", digest(made["trafficToken"])).replace("KEY", digest(owner)).replace("STATE", honest.state).replace("HOSTPATH", at))
     os.chmod(os.path.join(place, "warder-front"), 0o755)
     log = open(os.path.join(work, "hostile-log"), "w+")
-    honest.process = subprocess.Popen([os.path.join(place, "warder"), "serve", "--listen", "127.0.0.1:0", "--state", honest.state], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+    honest.process = subprocess.Popen([os.path.join(place, "warder"), "serve", "--listen", "unix:" + at, "--state", honest.state], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
     said = lambda: open(os.path.join(work, "hostile-log")).read()
+    tell(until(lambda: "hostile: waits" in said(), 20), "the hostile front takes clients", said())
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(60 * SLOW)
+        client.connect(at)
+        tell(select.select([client], [], [], 60 * SLOW)[0] and client.recv(1) == b"x", "and has done so", said())
     tell(until(lambda: "hostile: done" in said(), 20), "the hostile front ran", said())
     lines = dict(line[len("hostile: "):].rsplit(" ", 1) for line in said().splitlines() if line.startswith("hostile: ") and " " in line[9:])
     for what in ("list without a key", "list with a guess", "remove with the key of a sandbox", "open with a guess"):
@@ -698,6 +750,11 @@ def hostile(token):
                          ("run on the host's network", "403"), ("create from a template that is a path", "404"), ("create without JSON", "400"),
                          ("signature of nothing", "401")):
         tell(lines.get(what) == wanted, "a front that has seen one tenant's token: %s is answered with %s" % (what, wanted), lines.get(what))
+    for what in ("nothing", "a file", "the listening socket", "the link", "the connection of a keeper", "a pair", "a pair with the path", "a connection of its own",
+                 "a network socket", "a client, in the place of a second descriptor", "a key with a client", "a client that has left"):
+        tell(lines.get("peer: " + what) == "401", "a hostile front: %s makes it no user of this host" % what, lines.get("peer: " + what))
+    tell(lines.get("peer: a client") == ("200" if named else "401"), "a front that has a client's connection may act for this client", lines.get("peer: a client"))
+    tell(lines.get("peer: a client, and another tenant's sandbox") == ("404" if named else "401"), "and for no other one", lines)
     for what, wanted in (("a program", ("0",)), ("a program once more", ("0",)), ("more memory", ("REJECTED",)), ("the host's network", ("INVALID",)),
                          ("a path of the host", ("INVALID",)), ("calls that are filtered", ("REJECTED",)), ("no policy", ("INVALID",)),
                          ("fewer words than it says", ("INVALID",)), ("words beyond the file", ("INVALID",)), ("a file that can change", ("INVALID",)),

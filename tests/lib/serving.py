@@ -68,23 +68,24 @@ def ask(port, *words, **more):
 class Host:
     """`warder serve --listen` on loopback, in a state directory of its own."""
 
-    def __init__(self, name="state", flags=(), warder=WARDER):
-        """flags: more of `warder serve`; warder: another program."""
+    def __init__(self, name="state", flags=(), warder=WARDER, unix=None):
+        """flags: more of `warder serve`; warder: another program; unix: the path of a Unix socket to listen at."""
         self.state = os.path.join(work, name)
-        self.warder, self.flags, self.port, self.process = warder, list(flags), 0, None
+        self.warder, self.flags, self.unix, self.port, self.process = warder, list(flags), unix, 0, None
         self.errors = open(self.state + ".log", "a+")
         hosts.append(self)
         self.start()
 
     def start(self):
         """Also again, at the same port, after its end."""
-        self.process = subprocess.Popen([self.warder, "serve", "--listen", "127.0.0.1:%d" % self.port, "--state", self.state] + self.flags,
+        self.process = subprocess.Popen([self.warder, "serve", "--listen", "unix:" + self.unix if self.unix else "127.0.0.1:%d" % self.port, "--state", self.state] + self.flags,
                                         stdout=subprocess.PIPE, stderr=self.errors, stdin=subprocess.DEVNULL)
         line = self.process.stdout.readline().decode()
         if not line.startswith("ready: "):
             raise RuntimeError("the host is not ready: " + open(self.errors.name).read()[-800:])
         self.url = line[7:].strip()
-        self.port = int(self.url.rsplit(":", 1)[1])
+        if not self.unix:
+            self.port = int(self.url.rsplit(":", 1)[1])
 
     def tenant(self, *words):
         """What `warder tenant` says: the token of a new one, for example."""

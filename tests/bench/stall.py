@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""What the creation of a sandbox takes on an execution host while others make its disk busy, beside a quiet host.
+
+    tests/bench/stall.py [-n RUNS] [LOAD ...]
+
+Loads: import (an image of 1 GiB, which `warder image import` of the operator reads again and again), upload (a file of 512 MiB that a client
+writes into its sandbox), artifacts (copies of files of 62 MiB), write (a plain program that writes 1 GiB to the disk and syncs it). Without
+words: all of them. Each load runs in a loop while sandboxes are created and ended, one after the other. Prints medians and 99th percentiles
+in milliseconds, and their ratio to the quiet host. Figures are facts, never a failure.
+"""
+import atexit, http.client, json, os, shutil, signal, statistics, subprocess, sys, tarfile, tempfile, threading, time
+
+WARDER = os.path.realpath(os.path.join(os.environ.get("BUILD", "build"), "warder"))
+words = sys.argv[1:]
+RUNS = int(words[1]) if words[:1] == ["-n"] else 60
+if words[:1] == ["-n"]:
+    words = words[2:]
+base = "/var/lib" if os.geteuid() == 0 else os.path.expanduser("~")
+place = tempfile.mkdtemp(prefix="warder-bench.", dir=base)
+atexit.register(shutil.rmtree, place, ignore_errors=True)
+
+
+class Client:
+    def __init__(self, address, token):
+        self.token, self.connection = token, http.client.HTTPConnection(address)
+
+    def ask(self, method, path, body=None):
+        self.connection.request(method, path, json.dumps(body) if isinstance(body, (dict, list)) else body, {"X-API-Key": self.token})
+        answer = self.connection.getresponse()
+        data = answer.read()
+        if answer.status >= 400:
+            sys.exit("stall.py: %s %s: %d %s" % (method, path, answer.status, data[:300]))
+        return json.loads(data) if answer.headers["Content-Type"] == "application/json" else data
+
+
+class Host:
+    def __init__(self):
+        self.state = place + "/state"
+        settings = place + "/settings.json"
+        template = {"version": 1, "filesystem": {"tmp": "700MiB"}, "limits": {"memory": "900MiB", "wallTime": "1h"}}
+        if os.geteuid() != 0:
+            template["enforcement"] = {"limits": "preferred"}
+        with open(settings, "w") as file:
+            json.dump({"version": 1, "limits": {"fileBytes": 1 << 30}, "templates": {"large": template}}, file)
+        self.tokens = [self.tenant(name) for name in ("quiet", "loud")]
+        self.process = subprocess.Popen([WARDER, "serve", "--listen", "127.0.0.1:0", "--state", self.state, "--config", settings], stdout=subprocess.PIPE)
+        atexit.register(self.end)
+        self.address = self.process.stdout.readline().decode().split()[1][7:]
+
+    def tenant(self, name):
+        token = subprocess.run([WARDER, "tenant", "add", name, "--state", self.state], check=True, capture_output=True, text=True).stdout.strip()
+        path = self.state + "/tenants/%s.json" % name
+        document = json.load(open(path))
+        document["limits"].update(launchesPerSecond=100000, memoryBytes=1 << 40, cpuMilli=10**7, sandboxes=1000)
+        with open(path + ".new", "w") as file:
+            json.dump(document, file)
+        os.rename(path + ".new", path)
+        return token
+
+    def client(self, who):
+        return Client(self.address, self.tokens[who])
+
+    def end(self):
+        for name in ("quiet", "loud"):
+            subprocess.run([WARDER, "tenant", "revoke", name, "--state", self.state], capture_output=True)
+        for _ in range(200):
+            if not os.listdir(self.state + "/sandboxes"):
+                break
+            time.sleep(0.05)
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+
+
+def measure(host):
+    client, times = host.client(0), []  # the host closes a connection that was idle while a load was prepared
+    for i in range(RUNS + 2):
+        begin = time.monotonic()
+        box = client.ask("POST", "/v1/sandboxes", {"timeoutMs": 60000})["id"]
+        if i >= 2:  # of the rounds before, which warm up
+            times.append((time.monotonic() - begin) * 1000)
+        client.ask("DELETE", "/v1/sandboxes/" + box)
+    return sorted(times)
+
+
+def bytes_of(mib):
+    """Bytes that no compression makes smaller."""
+    return os.urandom(1 << 20) * mib
+
+
+def image():
+    """An image with 1 GiB in files of 512 KiB and 64 MiB, as an archive that is made once."""
+    path, tree = place + "/image.tar", place + "/tree"
+    if os.path.exists(path):
+        return path
+    os.mkdir(tree)
+    for i in range(8):
+        with open(tree + "/large%d" % i, "wb") as file:
+            file.write(os.urandom(64 << 20))
+    for i in range(1024):
+        with open(tree + "/small%d" % i, "wb") as file:
+            file.write(os.urandom(512 << 10))
+    with tarfile.open(path, "w") as archive:
+        archive.add(tree, "/")
+    shutil.rmtree(tree)
+    return path
+
+
+def import_image(host):
+    env = dict(os.environ, WARDER_STORE=place + "/store")
+    archive = image()
+    def work(i):
+        subprocess.run([WARDER, "image", "import", archive, "bench:%d" % i], check=True, capture_output=True, env=env)
+        subprocess.run([WARDER, "image", "remove", "bench:%d" % i], capture_output=True, env=env)
+        subprocess.run([WARDER, "image", "gc"], capture_output=True, env=env)
+    return work
+
+
+def upload(host):
+    client, data = host.client(1), bytes_of(512)
+    box = client.ask("POST", "/v1/sandboxes", {"timeoutMs": 3600000, "template": "large"})["id"]
+    return lambda i: client.ask("PUT", "/v1/sandboxes/%s/files?path=/tmp/f" % box, data)
+
+
+def artifacts(host):
+    client = host.client(1)
+    box = client.ask("POST", "/v1/sandboxes", {"timeoutMs": 3600000, "template": "large"})["id"]
+    for i in range(3):
+        client.ask("PUT", "/v1/sandboxes/%s/files?path=/tmp/f%d" % (box, i), bytes_of(62))
+
+    def work(i):
+        for row in client.ask("POST", "/v1/sandboxes/%s/artifacts" % box, {"paths": ["/tmp/f0", "/tmp/f1", "/tmp/f2"]}):
+            client.ask("DELETE", "/v1/artifacts/" + row["id"])
+    return work
+
+
+def write(host):
+    def work(i):
+        subprocess.run(["dd", "if=/dev/zero", "of=" + place + "/written", "bs=1M", "count=1024", "conv=fsync"], check=True, capture_output=True)
+        os.unlink(place + "/written")
+    return work
+
+
+LOADS = {"import": import_image, "upload": upload, "artifacts": artifacts, "write": write}
+
+
+def main():
+    if set(words) - set(LOADS):
+        sys.exit("stall.py: the loads are " + ", ".join(LOADS))
+    host = Host()
+    rows = [("quiet", measure(host), 0)]
+    for name in words or LOADS:
+        work, rounds, failures, over = LOADS[name](host), [], [], threading.Event()
+
+        def load():
+            try:
+                while not over.is_set():
+                    work(len(rounds))
+                    rounds.append(1)
+            except (Exception, SystemExit) as error:
+                failures.append(error)
+
+        thread = threading.Thread(target=load, daemon=True)
+        thread.start()
+        time.sleep(0.5)
+        rows.append((name, measure(host), len(rounds) + 1))
+        over.set()
+        thread.join()
+        if failures:
+            sys.exit("stall.py: the load %s failed: %s" % (name, failures[0]))
+    rows.append(("quiet", measure(host), 0))
+    quiet = rows[0][1]
+    rank = lambda times, part: times[min(len(times) - 1, int(len(times) * part))]
+    print("\nthe creation of a sandbox, %d each   median ms    99 %% ms      most   ratio of medians, of 99 %%" % RUNS)
+    for name, times, rounds in rows:
+        print("%-34s %9.1f %10.1f %9.1f   %6.2f x %6.2f x" % (name + (" (%d rounds)" % rounds if rounds else ""), statistics.median(times), rank(times, 0.99), times[-1],
+                                                            statistics.median(times) / statistics.median(quiet), rank(times, 0.99) / rank(quiet, 0.99)))
+
+
+main()

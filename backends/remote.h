@@ -67,6 +67,7 @@ struct backend_remote_request {
 	const char *signs;   /* the call by its name in the signature, which the answer must have; or NULL */
 	const char *nonce;   /* that is signed in place of the body; or NULL */
 	bool any_key;        /* whichever key the host shows */
+	bool terminal;       /* of backend_remote_open_terminal() */
 	int (*should_stop)(void *context); /* asked when a signal came, and five times a second; or NULL */
 };
 
@@ -76,6 +77,16 @@ struct backend_remote_request {
  * have received the request. */
 int backend_remote_ask(const struct backend_remote *remote, const struct backend_remote_request *request,
 		       struct remote_answer *ret, char **ret_body, struct warder_error *err);
+/* A connection to a terminal there. fd: a packet socket, which carries the pieces of remote.h; -1: there is none. */
+struct backend_remote_terminal {
+	pid_t pid;
+	int fd;
+};
+/* Connect to the WebSocket of that path. *ret is for backend_remote_close_terminal(). should_stop: as above. -1 with *err, as above. */
+int backend_remote_open_terminal(const struct backend_remote *remote, const char *path,
+				 int (*should_stop)(void *context), struct backend_remote_terminal *ret,
+				 struct warder_error *err);
+void backend_remote_close_terminal(struct backend_remote_terminal *terminal);
 /* The key that the host shows, after it has signed a nonce with it. Nothing is trusted by this. -1 with *err. */
 int backend_remote_show_key(const struct backend_remote *remote, char ret[REMOTE_KEY_TEXT],
 			    struct warder_error *err);

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,6 +56,8 @@ static int make_order(const struct backend_remote *remote, const struct backend_
 		      request->large || (request->body && !request->method) ? REMOTE_RESULT_MAX
 									    : REMOTE_JSON_MAX);
 	json_key_uint(&w, "timeoutMs", request->timeout_ms);
+	if (request->terminal)
+		json_key_bool(&w, "terminal", true);
 	json_key_string(&w, "signs", request->signs);
 	json_key_string(&w, "nonce", request->nonce);
 	json_key_string(&w, "hostKey", request->any_key ? NULL : remote->host_key);
@@ -110,7 +113,8 @@ static int start(const struct backend_remote *remote, const struct backend_remot
 	if (programs_find("warder-remote", "backend", program, err) < 0 ||
 	    make_order(remote, request, &order_fd, err) < 0)
 		return -1;
-	if (pipe2(ends, O_CLOEXEC) == 0) {
+	if ((request->terminal ? socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)
+			       : pipe2(ends, O_CLOEXEC)) == 0) {
 		read_fd = ends[0];
 		write_fd = ends[1];
 		*ret_pid = fork();
@@ -226,6 +230,24 @@ static int take_refusal(const struct remote_answer *answer, const char *body, st
 	return -1;
 }
 
+/* What the host says of the request, or why it says nothing. 0: it has done it. */
+static int judge(const struct remote_answer *answer, const char *body, struct warder_error *err)
+{
+	if (!answer->status) {
+		*err = answer->error;
+		return -1;
+	}
+	return answer->status == 101 || (answer->status >= 200 && answer->status <= 299)
+		   ? 0
+		   : take_refusal(answer, body, err);
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	child_wait(pid, CHILD_PATIENCE_MS, NULL);
+}
+
 int backend_remote_ask(const struct backend_remote *remote, const struct backend_remote_request *request,
 		       struct remote_answer *ret, char **ret_body, struct warder_error *err)
 {
@@ -247,20 +269,53 @@ int backend_remote_ask(const struct backend_remote *remote, const struct backend
 		return error_context(err, "%s", label);
 	working.fd = fd;
 	status = take_answer(&working, request, ret, &body, err);
-	kill(working.pid, SIGKILL);
-	child_wait(working.pid, CHILD_PATIENCE_MS, NULL);
-	if (status == 0 && !ret->status) {
-		*err = ret->error;
-		status = -1;
-	} else if (status == 0 && (ret->status < 200 || ret->status > 299)) {
-		status = take_refusal(ret, body, err);
-	}
+	end(working.pid);
+	if (status == 0)
+		status = judge(ret, body, err);
 	if (status < 0) {
 		free(body);
 		return error_context(err, "%s", label);
 	}
 	*ret_body = body;
 	return 0;
+}
+
+int backend_remote_open_terminal(const struct backend_remote *remote, const char *path,
+				 int (*should_stop)(void *context), struct backend_remote_terminal *ret,
+				 struct warder_error *err)
+{
+	const struct backend_remote_request request = {
+		.path = path, .terminal = true, .timeout_ms = QUESTION_MS, .should_stop = should_stop
+	};
+	char label[BACKEND_REMOTE_LABEL];
+	struct working working = { 0 };
+	struct remote_answer answer = { 0 };
+	owned_fd int fd = -1;
+	char *body = NULL;
+	int status = start(remote, &request, &working.pid, &fd, err);
+
+	backend_remote_label(remote, label);
+	if (status < 0)
+		return error_context(err, "%s", label);
+	working.fd = fd;
+	status = take_answer(&working, &request, &answer, &body, err);
+	if (status == 0)
+		status = judge(&answer, body, err);
+	free(body);
+	if (status < 0) {
+		end(working.pid);
+		return error_context(err, "%s", label);
+	}
+	*ret = (struct backend_remote_terminal){ .pid = working.pid, .fd = fd_take(&fd) };
+	return 0;
+}
+
+void backend_remote_close_terminal(struct backend_remote_terminal *terminal)
+{
+	if (terminal->fd < 0)
+		return;
+	fd_done(&terminal->fd);
+	end(terminal->pid);
 }
 
 /* The host's answer to a new nonce: a document that is the caller's. */

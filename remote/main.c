@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "remote/calls.h"
 #include "remote/exchange.h"
+#include "remote/terminal.h"
 #include "remote/token.h"
 #include "remote/verify.h"
 
@@ -85,7 +86,8 @@ static int take_token(const struct json_value *document, char ret[REMOTE_TOKEN_M
 		    : token_read(json_member_text(document, "tokenFile", ""), ret, err);
 }
 
-static void carry_out(const char *text, size_t len, struct remote_answer *ret, char **ret_body)
+/* False: the answer has been written already. */
+static bool carry_out(const char *text, size_t len, struct remote_answer *ret, char **ret_body)
 {
 	const size_t head = strlen(text);
 	struct json_value *document = NULL;
@@ -93,11 +95,11 @@ static void carry_out(const char *text, size_t len, struct remote_answer *ret, c
 	char token[REMOTE_TOKEN_MAX];
 	struct warder_error err = { 0 };
 	struct exchange_order order;
-	bool has_body;
+	bool has_body, relayed;
 
 	if (json_parse(text, head, "order", NULL, &document, &err) < 0) {
 		fail(ret, &err);
-		return;
+		return true;
 	}
 	timeout = json_member(document, "timeoutMs");
 	most = json_member(document, "mostBytes");
@@ -115,21 +117,26 @@ static void carry_out(const char *text, size_t len, struct remote_answer *ret, c
 										 : REMOTE_JSON_MAX,
 		.timeout_ms = timeout && timeout->is_uint ? timeout->uint : 0,
 	};
-	if (take_token(document, token, &err) < 0)
+	relayed = json_member(document, "terminal") != NULL;
+	if (take_token(document, token, &err) < 0) {
 		fail(ret, &err);
+		relayed = false;
+	} else if (relayed)
+		terminal_run(&order, STDOUT_FILENO);
 	else if (json_member(document, "template"))
 		ask_service(document, &order, ret, ret_body);
 	else
 		exchange_perform(&order, ret, ret_body);
-	if (ret->status == 200 && json_member_text(document, "signs", NULL))
+	if (!relayed && ret->status == 200 && json_member_text(document, "signs", NULL))
 		check_signature(document, &order, ret, ret_body);
 	explicit_bzero(token, sizeof(token));
 	json_free(document);
+	return !relayed;
 }
 
 int main(int argc, char **argv)
 {
-	struct remote_answer answer;
+	struct remote_answer answer = { 0 };
 	char *order, *body = NULL;
 	size_t len = 0;
 
@@ -141,7 +148,10 @@ int main(int argc, char **argv)
 		return 125;
 	}
 	curl_global_init(CURL_GLOBAL_DEFAULT);
-	carry_out(order, len, &answer, &body);
+	if (!carry_out(order, len, &answer, &body)) {
+		free(order);
+		return 0;
+	}
 	free(order);
 	if (file_write_all(STDOUT_FILENO, (const char *)&answer, sizeof(answer)) < 0 ||
 	    (answer.bytes && file_write_all(STDOUT_FILENO, body, answer.bytes) < 0))

@@ -6,6 +6,10 @@
  * body: JSON of a POST, bytes of a PUT. Its standard output is a pipe: one struct remote_answer, and then the bytes that this names. Then
  * the process ends. Neither of them contains the token of a file. If the reader is gone, the process dies, and with it the connection to the host.
  *
+ * With `terminal`, standard output is a packet socket instead. The request asks for a WebSocket, and if the status of the answer is 101, pieces
+ * follow in both directions: each is a packet, whose first byte is REMOTE_PIECE_BYTES or REMOTE_PIECE_TEXT, and whose rest is a part of the binary
+ * messages, or one text message. The process ends when either end closes.
+ *
  * With `template`, `insecure` and perhaps `sandboxUrl` in the object, the host is a service that speaks E2B's protocol, and the request is one
  * of calls.h. If that runs a program or creates a sandbox, SIGTERM ends the program, or deletes the sandbox, before the process ends.
  */
@@ -25,6 +29,11 @@
 #define REMOTE_JSON_MAX    (1024u * 1024)      /* of a request, and of an answer to a question */
 #define REMOTE_RESULT_MAX  (16u * 1024 * 1024) /* of the answer to a run; of a file */
 #define REMOTE_ORDER_MAX   (REMOTE_RESULT_MAX + 65536u)
+
+#define REMOTE_PIECE_MAX    16384u /* of a terminal, with its first byte */
+#define REMOTE_PIECE_BYTES  'b'
+#define REMOTE_PIECE_TEXT   't'
+#define REMOTE_TERMINAL_MAX (1024u * 1024) /* of a message of a terminal */
 
 #define REMOTE_KEY_BYTES       32 /* an Ed25519 key of RFC 8032: the seed, or the public key */
 #define REMOTE_SIGNATURE_BYTES 64

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "host/front/envd.h"
 #include "host/front/v1.h"
-#include "host/wire/websocket.h"
+#include "base/websocket.h"
 
 #define INPUT_MAX     REMOTE_WRITE_MAX /* bytes of a message */
 #define READ_BYTES    16384

@@ -207,7 +207,7 @@ int remote_request_finish(struct report *report, const char *passed_over, struct
 	int status;
 
 	snprintf(result->passed_over, sizeof(result->passed_over), "%s", passed_over);
-	if (!report->args->json)
+	if (!report->args->json && !result->streamed)
 		missing = pass_output(result);
 	status = report_result(report, result);
 	return status == 0 && missing ? EXIT_REFUSED : status;

@@ -19,6 +19,7 @@
 #include "runtime/cli/remote_events.h"
 #include "runtime/cli/remote_request.h"
 #include "runtime/cli/run_e2b.h"
+#include "runtime/cli/session_remote_terminal.h"
 #include "runtime/cli/term.h"
 #include "runtime/library/reported.h"
 
@@ -29,11 +30,10 @@
 static int check_exec_flags(const struct args *args, struct warder_error *err)
 {
 	static const char *const known[] = {
-		"--env",  "--env-from", "--cwd",     "--timeout", "--background", "--no-input",
-		"--json", "--grace",    "--receipt", "--audit",   "--audit-argv", "--no-config",
+		"--env",   "--env-from", "--cwd",   "--timeout",    "--background", "--no-input", "--json",
+		"--grace", "--receipt",  "--audit", "--audit-argv", "--no-config",  "--terminal",
 	};
 	const struct remote_request_flag flags[] = {
-		{ args->terminal, "--terminal" },
 		{ args->execution.detach, "--detach" },
 		{ args->progress, "--progress" },
 		{ args->functions.count > 0, "--function-command" },
@@ -65,6 +65,19 @@ static int write_directory(struct json_writer *w, const struct args *args, struc
 	return remote_request_text(w, args->policy->policy.working_directory, "workingDirectory", err);
 }
 
+/* Its input, or the size of its terminal, over which the input comes. */
+static int write_streams(struct json_writer *w, const struct args *args, struct warder_error *err)
+{
+	unsigned int rows, columns;
+
+	if (!args->terminal)
+		return remote_request_input(w, args->no_input ? -1 : STDIN_FILENO, err);
+	session_remote_terminal_size(&rows, &columns);
+	json_key_uint(w, "rows", rows);
+	json_key_uint(w, "columns", columns);
+	return 0;
+}
+
 static char *write_execution(const struct args *args, struct warder_error *err)
 {
 	const struct policy *policy = &args->policy->policy;
@@ -75,8 +88,7 @@ static char *write_execution(const struct args *args, struct warder_error *err)
 		json_key_uint(&w, "timeoutMs", policy->limits.wall_time_us / 1000);
 	json_key_bool(&w, "background", args->session.background);
 	if (write_directory(&w, args, err) < 0 || remote_request_environment(&w, policy, err) < 0 ||
-	    remote_request_texts(&w, "argv", args->rest, err) < 0 ||
-	    remote_request_input(&w, args->no_input ? -1 : STDIN_FILENO, err) < 0) {
+	    remote_request_texts(&w, "argv", args->rest, err) < 0 || write_streams(&w, args, err) < 0) {
 		json_writer_done(&w);
 		return NULL;
 	}
@@ -229,6 +241,30 @@ static int collect(const struct remote_place *place, const char *execution, uint
 	return status;
 }
 
+/* The same of an execution that has our terminal, where its output has been shown. */
+static int attend(const struct remote_place *place, const char *execution, uint64_t grace_us,
+		  struct warder_result **ret, struct warder_error *err)
+{
+	struct reported_streams none = { 0 };
+	char *result = NULL;
+	uint64_t seen = 0;
+	size_t len = 0;
+	int status = session_remote_terminal(place, execution, &seen, err);
+
+	if (status == 0)
+		status = wait_for_result(place, execution, grace_us, &result, &len, err);
+	if (status == 0)
+		status = reported_read_beside(result, len, place->session.backend, &none, ret, err);
+	free(result);
+	if (status < 0)
+		return -1;
+	(*ret)->streamed = true;
+	(*ret)->passed[WARDER_STDOUT] = seen;
+	for (size_t i = 0; i < 2; i++)
+		(*ret)->outcome.output[i].truncated = false;
+	return 0;
+}
+
 /* Returns the exit status, or -1 with *err: nothing ran. */
 static int execute(struct report *report, const struct remote_place *place, struct warder_error *err)
 {
@@ -240,6 +276,8 @@ static int execute(struct report *report, const struct remote_place *place, stru
 
 	if (report_ended_early(report))
 		return 128 + ending_signal();
+	if (place->host.e2b && report->args->terminal)
+		return backend_remote_check_kind(&place->host, "a terminal", err);
 	if (place->host.e2b)
 		return run_e2b_execute(report, place, err);
 	body = write_execution(report->args, err);
@@ -253,7 +291,8 @@ static int execute(struct report *report, const struct remote_place *place, stru
 		if (!sent || err->code != WARDER_ERROR_UNAVAILABLE)
 			return -1;
 		result = remote_request_lost(place->session.backend, err);
-	} else if (collect(place, execution, report->args->grace_us, &result, err) < 0) {
+	} else if ((report->args->terminal ? attend : collect)(place, execution, report->args->grace_us,
+							       &result, err) < 0) {
 		result = remote_request_lost(place->session.backend, err);
 	}
 	remote_place_renew(place);
@@ -366,7 +405,8 @@ int session_remote_exec_word(struct args *outer, const char *name, char **flags)
 	if (!args.rest[0])
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
 			  "which program? warder session exec NAME [FLAG...] -- PROGRAM");
-	else if (args_load(FLAG_SESSION_EXEC, flags, &args, &err) == 0 && args_provide(&args, &err) == 0 &&
+	else if (args_check_terminal(&args, &err) == 0 &&
+		 args_load(FLAG_SESSION_EXEC, flags, &args, &err) == 0 && args_provide(&args, &err) == 0 &&
 		 check_exec_flags(&args, &err) == 0 &&
 		 report_audit(&report, "session exec", name, &err) == 0 &&
 		 remote_place_open(name, &place, &err) == 0)

@@ -1,6 +1,6 @@
 /* websocket: bytes give the same messages however they are cut into pieces, and no message is longer than the limit. The input: a byte for the
  * length of the pieces, and the bytes. */
-#include "host/wire/websocket.h"
+#include "base/websocket.h"
 #include "tests/fuzz/input.h"
 
 #define MOST 300

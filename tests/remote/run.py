@@ -3,7 +3,7 @@
 
 With arguments, only the parts of these names run. Only loopback is used. Sessions of root are below /run/warder; the suite has one of its own, in a mount namespace.
 """
-import base64, hashlib, http.server, json, os, shutil, signal, socket, ssl, subprocess, sys, tempfile, threading, time
+import base64, fcntl, hashlib, http.server, json, os, pty, shutil, signal, socket, ssl, struct, subprocess, sys, tempfile, termios, threading, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
 from serving import Host, below, fetch, own_run_directory, warder, work, write
@@ -328,7 +328,7 @@ def sessions(path, host):
     tell(status == 0 and result["stdout"]["text"] == "done\n" and result["backend"] == "remote:big" and result["receipt"]["controls"] and
          all(row["status"] == "reported by remote:big" for row in result["receipt"]["controls"]), "the receipt of an execution is reported", out[:1500])
     tell(execute("cat", "kept")[1].strip().isdigit(), "the next execution finds the files of the one before")
-    for flags, word in ((["--memory", "1MiB"], "--memory"), (["-t"], "--terminal"), (["--detach"], "--detach"), (["--set", "limits.pids=3"], "--set"),
+    for flags, word in ((["--memory", "1MiB"], "--memory"), (["--detach"], "--detach"), (["--set", "limits.pids=3"], "--set"),
                         (["--progress"], "--progress"), (["--auto-start"], "--auto-start"), (["--net", "none"], "--net"),
                         (["--ceiling", write("ceiling.json", json.dumps({"version": 1, "limits": {"wallTime": "1s"}}))], "--ceiling: an execution")):
         status, out, err = execute("true", flags=flags)
@@ -686,6 +686,130 @@ def copied_trees(path, host):
     session("stop", "--all")
     tell(os.listdir(os.environ["TMPDIR"]) == [], "nothing is left on the way back", os.listdir(os.environ["TMPDIR"]))
     del os.environ["TMPDIR"]
+
+
+class Terminal:
+    """A program whose terminal is ours."""
+
+    def __init__(self, *words, rows=30, columns=100):
+        self.text = self.whole = b""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            self.size_of(0, rows, columns)
+            os.execv(WARDER, [WARDER] + list(words))
+
+    @staticmethod
+    def size_of(fd, rows, columns):
+        fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def size(self, rows, columns):
+        self.size_of(self.fd, rows, columns)
+
+    def send(self, keys):
+        os.write(self.fd, keys)
+
+    def take(self):
+        """More of the output; False at its end."""
+        try:
+            got = os.read(self.fd, 65536)
+        except OSError:
+            got = b""
+        self.text += got
+        self.whole += got
+        return bool(got)
+
+    def until(self, word):
+        """Read up to this word, and forget what came before it; False if it does not come."""
+        limit = signal.signal(signal.SIGALRM, lambda number, frame: (_ for _ in ()).throw(TimeoutError()))
+        signal.alarm(int(60 * SLOW))
+        try:
+            while word not in self.text:
+                if not self.take():
+                    return False
+            self.text = self.text[self.text.index(word) + len(word):]
+            return True
+        except TimeoutError:
+            return False
+        finally:
+            signal.alarm(0)
+            signal.signal(signal.SIGALRM, limit)
+
+    def end(self):
+        """Its exit status, after all of its output."""
+        self.until(b"never said")
+        status = os.waitpid(self.pid, 0)[1]
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(status)
+
+
+def terminals(path, host):
+    """The terminal of this machine is that of a program in a session there."""
+    start = ["start", "far", "--backends", path, "--backend", "remote:big", "--set", "devices.terminals=2"] + PREFER
+    session(*start, "--idle-timeout", "20s")
+    lend = lambda script, *flags: Terminal("session", "exec", "far", "-t", *flags, "--", "sh", "-c", script)
+    one = lend("stty size; test -t 0 && test -t 1 && test -t 2 && echo is''one; read a; echo got $a; trap 'stty size' WINCH; echo ca''ught; while ! read b; do :; done; echo [$b]; exit 7", "--env", "TERM=dumb")
+    tell(one.until(b"30 100") and one.until(b"isone"), "a program there has a terminal of the size of ours", one.text)
+    one.send("k\u00e9ys\r".encode())
+    tell(one.until("got k\u00e9ys".encode()) and one.until(b"caught"), "keys reach it", one.text)
+    one.size(40, 120)
+    tell(one.until(b"40 120"), "and a new size", one.text)
+    one.send(b"more\r")
+    tell(one.until(b"[more]") and one.end() == 7, "its exit status is ours", one.text)
+    one = lend("trap 'echo inter''rupted; exit 5' INT; echo rea''dy; while :; do sleep 0.1; done")
+    tell(one.until(b"ready"), "a second program has one, too", one.text)
+    one.send(b"\x03")
+    tell(one.until(b"interrupted") and one.end() == 5, "ctrl-c is a key of its terminal", one.text)
+    one = lend("echo rea''dy; exec sleep 100")
+    one.until(b"ready")
+    os.kill(one.pid, signal.SIGTERM)
+    tell(one.end() in (143, -signal.SIGTERM), "a signal for this command goes to the program", one.text)
+    one = lend("head -c 300000 /dev/zero | tr '\\\\000' x; echo; echo al''l")
+    tell(one.until(b"all") and one.end() == 0, "long output comes whole", one.text[-200:])
+    # a connection that ends
+    one = lend("trap 'echo si''zed' WINCH; echo rea''dy; while ! read a; do :; done; echo still $a; exit 3")
+    one.until(b"ready")
+    links = until(lambda: [pid for pid, name in below(one.pid).items() if name == "warder-remote"])
+    for pid in links:
+        os.kill(pid, signal.SIGKILL)
+    one.size(41, 121)  # the next connection says it
+    sized = one.until(b"sized")
+    one.send(b"there\r")
+    tell(links and sized and one.until(b"still there") and one.whole.count(b"ready") == 1 and one.end() == 3, "a connection that ends is made anew, and output is shown once", (links, one.text))
+    for flags, word in ((["--json"], "--json"), (["-n"], "--no-input"), (["--background"], "--background")):
+        one = lend("true", *flags)
+        tell(one.until(word.encode()) and one.end() == 125, "what a terminal does not go with is refused: " + word, one.text)
+    status, out, err = session("exec", "far", "-t", "--", "true")
+    tell(status == 125 and "needs a terminal on standard input" in err, "without a terminal here, nothing starts there", (status, err))
+    session("stop", "far")
+    one = lend("true")
+    tell(one.until(b"does not run") and one.end() == 125, "nor without the session", one.text)
+
+
+def lying_about_terminals():
+    """A host whose WebSocket is none, or speaks nonsense: an end comes, and nothing else."""
+    def upgrade(frames, accept=None):
+        def answer(handler):
+            right = base64.b64encode(hashlib.sha1((handler.headers["Sec-WebSocket-Key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()).decode()
+            handler.wfile.write(("HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n" % (accept or right)).encode() + frames)
+            handler.close_connection = True
+        return answer
+    end = b'{"end": {}}'
+    good = b"\x82\x05hello" + bytes([0x81, len(end)]) + end
+    refusal = lambda handler: handler.answer(404, json.dumps({"kind": "notFound", "field": "id", "message": "gone"}).encode())
+    for name, terminal, code, word in (("a good one", upgrade(good), 0, b"hello"), ("the key of another request", upgrade(good, "x" * 28), 137, b"as a WebSocket must"), ("no WebSocket", None, 137, b"status 307"), ("a refusal", refusal, 137, b"gone"),
+                                       ("headers without end", lambda handler: handler.wfile.write(b"HTTP/1.1 101 x\r\n" + b"X: y\r\n" * 20000), 137, b"before the host answered"),
+                                       ("frames with a mask", upgrade(b"\x82\x81\1\2\3\4a"), 137, b"lifetime"), ("a text of 2 GB", upgrade(b"\x81\x7f\0\0\0\0\x7f\xff\xff\xff"), 137, b"lifetime"),
+                                       ("a text of 64 KiB", upgrade(b"\x81\x7f\0\0\0\0\0\1\0\0" + b" " * 65536), 137, b"lifetime"), ("texts that are no JSON", upgrade(b"\x81\x01x\x81\x02[]\x81\x0a{\"gap\": 1}"), 137, b"lifetime")):
+        server = serve("good")
+        server.sandbox = {"terminal": terminal}
+        lying = document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
+        session("start", "liar", "--backends", lying, "--backend", "remote:big", *PREFER, "--lifetime", "4s", "--idle-timeout", "3s")
+        one = Terminal("session", "exec", "liar", "-t", "--", "true")
+        found = one.end()
+        tell(found == code and word in one.whole, "a lie about a terminal has an end: " + name, (found, one.whole))
+        session("stop", "liar")
+        server.shutdown()
+        server.server_close()
 
 
 def lying_about_copies():
@@ -1071,10 +1195,10 @@ class Evil(http.server.BaseHTTPRequestHandler):
     def about_sandbox(self):
         """A sandbox as it may be, with the answer of the case in its place."""
         lies = self.server.sandbox
-        kind = ("piece" if self.path.endswith("/code") else "contexts" if self.path.endswith("/contexts") else "sandbox" if self.path == "/v1/sandboxes" else "output" if "/output" in self.path else "directory" if "/directories" in self.path else
+        kind = ("terminal" if "/terminal?" in self.path else "piece" if self.path.endswith("/code") else "contexts" if self.path.endswith("/contexts") else "sandbox" if self.path == "/v1/sandboxes" else "output" if "/output" in self.path else "directory" if "/directories" in self.path else
                 "execution" if self.path.endswith("/executions") else "timeout" if self.path.endswith("/timeout") else "result" if "/executions/" in self.path else "other")
         good = {"sandbox": b'{"id": "abc1", "state": "running"}', "execution": b'{"id": "0123456789abcdef"}',
-                "result": json.dumps(dict(RESULT, stdout={"bytesTotal": 0}, stderr={"bytesTotal": 0})).encode(), "output": b"", "directory": b"[]", "contexts": b"[]", "piece": b"", "timeout": b"{}", "other": b"{}"}
+                "result": json.dumps(dict(RESULT, stdout={"bytesTotal": 0}, stderr={"bytesTotal": 0})).encode(), "output": b"", "directory": b"[]", "contexts": b"[]", "piece": b"", "timeout": b"{}", "other": b"{}", "terminal": b"{}"}
         text = lies.get(kind, good[kind])
         if callable(text):
             return text(self)
@@ -1292,7 +1416,7 @@ RESULT = json.loads(remote(path, "echo", "result", flags=PREFER + ["--json"])[1]
 for row in RESULT["receipt"]["controls"]:
     row["status"] = row.pop("reported")
 parts = ((signatures, host), (trust, host), (same, path), (results, path), (refusals, path), (pieces, path), (lying_about_code,), (sessions, path, host), (contexts, path, host),
-         (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (copied, path, host), (copied_trees, path, host), (lying_about_copies,), (lying_about_trees,), (damaged, path, host), (unlisted, path), (silent,), (signed_results, path, host), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
+         (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (terminals, path, host), (lying_about_terminals,), (copied, path, host), (copied_trees, path, host), (lying_about_copies,), (lying_about_trees,), (damaged, path, host), (unlisted, path), (silent,), (signed_results, path, host), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
          (tokens, host.url), (hostile,), (secrecy, path), (certificates,), (ends_with_client, host, path), (vanishes, host, path))
 for part, *args in parts:
     if not sys.argv[1:] or part.__name__ in sys.argv[1:]:

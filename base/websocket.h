@@ -1,11 +1,11 @@
 /*
- * websocket: the frames of RFC 6455, as a server reads and writes them. Private to host/.
+ * websocket: the frames of RFC 6455, as both ends read and write them. Pure.
  *
  * Life of a reader: { .max = ... } -> websocket_take() until the connection ends -> websocket_reader_done(). No extension and no compression:
  * a frame with a reserved bit is an error, as the RFC says.
  */
-#ifndef WARDER_HOST_WIRE_WEBSOCKET_H
-#define WARDER_HOST_WIRE_WEBSOCKET_H
+#ifndef WARDER_BASE_WEBSOCKET_H
+#define WARDER_BASE_WEBSOCKET_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,7 +40,8 @@ enum websocket_took {
 };
 
 struct websocket_reader {
-	size_t max; /* bytes of a message */
+	size_t max;     /* bytes of a message */
+	bool is_client; /* it reads frames of a server, which have no mask */
 	enum websocket_opcode opcode;
 	char *message; /* owned, with a final NUL that is not counted; not NULL after a message */
 	size_t len;
@@ -65,6 +66,10 @@ void websocket_reader_done(struct websocket_reader *reader);
 /* The head of a frame of a server, whose payload follows. Returns its length. */
 size_t websocket_write_head(enum websocket_opcode opcode, uint64_t len,
 			    unsigned char ret[WEBSOCKET_HEAD_MAX]);
+/* The same of a client, and its payload, which goes on behind the head: `to` has room for WEBSOCKET_HEAD_MAX more bytes than the payload. The mask is
+ * random. Returns the length of both. */
+size_t websocket_write_masked(enum websocket_opcode opcode, const char *bytes, size_t len,
+			      const unsigned char mask[4], char *to);
 /* The value of Sec-WebSocket-Accept. False: the client's key is not one. */
 bool websocket_accept(const char *key, char ret[WEBSOCKET_ACCEPT_SIZE]);
 

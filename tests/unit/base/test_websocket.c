@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/wire/websocket.h"
+#include "base/websocket.h"
 
 struct text {
 	unsigned char bytes[200];
@@ -136,4 +136,55 @@ Test(websocket, the_handshake_is_that_of_the_standard, .timeout = 60)
 	cr_expect_not(websocket_accept("dGhlIHNhbXBsZSBub25jZQ=", accept));
 	cr_expect_not(websocket_accept("dGhlIHNhbXBsZSBub25jZQ!!", accept));
 	cr_expect_not(websocket_accept("dGhlIHNhbXBsZSBub25jZTEy", accept));
+}
+
+Test(websocket, a_client_writes_what_a_server_reads, .timeout = 60)
+{
+	static const unsigned char mask[4] = { 9, 0, 255, 7 };
+	static const size_t lengths[] = { 0, 1, 125, 126, 65535, 65536 };
+	char *payload = malloc(65536), *frame = malloc(65536 + WEBSOCKET_HEAD_MAX);
+
+	for (size_t i = 0; i < 65536; i++)
+		payload[i] = (char)(i * 7);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		struct websocket_reader reader = { .max = 65536 };
+		enum websocket_code code = WEBSOCKET_NORMAL;
+		size_t used = 0;
+		const size_t len = websocket_write_masked(WEBSOCKET_BINARY, payload, lengths[i], mask, frame);
+
+		cr_expect(websocket_take(&reader, frame, len, &used, &code) == WEBSOCKET_MESSAGE &&
+			      used == len && reader.opcode == WEBSOCKET_BINARY && reader.len == lengths[i] &&
+			      memcmp(reader.message, payload, reader.len) == 0,
+			  "%zu bytes", lengths[i]);
+		websocket_reader_done(&reader);
+	}
+	free(payload);
+	free(frame);
+}
+
+Test(websocket, a_client_reads_what_a_server_writes, .timeout = 60)
+{
+	static const char *const payloads[] = { "", "abc" };
+
+	for (size_t i = 0; i < 2; i++) {
+		for (int is_client = 0; is_client < 2; is_client++) {
+			struct websocket_reader reader = { .max = 20, .is_client = is_client };
+			unsigned char bytes[WEBSOCKET_HEAD_MAX + 20] = { 0 };
+			enum websocket_code code = WEBSOCKET_NORMAL;
+			const size_t len = strlen(payloads[i]);
+			const size_t head_len = websocket_write_head(WEBSOCKET_TEXT, len, bytes);
+			enum websocket_took took;
+			size_t used = 0;
+
+			memcpy(bytes + head_len, payloads[i], len);
+			took = websocket_take(&reader, (const char *)bytes,
+					      is_client ? head_len + len : sizeof(bytes), &used, &code);
+			if (is_client)
+				cr_expect(took == WEBSOCKET_MESSAGE &&
+					  strcmp(reader.message, payloads[i]) == 0);
+			else
+				cr_expect(took == WEBSOCKET_WRONG && code == WEBSOCKET_BAD_FRAME);
+			websocket_reader_done(&reader);
+		}
+	}
 }

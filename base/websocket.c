@@ -1,4 +1,4 @@
-#include "host/wire/websocket.h"
+#include "base/websocket.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static size_t head_size(const struct websocket_reader *reader)
 {
 	const unsigned int len = reader->head_len < 2 ? 0 : reader->head[1] & 127;
 
-	return 2 + (len == 127 ? 8 : len == 126 ? 2 : 0) + 4;
+	return 2 + (len == 127 ? 8 : len == 126 ? 2 : 0) + (reader->is_client ? 0 : 4);
 }
 
 static uint64_t payload_of(const unsigned char *head)
@@ -52,12 +52,13 @@ static enum websocket_code begin_frame(struct websocket_reader *reader)
 	const enum websocket_opcode opcode = (enum websocket_opcode)(head[0] & 15);
 
 	reader->left = payload_of(head);
-	memcpy(reader->mask, head + reader->head_len - 4, 4);
+	if (!reader->is_client)
+		memcpy(reader->mask, head + reader->head_len - 4, 4);
 	reader->at = 0;
 	reader->final = head[0] & 128;
 	reader->control = opcode & 8;
 	reader->in_payload = true;
-	if ((head[0] & 112) || !(head[1] & 128) || !is_shortest(head, reader->left))
+	if ((head[0] & 112) || !(head[1] & 128) != reader->is_client || !is_shortest(head, reader->left))
 		return WEBSOCKET_BAD_FRAME;
 	if (!reader->control)
 		return opcode > WEBSOCKET_BINARY ? WEBSOCKET_BAD_FRAME : begin_data(reader, opcode);
@@ -175,6 +176,20 @@ size_t websocket_write_head(enum websocket_opcode opcode, uint64_t len, unsigned
 	for (size_t i = 0; i < count; i++)
 		ret[2 + i] = (unsigned char)(len >> 8 * (count - 1 - i));
 	return 2 + count;
+}
+
+size_t websocket_write_masked(enum websocket_opcode opcode, const char *bytes, size_t len,
+			      const unsigned char mask[4], char *to)
+{
+	unsigned char head[WEBSOCKET_HEAD_MAX];
+	const size_t head_len = websocket_write_head(opcode, len, head);
+
+	head[1] |= 128;
+	memcpy(to, head, head_len);
+	memcpy(to + head_len, mask, 4);
+	for (size_t i = 0; i < len; i++)
+		to[head_len + 4 + i] = (char)((unsigned char)bytes[i] ^ mask[i & 3]);
+	return head_len + 4 + len;
 }
 
 /* ---- the handshake ---- */

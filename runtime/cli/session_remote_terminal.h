@@ -1,0 +1,16 @@
+/*
+ * session_remote_terminal: the terminal of an execution in a session on another machine. Private to cli/.
+ */
+#ifndef WARDER_RUNTIME_CLI_SESSION_REMOTE_TERMINAL_H
+#define WARDER_RUNTIME_CLI_SESSION_REMOTE_TERMINAL_H
+
+#include "runtime/cli/remote_place.h"
+
+/* The size of the terminal on standard input. */
+void session_remote_terminal_size(unsigned int *ret_rows, unsigned int *ret_columns);
+/* Let the execution have the terminal of this process until it ends, or a signal ends this process. *ret_seen, in any case: bytes of its output,
+ * with those that the host did not have any more. -1 with *err: the program may still run. */
+int session_remote_terminal(const struct remote_place *place, const char *execution, uint64_t *ret_seen,
+			    struct warder_error *err);
+
+#endif

@@ -910,7 +910,7 @@ static void set_events(struct functions *f)
 {
 	const uint32_t events =
 	    (has_room(f) && !f->input_ended ? EPOLLIN : 0u) | (f->out_len ? EPOLLOUT : 0u);
-	struct epoll_event event = { .events = EPOLLIN, .data.fd = f->socket_fd };
+	struct epoll_event event = { .events = events, .data.fd = f->socket_fd };
 
 	if (f->socket_fd < 0 || events == f->socket_events)
 		return;

@@ -685,6 +685,10 @@ def copied_trees(path, host):
     os.remove(source + "/huge")
     session("stop", "--all")
     tell(os.listdir(os.environ["TMPDIR"]) == [], "nothing is left on the way back", os.listdir(os.environ["TMPDIR"]))
+    for place, directories, files in os.walk(work):
+        for name in directories:
+            if name == "closed":  # an ordinary user could not remove what is in it
+                os.chmod(os.path.join(place, name), 0o700)
     del os.environ["TMPDIR"]
 
 

@@ -162,10 +162,11 @@ static void tell_cause(const struct jail_outcome *outcome, const struct policy *
 {
 	char text[32];
 
-	if (outcome->cause == JAIL_CAUSE_WALL_TIME)
+	/* The limit of a session on another machine is not in the policy of this command. */
+	if (outcome->cause == JAIL_CAUSE_WALL_TIME && policy->limits.wall_time_us != POLICY_UNLIMITED)
 		term_complain("killed after %s (limits.wallTime)",
 			      policy_format_time(policy->limits.wall_time_us, text, sizeof(text)));
-	else if (outcome->cause == JAIL_CAUSE_CPU_TIME)
+	else if (outcome->cause == JAIL_CAUSE_CPU_TIME && policy->limits.cpu_time_us != POLICY_UNLIMITED)
 		term_complain("killed after %s of CPU time (limits.cpuTime)",
 			      policy_format_time(policy->limits.cpu_time_us, text, sizeof(text)));
 	else if (outcome->cause == JAIL_CAUSE_MEMORY && !outcome->sessions_limit)

@@ -15,7 +15,7 @@ $ for each in off kind url member; do warder run --backends $each.json --backend
 ! warder: off.json: "remote" names hosts, and "enable" does not hold "remote"; add it, or remove the hosts
 ! warder: kind.json:1: remote "big": unknown "kind" "cube"; known: "warder", "e2b"
 ! warder: url.json:1: remote "big": "url" holds credentials; the token stands in the file that "tokenFile" names
-! warder: member.json:1: remote "big": unknown member "token"; known: "url", "tokenFile", "kind", "caFile", "insecure", "hostKey", "template", "sandboxUrl"
+! warder: member.json:1: remote "big": unknown member "token"; known: "url", "tokenFile", "kind", "caFile", "insecure", "hostKey", "template", "sandboxUrl", "executeTimeout", "idleTimeout"
 ? 125
 
 = http only to this machine

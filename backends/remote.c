@@ -119,19 +119,26 @@ static int take_url(const struct json_value *entry, const char *text, struct bac
 	return 0;
 }
 
-/* The times of the kind "e2b": a number of seconds above 0, and a whole one. */
+/* The times of the kind "e2b": a number of seconds, at least 0.001, and a whole one. */
 static int take_times(const struct json_value *entry, struct backend_remote *to, const char *origin,
 		      struct warder_error *err)
 {
 	const struct json_value *execute = json_member(entry, "executeTimeout");
 	const struct json_value *idle = json_member(entry, "idleTimeout");
+	char what[120];
 
-	if (execute && (execute->number < 0.001 || execute->number > YEAR_S))
-		return wrong(entry, origin,
-			     "\"executeTimeout\" must be a number of seconds from 0.001 to 31536000", err);
-	if (idle && (!idle->is_uint || idle->uint < 1 || idle->uint > YEAR_S))
-		return wrong(entry, origin,
-			     "\"idleTimeout\" must be a whole number of seconds from 1 to 31536000", err);
+	if (execute && (execute->number < 0.001 || execute->number > YEAR_S)) {
+		snprintf(what, sizeof(what),
+			 "\"executeTimeout\" must be from 0.001 to 31536000 seconds, not %.40s",
+			 execute->string);
+		return wrong(entry, origin, what, err);
+	}
+	if (idle && (!idle->is_uint || idle->uint < 1 || idle->uint > YEAR_S)) {
+		snprintf(what, sizeof(what),
+			 "\"idleTimeout\" must be a whole number from 1 to 31536000 seconds, not %.40s",
+			 idle->string);
+		return wrong(entry, origin, what, err);
+	}
 	to->execute_us = execute ? (uint64_t)(execute->number * 1000000) : EXECUTE_US;
 	to->idle_us = (idle ? idle->uint : IDLE_S) * UINT64_C(1000000);
 	return 0;
@@ -160,9 +167,11 @@ static int take_service(const struct json_value *entry, struct backend_remote *t
 		return 0;
 	if (to->key_given)
 		return wrong(entry, origin, "\"hostKey\" belongs to the kind \"warder\"", err);
-	if (template && (!template[0] || strlen(template) >= sizeof(to->template)))
-		return wrong(entry, origin,
-			     "\"template\", the template of the sandboxes, must have 1 to 99 bytes", err);
+	if (template && (!template[0] || strlen(template) >= sizeof(to->template))) {
+		snprintf(what, sizeof(what), "\"template\" must be an id of 1 to 99 bytes, not %zu",
+			 strlen(template));
+		return wrong(entry, origin, what, err);
+	}
 	if (take_times(entry, to, origin, err) < 0)
 		return -1;
 	snprintf(to->template, sizeof(to->template), "%s", template ? template : "");
@@ -260,13 +269,20 @@ static int take_entry(const struct json_value *entry, const char *origin, struct
 	const char *token = json_member_text(entry, "tokenFile", NULL);
 	const char *kind = json_member_text(entry, "kind", NULL);
 	const char *authorities = json_member_text(entry, "caFile", NULL);
+	char what[120];
 
 	if (!is_name(entry->key))
 		return wrong(entry, origin, "a name has 1 to 20 small letters, digits and dashes", err);
 	if (check_members(entry, origin, err) < 0)
 		return -1;
-	if (!kind || (strcmp(kind, "e2b") != 0 && (!url || !token)))
-		return wrong(entry, origin, "\"url\", \"tokenFile\" and \"kind\" must be given", err);
+	if (!kind)
+		return wrong(entry, origin, "\"kind\" is missing; give \"warder\" or \"e2b\"", err);
+	if (strcmp(kind, "warder") == 0 && (!url || !token)) {
+		snprintf(what, sizeof(what),
+			 "\"%s\" is missing; the kind \"warder\" needs \"url\" and \"tokenFile\"",
+			 url ? "tokenFile" : "url");
+		return wrong(entry, origin, what, err);
+	}
 	memcpy(to->name, entry->key, strlen(entry->key) + 1);
 	to->insecure = insecure && insecure->boolean;
 	if (take_key(entry, json_member_text(entry, "hostKey", NULL), to, origin, err) < 0 ||

@@ -109,6 +109,10 @@ static void pass_refusal(struct call *call, const struct remote_answer *answer, 
 	else if (i == ARRAY_LENGTH(known))
 		refuse(call, answer->status, WARDER_ERROR_UNAVAILABLE, "backend", "%s",
 		       message[0] ? message : "the service cannot do it now");
+	else if ((answer->status == 401 || answer->status == 403) && strcmp(subject, "id") == 0)
+		refuse(call, answer->status, known[i].code, known[i].field,
+		       "the service refuses the key of tokenFile or E2B_API_KEY (status %u)%s%s",
+		       answer->status, message[0] ? ": " : "", message);
 	else
 		refuse(call, answer->status, known[i].code, known[i].field ? known[i].field : subject, "%s",
 		       message[0] ? message : "the service refuses it");
@@ -145,7 +149,7 @@ static bool ask_document(struct call *call, const char *method, const char *rest
 	if (good && (json_parse(text ? text : "", len, "answer", NULL, ret, &err) < 0 ||
 		     (*ret)->type != JSON_OBJECT)) {
 		error_set(&err, WARDER_ERROR_UNAVAILABLE, "backend",
-			  "the service describes a sandbox by something that is no JSON object");
+			  "the service's answer about sandbox %s is not a JSON object", call->service->id);
 		put_error(call, &err);
 		good = false;
 	}
@@ -460,7 +464,7 @@ static void put_entries(struct call *call, const char *text, size_t len)
 
 	if (json_parse(text ? text : "", len, "answer", &limits, &document, &err) < 0) {
 		error_set(&err, WARDER_ERROR_UNAVAILABLE, "backend",
-			  "the sandbox lists a directory by something that is no JSON");
+			  "the answer with the list of the directory is not valid JSON");
 		put_error(call, &err);
 		return;
 	}
@@ -574,5 +578,6 @@ void calls_perform(struct service *service, const struct exchange_order *order, 
 			return;
 		}
 	refuse(&call, 501, WARDER_ERROR_UNSUPPORTED_POLICY, "backend",
-	       "E2B's protocol has no request for it, or Warder does not make it");
+	       "Warder cannot do %.10s %.200s on a service of the kind e2b; use a host of the kind warder",
+	       order->method, order->path);
 }

@@ -71,7 +71,7 @@ int token_take(const char *text, char ret[REMOTE_TOKEN_MAX], struct warder_error
 
 	if (!len || len >= REMOTE_TOKEN_MAX || !is_visible(text))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "tokenFile",
-				 "the key in the environment must be one word of visible characters, of less "
+				 "the variable E2B_API_KEY must be one word of visible characters, of less "
 				 "than %u bytes",
 				 REMOTE_TOKEN_MAX);
 	memcpy(ret, text, len + 1);

@@ -633,7 +633,8 @@ static const struct flag flags[] = {
 	  "files), or both (default)",
 	  CHOOSE(choose_capabilities), .typed = true },
 	{ FLAG_SESSION_START, "--attach", "ID", NULL,
-	  "with --backend remote:NAME: use the sandbox ID, which runs on the host, with its policy",
+	  "with --backend remote:NAME: use the sandbox ID that runs on the host; it keeps its policy (on a "
+	  "service of the kind e2b, the flags give the policy)",
 	  TEXT(session.attach), .typed = true },
 	{ FLAG_SESSION_START, "--recreate", NULL, NULL,
 	  "with --backend remote:NAME: if the host does not know the sandbox of the session any more, make a "

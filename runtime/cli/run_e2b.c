@@ -128,6 +128,7 @@ static int read_policy(const struct args *args, const struct elsewhere *session,
 	const uint64_t asked_us = args->policy->policy.limits.wall_time_us;
 	char *text = elsewhere_read_policy(session->name, err);
 	int status = text ? policy_decode(text, strlen(text), session->name, ret, err) : -1;
+	char asked[32], most[32];
 
 	free(text);
 	if (status < 0 || !given_has(&args->given, "limits.wallTime"))
@@ -135,9 +136,9 @@ static int read_policy(const struct args *args, const struct elsewhere *session,
 	if (asked_us > ret->limits.wall_time_us)
 		return error_set(
 		    err, WARDER_ERROR_INVALID_REQUEST, "limits.wallTime",
-		    "--timeout is above limits.wallTime of session %.64s; an execution cannot have "
-		    "more time than its session gives",
-		    session->name);
+		    "--timeout %s is above %s, the limits.wallTime of session %.64s; give at most that",
+		    policy_format_time(asked_us, asked, sizeof(asked)),
+		    policy_format_time(ret->limits.wall_time_us, most, sizeof(most)), session->name);
 	ret->limits.wall_time_us = asked_us;
 	return 0;
 }

@@ -51,7 +51,8 @@ static int check_exec_flags(const struct args *args, struct warder_error *err)
 			return error_set(
 			    err, WARDER_ERROR_INVALID_REQUEST, args->given.rows[i].flag,
 			    "%s: an execution in a session on another machine has the policy of the "
-			    "session; it can have --env, --cwd, --timeout and --background of its own",
+			    "session; leave it out. An execution can have --env, --env-from, --cwd, "
+			    "--timeout, --background, --terminal and --grace",
 			    args->given.rows[i].flag);
 	}
 	return remote_request_check_flags(flags, "local", err);

@@ -36,14 +36,14 @@ struct entry {
 static int bad_list(const struct remote_copy *copy, const char *path, struct warder_error *err)
 {
 	return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend",
-			 "%s: the list of %.200s has an entry that cannot be one",
+			 "%s: the host sent an invalid entry in the list of the directory %.200s",
 			 copy->place->session.backend, path);
 }
 
 static int failed(const char *path, struct warder_error *err)
 {
 	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "TMPDIR", errno,
-			       "%.200s cannot be stored on its way", path);
+			       "cannot store %.200s in the temporary directory (check TMPDIR)", path);
 }
 
 /* ---- lists ---- */

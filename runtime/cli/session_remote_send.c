@@ -29,12 +29,13 @@
 static const struct refusal {
 	int exit_code;
 	enum warder_error_kind code;
-	const char *why;
+	const char *before, *after; /* the path */
 } refusals[] = {
-	{ 51, WARDER_ERROR_INVALID_REQUEST,
-	  "is not a directory; make it first, or leave the last \"/\" out" },
-	{ 52, WARDER_ERROR_NOT_FOUND, "is in no directory of the session" },
-	{ 53, WARDER_ERROR_CONFLICT, "is there already; --on-existing replace or merge allows that" },
+	{ 51, WARDER_ERROR_INVALID_REQUEST, "",
+	  " is not a directory; make it first, or leave the last \"/\" out" },
+	{ 52, WARDER_ERROR_NOT_FOUND, "the parent directory of ",
+	  " does not exist in the session; make it first" },
+	{ 53, WARDER_ERROR_CONFLICT, "", " is there already; --on-existing replace or merge allows that" },
 };
 
 /* S: where the files are; T: the target; B: the name in a directory; E: what happens to a target that exists; K: "directory", or another kind. The
@@ -283,10 +284,10 @@ static int judge(const struct sending *to, int code, const char *said)
 		return 0;
 	for (size_t i = 0; i < ARRAY_LENGTH(refusals); i++)
 		if (refusals[i].exit_code == code)
-			return error_set(to->err, refusals[i].code, "path", "%.200s %s", to->copy->path,
-					 refusals[i].why);
+			return error_set(to->err, refusals[i].code, "path", "%s%.200s%s", refusals[i].before,
+					 to->copy->path, refusals[i].after);
 	return error_set(to->err, WARDER_ERROR_EXECUTION_FAILED, "path",
-			 "the files do not get to their places in the session: %.*s",
+			 "cannot move the files to their places in the session: %.*s",
 			 (int)strcspn(said, "\n"), *said ? said : "its shell says nothing about it");
 }
 

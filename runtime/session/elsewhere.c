@@ -84,7 +84,9 @@ int elsewhere_write(const struct elsewhere *session, const char *policy, struct 
 	if (strlen(text) > FILE_MAX) {
 		free(text);
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "policy",
-				 "the policy is too long to be kept for a session on another machine");
+				 "the policy and the session's data have more than %d bytes together; "
+				 "shorten the policy",
+				 FILE_MAX);
 	}
 	status = session_directory_open(true, &dir_fd, err);
 	if (status == 0)
@@ -197,7 +199,11 @@ char *elsewhere_read_policy(const char *name, struct warder_error *err)
 	if (text && !(policy = strdup(text)))
 		error_no_memory(err, NULL);
 	else if (status > 0 || (status == 0 && !text))
-		error_set(err, WARDER_ERROR_NOT_FOUND, "name", "session %.64s has no policy here", name);
+		error_set(
+		    err, WARDER_ERROR_NOT_FOUND, "name",
+		    "the file of session %.64s has no policy; stop the session with --keep-sandbox, and "
+		    "start it again with --attach",
+		    name);
 	json_free(document);
 	return policy;
 }

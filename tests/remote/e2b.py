@@ -389,7 +389,7 @@ def sessions(path, host):
     rows = {row["control"]: row for row in data["receipt"]["controls"]}
     tell((status, data["cause"], data["backend"], data["isolation"]) == (3, "exit", "remote:cloud", "providerHosted") and rows["limits.wallTime"]["status"] == "reported by remote:cloud" and
          rows["limits.wallTime"]["requested"] in ("60s", "1m", "60000ms") and len(rows) > 15 and {row["status"] for name, row in rows.items() if name != "limits.wallTime"} == {"notEnforced"}, "its receipt: a minute, and all else not enforced", rows)
-    for name, words, word in (("a longer time", ["--timeout", "2m", "--", "true"], "more time than its session"), ("a limit", ["--memory", "1g", "--", "true"], "--memory"), ("a terminal", ["--terminal", "--", "true"], "--terminal"), ("no program", ["--"], "which program")):
+    for name, words, word in (("a longer time", ["--timeout", "2m", "--", "true"], "--timeout 2m is above 1m, the limits.wallTime of session far"), ("a limit", ["--memory", "1g", "--", "true"], "--memory"), ("a terminal", ["--terminal", "--", "true"], "--terminal"), ("no program", ["--"], "which program")):
         status, out, err = session("exec", "far", *words)
         tell(status == 125 and word in err, "an execution is refused with its reason: " + name, (status, err))
     status, out, err = session("exec", "far", "--", "no-such-program")
@@ -583,7 +583,7 @@ def lying():
     out, err = process.communicate(timeout=90 * SLOW)
     sent = [one["signal"] for one in bodies("SendSignal")]
     tell(process.returncode == 143 and json.loads(out)["cause"] == "cancelled" and sent[-1:] == ["SIGNAL_SIGKILL"] and "DELETE" not in kinds(), "a signal goes on, and after the grace the program is killed", (process.returncode, out, err, sent))
-    for name, how, word in (("an old envd", described(envdVersion="0.5.1"), "envdVersion"), ("no JSON", b"<html>", "no JSON"), ("2 MiB", b" " * (2 << 20), "1 MiB"), ("a state in red", described(state="\x1b[31mred"), "red"), ("a busy service", (503, b'{"code": 503, "message": "busy"}', ()), "busy"),
+    for name, how, word in (("an old envd", described(envdVersion="0.5.1"), "envdVersion"), ("no JSON", b"<html>", "not a JSON object"), ("2 MiB", b" " * (2 << 20), "1 MiB"), ("a state in red", described(state="\x1b[31mred"), "red"), ("a busy service", (503, b'{"code": 503, "message": "busy"}', ()), "busy"),
                             ("a page that is not found", (404, b"<html>nginx</html>", ()), "404"), ("death", dies, "remote:cloud"), ("a redirect", redirect, "redirect")):
         begin_anew({"i1": how})
         done = session("exec", "liar", "--", "true")
@@ -605,7 +605,7 @@ def lying():
         done = session("start", "liar", *there(path), "--attach", "i1")
         tell(done[0] == 125 and word in done[2] and kinds() == ["i1"] and session("status", "liar")[0] == 1, "attach only looks, and refuses " + name, (done, kinds()))
     # files
-    for name, how, words, word in (("17 MiB", {"files": b"x" * (17 << 20)}, ["read", "liar", "/a"], "16 MiB"), ("a list of none", {"ListDir": b"[]"}, ["list", "liar", "/a", "--json"], None), ("no JSON", {"ListDir": b"<html>"}, ["list", "liar", "/a"], "no JSON"),
+    for name, how, words, word in (("17 MiB", {"files": b"x" * (17 << 20)}, ["read", "liar", "/a"], "16 MiB"), ("a list of none", {"ListDir": b"[]"}, ["list", "liar", "/a", "--json"], None), ("no JSON", {"ListDir": b"<html>"}, ["list", "liar", "/a"], "not valid JSON"),
                                    ("entries of none", {"ListDir": b'{"entries": [5, {"name": {}, "size": "x", "mode": -1, "type": 7}]}'}, ["list", "liar", "/a", "--json"], None),
                                    ("a refusal in red", {"files": (404, b'{"message": "\\u001b[31mnone"}', ())}, ["read", "liar", "/a"], "none"), ("a full disk", {"files": (507, b'{"message": "full"}', ())}, ["write", "liar", "/a"], "full")):
         begin_anew(how)

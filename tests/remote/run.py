@@ -574,7 +574,7 @@ def copied(path, host):
     there = session("cp", source, "far:/tmp/a", "--on-existing", "error")
     tell(there[0] == 125 and "is there already" in there[2] and look("far", "/tmp/a")[1].startswith(b"750"), "nor in the session", (there, look("far", "/tmp/a")))
     for name, words, word in (("a link", ["far:/tmp/link", work], "symbolic link"), ("a file that is not there", ["far:/tmp/none", work], "there is no"),
-                              ("a file of this machine that is not there", [os.path.join(work, "none"), "far:/tmp/e"], "none"), ("a directory that is not there", [source, "far:/tmp/none/e"], "no directory"),
+                              ("a file of this machine that is not there", [os.path.join(work, "none"), "far:/tmp/e"], "none"), ("a directory that is not there", [source, "far:/tmp/none/e"], "parent directory of /tmp/none/e does not exist"),
                               ("a target that is no directory", [source, "far:/tmp/a/"], "is not a directory"), ("a device", ["far:/dev/null", work], "no regular file"),
                               ("a limit", ["far:/tmp/source \u00fc.bin", work, "--max-bytes", "1k"], "1KiB"), ("a limit of this machine's file", [source, "far:/tmp/e", "--max-bytes", "1k"], "1KiB"),
                               ("two sessions", ["far:/tmp/a", "near:/tmp/x"], "two sessions"), ("one place", ["far:/tmp/a"], "two places")):
@@ -818,7 +818,7 @@ def lying_about_terminals():
 
 def lying_about_copies():
     rows = lambda row: json.dumps([dict({"name": "a", "type": "file", "mode": 0o644, "sizeBytes": 1}, **row), 5, {"name": {}}]).encode()
-    for name, directory, code, word in (("a mode", rows({"mode": 99999999}), 0, ""), ("no mode", rows({"mode": "x"}), 0, ""), ("no list", b"{}", 125, "cannot be one"), ("a type", rows({"type": 7}), 125, "no regular file"), ("a link", rows({"type": "link", "target": "/etc"}), 125, "symbolic link"), ("no JSON", b"x", 125, "remote:big")):
+    for name, directory, code, word in (("a mode", rows({"mode": 99999999}), 0, ""), ("no mode", rows({"mode": "x"}), 0, ""), ("no list", b"{}", 125, "invalid entry"), ("a type", rows({"type": 7}), 125, "no regular file"), ("a link", rows({"type": "link", "target": "/etc"}), 125, "symbolic link"), ("no JSON", b"x", 125, "remote:big")):
         server = serve("good")
         server.sandbox = {"directory": directory, "other": b"content"}
         lying = document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
@@ -840,13 +840,13 @@ def lying_about_trees():
     """A list of the host never leads out of the target, and never through a link that the list made."""
     top, outside = [{"name": "d", "type": "directory", "mode": 0o755}], os.path.join(work, "outside")
     encoded = lambda name: base64.b64encode(name).decode()
-    cases = (("a parent", [{"name": "..", "type": "directory"}], 125, "cannot be one"), ("a path", [{"name": "../outside", "type": "file"}], 125, "cannot be one"), ("an absolute path", [{"name": outside, "type": "file"}], 125, "cannot be one"),
-             ("a path in base64", [{"name": "x", "nameBase64": encoded(b"../outside"), "type": "file"}], 125, "cannot be one"), ("a NUL", [{"name": "x", "nameBase64": encoded(b"x\0y"), "type": "file"}], 125, "cannot be one"),
-             ("no base64", [{"name": "x", "nameBase64": "!", "type": "file"}], 125, "cannot be one"), ("no name", [{"type": "file"}], 125, "cannot be one"), ("the directory itself", [{"name": ".", "type": "directory"}], 125, "cannot be one"),
-             ("a long name", [{"name": "n" * 256, "type": "file"}], 125, "cannot be one"), ("a link without a target", [{"name": "l", "type": "link"}], 125, "cannot be one"), ("a number", [7], 125, "cannot be one"),
-             ("a file behind a link of its name", [{"name": "l", "type": "link", "target": outside}, {"name": "l", "type": "file"}], 125, "cannot be stored"),
-             ("a directory behind a link of its name", [{"name": "l", "type": "link", "target": work}, {"name": "l", "type": "directory"}], 125, "cannot be stored"),
-             ("a name twice", [{"name": "f", "type": "file"}, {"name": "f", "type": "file"}], 125, "cannot be stored"), ("directories without end", top, 125, "more than 64 levels"),
+    cases = (("a parent", [{"name": "..", "type": "directory"}], 125, "invalid entry"), ("a path", [{"name": "../outside", "type": "file"}], 125, "invalid entry"), ("an absolute path", [{"name": outside, "type": "file"}], 125, "invalid entry"),
+             ("a path in base64", [{"name": "x", "nameBase64": encoded(b"../outside"), "type": "file"}], 125, "invalid entry"), ("a NUL", [{"name": "x", "nameBase64": encoded(b"x\0y"), "type": "file"}], 125, "invalid entry"),
+             ("no base64", [{"name": "x", "nameBase64": "!", "type": "file"}], 125, "invalid entry"), ("no name", [{"type": "file"}], 125, "invalid entry"), ("the directory itself", [{"name": ".", "type": "directory"}], 125, "invalid entry"),
+             ("a long name", [{"name": "n" * 256, "type": "file"}], 125, "invalid entry"), ("a link without a target", [{"name": "l", "type": "link"}], 125, "invalid entry"), ("a number", [7], 125, "invalid entry"),
+             ("a file behind a link of its name", [{"name": "l", "type": "link", "target": outside}, {"name": "l", "type": "file"}], 125, "cannot store"),
+             ("a directory behind a link of its name", [{"name": "l", "type": "link", "target": work}, {"name": "l", "type": "directory"}], 125, "cannot store"),
+             ("a name twice", [{"name": "f", "type": "file"}, {"name": "f", "type": "file"}], 125, "cannot store"), ("directories without end", top, 125, "more than 64 levels"),
              ("odd modes", [{"name": "f", "type": "file", "mode": 0o6777}, {"name": "e", "type": "file", "mode": -1}], 0, ""), ("bytes that are no text", [{"name": "x", "nameBase64": encoded(b"x\xff"), "type": "file"}], 0, ""),
              ("a terminal", [{"name": "\x1b]0;x\x07", "type": "pipe"}], 125, "is not copied"))
     for name, rows, code, word in cases:

@@ -137,29 +137,29 @@ static enum verdict run(struct slot *slot, const struct message *message, const 
 	return status == 1 ? VERDICT_AGAIN : VERDICT_RESULT;
 }
 
-/* Whether this host runs a program that no tenant has chosen. */
-static bool can_run(struct slot *slot)
+/* Whether this host runs a program that no tenant has chosen. False with *err. */
+static bool can_run(struct slot *slot, struct warder_error *err)
 {
 	static const char request_text[] = "{\"argv\": [\"true\"]}";
 	static const char policy_text[] = "{\"version\": 1, \"limits\": {\"wallTime\": \"1m\"}, "
 					  "\"enforcement\": {\"limits\": \"preferred\"}}";
 	struct json_value *request = NULL;
 	struct warder_policy *policy = NULL;
-	struct warder_error ignored;
 	char *json = NULL;
-	int status = json_parse(request_text, strlen(request_text), "request", NULL, &request, &ignored);
+	int status = json_parse(request_text, strlen(request_text), "request", NULL, &request, err);
 
 	if (status == 0)
-		status = warder_policy_parse(policy_text, strlen(policy_text), "policy", &policy, &ignored);
+		status = warder_policy_parse(policy_text, strlen(policy_text), "policy", &policy, err);
 	if (status == 0)
-		status = run_under(slot, request, policy, &json, &ignored);
+		status = run_under(slot, request, policy, &json, err);
 	warder_policy_free(policy);
 	json_free(request);
 	free(json);
 	return status == 0;
 }
 
-static void rest(struct worker *worker)
+/* why: the host cannot run programs. */
+static void rest(struct worker *worker, const struct warder_error *why)
 {
 	const uint64_t now_us = clock_us();
 	unsigned int rest_ms = atomic_load(&worker->rest_ms);
@@ -169,8 +169,9 @@ static void rest(struct worker *worker)
 	rest_ms = !rest_ms ? REST_MS : rest_ms < REST_MAX_MS / 2 ? 2 * rest_ms : REST_MAX_MS;
 	atomic_store(&worker->rest_ms, rest_ms);
 	atomic_store(&worker->rest_until_us, now_us + rest_ms * UINT64_C(1000));
-	term_complain("this host cannot run programs; the next request is taken in %u seconds",
-		      rest_ms / 1000);
+	term_complain("this host cannot run programs: %s; the worker takes the next request in %u seconds; "
+		      "\"warder doctor\" shows what is missing",
+		      why->text, rest_ms / 1000);
 }
 
 /* Run it. If this host cannot, another one may, until the request has been delivered too often. */
@@ -178,13 +179,14 @@ static enum verdict attempt(struct slot *slot, const struct message *message, co
 			    uint64_t deliveries, char **ret_json, struct warder_error *err)
 {
 	const enum verdict verdict = run(slot, message, tenant, ret_json, err);
+	struct warder_error why = { 0 };
 
 	if (verdict == VERDICT_RESULT && *ret_json)
 		atomic_store(&slot->worker->rest_ms, 0);
 	if (verdict != VERDICT_AGAIN || ends())
 		return verdict;
-	if (!can_run(slot))
-		rest(slot->worker);
+	if (!can_run(slot, &why))
+		rest(slot->worker, &why);
 	if (deliveries < slot->worker->options->deliveries)
 		return VERDICT_AGAIN;
 	error_context(err, "the request was delivered %u times, and no worker could run it",

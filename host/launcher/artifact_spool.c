@@ -203,7 +203,9 @@ static void keep_stream(struct artifact_spool *spool, bool all, struct warder_re
 	if (all ? outcome->output[stream].total == 0 : !outcome->output[stream].truncated)
 		return;
 	if (!artifact) {
-		blame(reference, "it is not kept, because the artifacts of this request take 192 MiB already",
+		blame(reference,
+		      "it is not stored: the artifacts of this request have reached their limit of 192 MiB; "
+		      "judge fewer cases in one request",
 		      0);
 		return;
 	}

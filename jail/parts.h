@@ -5,7 +5,7 @@
  * of it: the files of /proc/net that describe a namespace are compared byte for byte with those of one that was never used. What stays
  * the same is its number, its cookie and the key of its IP identifiers, so that only jails of one tenant share one; a template belongs to one.
  *
- * The leaves of a jail's cgroup are the other part. They may be used again if no file of theirs tells of the jail: cgroup_renew().
+ * The leaves of a jail's cgroup are the other part. They can be reused if their files look like those of a new cgroup: cgroup_renew().
  *
  * Life: parts_begin() for a template that has just been prepared -> parts_take(), parts_give() by any thread -> parts_done().
  */

@@ -1041,9 +1041,10 @@ struct warder_pool_options {
 	 * may get the network namespace, and the cgroups, of ended jails of the same key, if they look like new ones.
 	 * Of a network namespace, Warder compares files of /proc/net byte for byte. Of a cgroup, it looks at each
 	 * file that counts events, and begins peaks and CPU time anew; at most 1 MiB of memory may still be charged to it.
-	 * A cgroup that was killed is not used again. The program can see from the inode number of /proc/self/ns/net
-	 * that the namespace is not new, and the receipt says so. The value 1
-	 * has an effect only as root and with the network mode "none". */
+	 * A cgroup that was killed is not used again. On cgroup v2 with a memory limit, the reuse of cgroups needs Linux
+	 * 6.12; before, `memory.peak` is counted in partsRefused of warder_pool_stats(). The program can see from the inode
+	 * number of /proc/self/ns/net that the namespace is not new, and the receipt says so. The value 1 has an effect
+	 * only as root and with the network mode "none". */
 	int parts;
 };
 
@@ -1123,8 +1124,8 @@ WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *
  *   cgroupsReused jails that got the cgroups of an ended one
  *   partsRefused  an object. Warder keeps a used network namespace or cgroup only if its files look as in a new one.
  *                 Each member is the name of a file that differed, such as "snmp" or "pids.peak"; its value is
- *                 the number of namespaces or cgroups that were removed for this reason. "cgroup.kill": the cgroup was
- *                 killed */
+ *                 the number of namespaces or cgroups that were removed for this reason. "unreadable": the files could
+ *                 not be read; "cgroup.kill": the cgroup was killed */
 WARDER_API char *warder_pool_stats(struct warder_pool *pool);
 /* Drain and free a pool. Free all of its runs before. With NULL, it has no effect. */
 WARDER_API void warder_pool_free(struct warder_pool *pool);

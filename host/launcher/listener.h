@@ -10,8 +10,8 @@
 
 #define LISTENER_UNIX "unix:" /* before the path of a Unix socket, in --listen and in a URL */
 
-/* Listen. A Unix socket has mode 0600, unless --socket-mode says otherwise; one that nobody listens at is replaced. *ret_fd is the caller's; url: for people, and for the Host header.
- * -1 with *err naming --listen. */
+/* Listen. A Unix socket has mode 0600, unless --socket-mode says otherwise; one that nobody listens at is replaced. *ret_fd is the
+ * caller's; url: for people, and for the Host header. -1 with *err naming --listen. */
 int listener_open(const struct launcher_options *options, int *ret_fd, char *url, size_t size,
 		  struct warder_error *err);
 /* The form of --listen only. */

@@ -5,8 +5,8 @@
  * Life: cgroup_probe() (reads mounts, tries) -> per run cgroup_create() makes one leaf in every
  * hierarchy needed and writes the limits -> the jail's init is born in the v2 leaf (join_v2_fd with
  * CLONE_INTO_CGROUP) and writes "0" into each join_v1_fd -> cgroup_read_back() for the receipt ->
- * cgroup_usage() while it runs -> cgroup_kill() -> cgroup_final() -> cgroup_remove(). In its place, cgroup_renew() may find that
- * the leaf can serve a later run. A leaf that was killed never does (a cgroup that was killed kills what is cloned into it later).
+ * cgroup_usage() while it runs -> cgroup_kill() -> cgroup_final() -> cgroup_remove(). Instead of removing a leaf, the caller can
+ * ask cgroup_renew() whether a later run may use it. A leaf that was killed never does (a cgroup that was killed kills what is cloned into it later).
  * A leaf's name is "warder-<pid>-<starttime>-<n>-<space>": pid and start time (field 22 of /proc/<pid>/stat) of the
  * supervisor, so that cgroup_clean() can tell leftovers of a dead supervisor. Host side only, any thread.
  */

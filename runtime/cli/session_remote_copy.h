@@ -1,7 +1,7 @@
 /*
  * session_remote_copy: copies between this machine and a session on another one. Private to cli/.
  *
- * What is copied has a stop on its way, the stage: an empty directory of this machine that only this process uses. Between the stage and a path
+ * Files are first copied to the stage: an empty directory of this machine that only this process uses. Between the stage and a path
  * of this machine, session_files_copy_here() copies, so that such a copy has the rules of any other.
  */
 #ifndef WARDER_RUNTIME_CLI_SESSION_REMOTE_COPY_H

@@ -22,7 +22,7 @@ struct judged {
 
 /* The most of all cases. */
 struct score_most {
-	bool known; /* somebody measured it for one of them */
+	bool known; /* measured in at least one case */
 	uint64_t value;
 };
 

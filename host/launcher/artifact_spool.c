@@ -205,7 +205,7 @@ static void keep_stream(struct artifact_spool *spool, bool all, struct warder_re
 	if (!artifact) {
 		blame(reference,
 		      "it is not stored: the artifacts of this request have reached their limit of 192 MiB; "
-		      "judge fewer cases in one request",
+		      "let one request leave less",
 		      0);
 		return;
 	}

@@ -15,6 +15,7 @@
 #ifndef WARDER_JAIL_JAIL_H
 #define WARDER_JAIL_JAIL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -390,10 +391,12 @@ struct policy jail_given_without(const struct policy *policy);
 bool jail_template_is_stale(const struct jail_template *tmpl);
 
 /* How often parked jails took a part of an ended one, and how often a part was not kept because it differed from a new one, by reason. */
-#define JAIL_PARTS_REASONS 25
+#define JAIL_PARTS_REASONS 26
 enum jail_part { JAIL_PART_NETWORK, JAIL_PART_CGROUP, JAIL_PARTS };
 struct jail_parts_counts {
 	_Atomic uint64_t reused[JAIL_PARTS], refused[JAIL_PARTS_REASONS];
+	atomic_bool failing, failed; /* a cgroup could not be removed; `failed`: and `failure` says why */
+	struct warder_error failure;
 };
 /* Let the parked jails of a reusable template use network namespaces and cgroups of earlier ones that cannot be told from new ones. All of
  * them must be of one tenant. Call it before the first launch. `counts` must outlive the template. 0, also where the plan has no such part; -1 with

@@ -291,19 +291,33 @@ bool parts_give_leaf(struct parts *parts, struct cgroup *cgroup)
 	return kept;
 }
 
+/* Nobody is in it, unless somebody has moved a process there since. */
+static void remove_leaf(struct jail_parts_counts *counts, struct cgroup *leaf)
+{
+	struct warder_error err;
+
+	if (cgroup_remove(leaf, &err) == 0 || atomic_exchange(&counts->failing, true))
+		return;
+	counts->failure = err;
+	atomic_store(&counts->failed, true);
+}
+
 bool parts_drop(struct parts *parts)
 {
-	struct warder_error ignored;
+	struct cgroup leaf[PARTS_LEAVES_MAX];
 	bool dropped;
+	size_t leaves;
 
 	pthread_mutex_lock(&parts->lock);
 	dropped = parts->spares + parts->leaves > 0;
 	while (parts->spares)
 		fd_done(&parts->spare[--parts->spares]);
-	/* Nobody is in them. What somebody has moved there since is found once this process has ended: cgroup_clean(). */
-	while (parts->leaves)
-		cgroup_remove(&parts->leaf[--parts->leaves], &ignored);
+	leaves = parts->leaves;
+	memcpy(leaf, parts->leaf, leaves * sizeof(leaf[0]));
+	parts->leaves = 0;
 	pthread_mutex_unlock(&parts->lock);
+	while (leaves)
+		remove_leaf(parts->counts, &leaf[--leaves]);
 	return dropped;
 }
 

@@ -1039,8 +1039,9 @@ struct warder_pool_options {
 	uint64_t wait_us; /* with WARDER_POOL_WAIT; 0: 10 s */
 	/* Whether parts of ended jails are used again, which saves time. 0: each jail has new parts only. 1: a parked jail
 	 * may get the network namespace, and the cgroups, of ended jails of the same key, if they look like new ones.
-	 * Of a network namespace, Warder compares files of /proc/net byte for byte. Of a cgroup, it looks at each
-	 * file that counts events, and begins peaks and CPU time anew; at most 1 MiB of memory may still be charged to it.
+	 * Of a network namespace, Warder compares files of /proc/net byte for byte. Of a cgroup, it looks at
+	 * the files of the pids, cpu and memory controllers that count events, and begins peaks and CPU time anew; at most
+	 * 1 MiB of memory may still be charged to it.
 	 * A cgroup that was killed is not used again. On cgroup v2 with a memory limit, the reuse of cgroups needs Linux
 	 * 6.12; before, `memory.peak` is counted in partsRefused of warder_pool_stats(). The program can see from the inode
 	 * number of /proc/self/ns/net that the namespace is not new, and the receipt says so. The value 1 has an effect

@@ -176,7 +176,7 @@ void cgroup_final(const struct cgroup *cgroup, struct cgroup_final *ret);
  * counts what happened in it is compared, and its peaks begin anew. CGROUP_RENEW_REASONS: it does. Less: the number of the reason why it
  * does not, and the leaf is to be removed. After it, call cgroup_begin_cpu(). */
 size_t cgroup_renew(struct cgroup *cgroup);
-#define CGROUP_RENEW_REASONS 16
+#define CGROUP_RENEW_REASONS 17
 /* The name of a reason: the file that differs. */
 const char *cgroup_renew_reason(size_t i);
 

@@ -47,6 +47,7 @@ static const struct row {
 	{ "memory.memsw.max_usage_in_bytes", V1, CGROUP_MEMORY, NULL, CHARGE_MOST, true, true },
 	{ "memory.events", V2, CGROUP_MEMORY, NULL, 0, false, false },
 	{ "memory.swap.events", V2, CGROUP_MEMORY, NULL, 0, false, true },
+	{ "memory.swap.peak", V2, CGROUP_MEMORY, NULL, 0, false, true },
 	{ "memory.peak", V2, CGROUP_MEMORY, NULL, CHARGE_MOST, true, false },
 };
 

@@ -390,8 +390,6 @@ static void lack_descriptors(struct key *key, const struct pool_descriptors *hav
 		  have->open, POOL_DESCRIPTORS, have->most);
 }
 
-/* A key that has fewer jails than it is to have (`only_short`: and none ready), and for which there is room. One without any may have that
- * of another. */
 /* They hold descriptors. False: there was none. */
 static bool drop_parts(const struct warder_pool *pool)
 {
@@ -412,6 +410,8 @@ static bool may_park(const struct warder_pool *pool, struct pool_descriptors *re
 	return pool_may_park(ret, building);
 }
 
+/* A key that has fewer jails than it is to have (`only_short`: and none ready), and for which there is room. One without any may have that
+ * of another. */
 static struct key *find_wanting(struct warder_pool *pool, bool only_short)
 {
 	const uint64_t now = clock_us();
@@ -1234,6 +1234,11 @@ int warder_pool_drain(struct warder_pool *pool, struct warder_error *err)
 	} else if (pool->has_failed) {
 		*err = pool->failure;
 		pool->has_failed = false;
+		drained = -1;
+	} else if (atomic_load(&pool->parts.failed)) {
+		*err = pool->parts.failure;
+		atomic_store(&pool->parts.failed, false);
+		atomic_store(&pool->parts.failing, false);
 		drained = -1;
 	}
 	pthread_mutex_unlock(&pool->lock);

@@ -927,6 +927,64 @@ Test(pool, a_cgroup_that_was_killed_is_not_used_again, .timeout = 120)
 	expect_nothing_left(fds);
 }
 
+/* Move a process into each cgroup that waits for a jail, or, for a pid of 0, remove them; how many there are. */
+static int into_spare_cgroups(pid_t pid)
+{
+	char pattern[80], path[300];
+	glob_t found;
+	int count = 0;
+
+	snprintf(pattern, sizeof(pattern), "/sys/fs/cgroup{/*/*,/*,}/warder-%d-*", getpid());
+	glob(pattern, GLOB_BRACE, NULL, &found);
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		FILE *file;
+
+		snprintf(path, sizeof(path), "%s/cgroup.procs", found.gl_pathv[i]);
+		file = fopen(path, "r+e");
+		if (file && fgetc(file) == EOF) {
+			count++;
+			rewind(file);
+			if (pid)
+				fprintf(file, "%d\n", pid);
+		}
+		if (file)
+			fclose(file);
+		if (!pid)
+			rmdir(found.gl_pathv[i]);
+	}
+	globfree(&found);
+	return count;
+}
+
+Test(pool, a_drain_tells_of_a_cgroup_that_cannot_be_removed, .timeout = 120)
+{
+	const int fds = begin_cgroups("limits.wallTime", "30s");
+	const pid_t intruder = fork();
+	int count = 0;
+
+	if (intruder == 0) {
+		pause();
+		_exit(0);
+	}
+	for (int i = 0; i < 3; i++)
+		warder_result_free(in_turn("exec true"));
+	fill(1);
+	for (int i = 0; i < 600 && count == 0; i++) {
+		usleep(100000);
+		count = into_spare_cgroups(intruder);
+	}
+	if (count == 0 && library_pool_stat(pool, "memory.peak") > 0) {
+		kill(intruder, SIGKILL);
+		cr_skip_test("the kernel does not begin memory.peak anew");
+	}
+	cr_expect(count > 0);
+	cr_expect(warder_pool_drain(pool, &err) != 0 && strstr(err.text, "cgroup"), "%s", err.text);
+	kill(intruder, SIGKILL);
+	waitpid(intruder, NULL, 0);
+	into_spare_cgroups(0);
+	expect_nothing_left(fds);
+}
+
 /* In a child of one thread: a pool on a host that seems to be short of memory. 0; 1: it is not as it should be; 2: cannot be tried. */
 static int fill_under_pressure(void)
 {

@@ -456,15 +456,16 @@ static void write_entry(struct json_writer *w, const struct json_value *entry)
 
 static void put_entries(struct call *call, const char *text, size_t len)
 {
-	const struct json_limits limits = { .max_bytes = LISTING_MAX };
+	const struct json_limits limits = { .max_bytes = LISTING_MAX, .max_values = REMOTE_LIST_VALUES_MAX };
 	struct json_value *document = NULL;
 	const struct json_value *entries = NULL;
 	struct json_writer w = { 0 };
 	struct warder_error err = { 0 };
 
 	if (json_parse(text ? text : "", len, "answer", &limits, &document, &err) < 0) {
-		error_set(&err, WARDER_ERROR_UNAVAILABLE, "backend",
-			  "the answer with the list of the directory is not valid JSON");
+		error_set(
+		    &err, WARDER_ERROR_UNAVAILABLE, "backend",
+		    "the answer with the list of the directory is not valid JSON, or has too many values");
 		put_error(call, &err);
 		return;
 	}

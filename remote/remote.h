@@ -30,6 +30,9 @@
 #define REMOTE_RESULT_MAX  (16u * 1024 * 1024) /* of the answer to a run; of a file */
 #define REMOTE_ORDER_MAX   (REMOTE_RESULT_MAX + 65536u)
 
+/* Values of JSON in the list of a directory: ten for each of 200,000 files. */
+#define REMOTE_LIST_VALUES_MAX 2000000u
+
 #define REMOTE_PIECE_MAX    16384u /* of a terminal, with its first byte */
 #define REMOTE_PIECE_BYTES  'b'
 #define REMOTE_PIECE_TEXT   't'

@@ -15,16 +15,18 @@
 #define REMOTE_COPY_MODES      0777
 #define REMOTE_COPY_LEVELS_MAX 64
 #define REMOTE_COPY_FILES_MAX  200000
+#define REMOTE_COPY_LISTS_MAX  (4u * REMOTE_RESULT_MAX) /* bytes of the lists that are in memory together */
 
 struct remote_copy {
 	const struct args *args;
 	const struct remote_place *place;
-	const char *path;    /* in the session */
-	int stage_fd;        /* borrowed */
-	uint64_t most, left; /* bytes of all files together; that may still be copied */
-	size_t files;        /* files, directories and links so far */
-	size_t omitted;      /* what was left out, and reported */
-	uint64_t renewed_ms; /* of remote_place_keep() */
+	const char *path;     /* in the session */
+	int stage_fd;         /* borrowed */
+	uint64_t most, left;  /* bytes of all files together; that may still be copied */
+	size_t files;         /* files, directories and links so far */
+	size_t omitted;       /* what was left out, and reported */
+	uint64_t renewed_ms;  /* of remote_place_keep() */
+	size_t bytes, values; /* of the lists in memory */
 };
 
 /* Bring what `path` names to the stage, where it gets the name `base`; ".": the content of a directory goes into the stage itself. -1 with *err. */

@@ -33,6 +33,12 @@ struct entry {
 	enum entry_type { ENTRY_FILE, ENTRY_DIRECTORY, ENTRY_LINK, ENTRY_OTHER } type;
 };
 
+/* The entries of a directory. Those of the directories above stay in memory, so all count together. */
+struct list {
+	struct json_value *entries; /* owned; NULL: there are none */
+	size_t bytes, values;
+};
+
 static int bad_list(const struct remote_copy *copy, const char *path, struct warder_error *err)
 {
 	return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend",
@@ -85,29 +91,62 @@ static bool take_entry(const struct json_value *object, struct entry *ret)
 		take_text(object, "target", "targetBase64", ret->target, sizeof(ret->target)));
 }
 
-/* *ret: the entries of a directory. Returns 0; 1 if there is no such directory; -1 with *err. */
-static int list(struct remote_copy *copy, const char *path, struct json_value **ret, struct warder_error *err)
+static size_t count_values(const struct json_value *value)
 {
-	const struct json_limits limits = { .max_bytes = REMOTE_RESULT_MAX };
+	size_t count = 1;
+
+	for (const struct json_value *one = value->child; one; one = one->next)
+		count += count_values(one);
+	return count;
+}
+
+static void list_done(struct remote_copy *copy, struct list *list)
+{
+	json_free(list->entries);
+	copy->bytes -= list->bytes;
+	copy->values -= list->values;
+	*list = (struct list){ 0 };
+}
+
+static int read_list(struct remote_copy *copy, const char *path, const char *text, size_t len,
+		     struct list *ret, struct warder_error *err)
+{
+	const struct json_limits limits = { .max_bytes = REMOTE_RESULT_MAX,
+					    .max_values = REMOTE_LIST_VALUES_MAX - copy->values };
+
+	if (len > REMOTE_COPY_LISTS_MAX - copy->bytes || !limits.max_values)
+		return error_set(err, WARDER_ERROR_REJECTED, "path",
+				 "the lists of %.200s and of the directories above it are too long to be "
+				 "copied together",
+				 path);
+	if (json_parse(text, len, copy->place->session.backend, &limits, &ret->entries, err) < 0)
+		return -1;
+	copy->bytes += ret->bytes = len;
+	copy->values += ret->values = count_values(ret->entries);
+	if (ret->entries->type == JSON_ARRAY)
+		return 0;
+	list_done(copy, ret);
+	return bad_list(copy, path, err);
+}
+
+/* *ret is for list_done(). Returns 0; 1 if there is no such directory; -1 with *err. */
+static int list(struct remote_copy *copy, const char *path, struct list *ret, struct warder_error *err)
+{
 	struct remote_asking how = { .large = true, .timeout_ms = 4 * REMOTE_QUESTION_MS };
 	char rest[REMOTE_PATH_SIZE];
 	char *text = NULL;
 	size_t len = 0;
 	int status;
 
+	*ret = (struct list){ 0 };
 	remote_place_keep(copy->place, &copy->renewed_ms);
 	if (session_remote_files_path("/directories", path, rest, err) < 0)
 		return -1;
 	status = remote_place_ask(copy->place, rest, &how, &text, &len, err);
 	if (status < 0)
 		return (how.status == 400 || how.status == 404) && !remote_place_is_gone(err) ? 1 : -1;
-	status = json_parse(text, len, copy->place->session.backend, &limits, ret, err);
+	status = read_list(copy, path, text, len, ret, err);
 	free(text);
-	if (status == 0 && (*ret)->type != JSON_ARRAY) {
-		json_free(*ret);
-		*ret = NULL;
-		return bad_list(copy, path, err);
-	}
 	return status;
 }
 
@@ -147,16 +186,16 @@ static int fetch_entry(struct remote_copy *copy, const char *path, int parent_fd
 static int fetch_content(struct remote_copy *copy, const char *path, int fd, unsigned int level,
 			 struct warder_error *err)
 {
-	struct json_value *entries = NULL;
+	struct list found;
 	char below[REMOTE_PATH_SIZE];
 	const char *slash = path[strlen(path) - 1] == '/' ? "" : "/";
 	struct entry entry;
-	int status = list(copy, path, &entries, err);
+	int status = list(copy, path, &found, err);
 
 	if (status > 0)
 		return error_set(err, WARDER_ERROR_NOT_FOUND, "path",
 				 "there is no directory %.200s in the session", path);
-	for (const struct json_value *one = entries ? entries->child : NULL; one && status == 0;
+	for (const struct json_value *one = found.entries ? found.entries->child : NULL; one && status == 0;
 	     one = one->next) {
 		if (!take_entry(one, &entry) ||
 		    snprintf(below, sizeof(below), "%s%s%s", path, slash, entry.name) >= (int)sizeof(below))
@@ -164,7 +203,7 @@ static int fetch_content(struct remote_copy *copy, const char *path, int fd, uns
 		else
 			status = fetch_entry(copy, below, fd, &entry, level, err);
 	}
-	json_free(entries);
+	list_done(copy, &found);
 	return status;
 }
 
@@ -218,19 +257,19 @@ static int look(struct remote_copy *copy, const char *path, const char *name, st
 {
 	char parent[REMOTE_PATH_SIZE];
 	const char *slash = strrchr(path, '/');
-	struct json_value *entries = NULL;
+	struct list found;
 	int status;
 
 	snprintf(parent, sizeof(parent), "%.*s", slash && slash > path ? (int)(slash - path) : 1,
 		 slash ? path : ".");
-	status = list(copy, parent, &entries, err);
+	status = list(copy, parent, &found, err);
 	if (status != 0)
 		return status;
 	status = 1;
-	for (const struct json_value *one = entries->child; one && status > 0; one = one->next)
+	for (const struct json_value *one = found.entries->child; one && status > 0; one = one->next)
 		if (take_entry(one, ret) && strcmp(ret->name, name) == 0)
 			status = 0;
-	json_free(entries);
+	list_done(copy, &found);
 	return status;
 }
 

@@ -116,7 +116,8 @@ static void write_entry(struct json_writer *w, const struct json_value *entry)
 static int list_files(const struct remote_place *place, const struct args *args, const void *of,
 		      struct warder_error *err)
 {
-	const struct json_limits limits = { .max_bytes = REMOTE_RESULT_MAX };
+	const struct json_limits limits = { .max_bytes = REMOTE_RESULT_MAX,
+					    .max_values = REMOTE_LIST_VALUES_MAX };
 	struct remote_asking how = { .large = true, .timeout_ms = 4 * REMOTE_QUESTION_MS };
 	struct json_value *entries = NULL;
 	struct json_writer w = { 0 };

@@ -611,6 +611,15 @@ def lying():
         begin_anew(how)
         done = session(*words, input=b"x")
         tell((done[0] == 125 and word in done[2] if word else done[0] == 0 and isinstance(json.loads(done[1]), list)) and "\x1b" not in done[2] and "does not run" not in done[2], "a lie about a file has an end: " + name, done)
+    # lists that take much memory
+    numbers = b'{"entries": [' + b"1," * 3000000 + b"1]}"
+    for words in (["list", "liar", "/a"], ["cp", "liar:/a/b", os.path.join(work, "none")]):
+        begin_anew({"ListDir": numbers})
+        done = session(*words)
+        tell(done[0] == 125 and "too many values" in done[2], "a list with too many values is not read: " + words[0], done)
+    begin_anew({"ListDir": json.dumps({"entries": [{"name": "b", "type": "FILE_TYPE_DIRECTORY"}, {"name": "c" * (14 << 20), "type": "FILE_TYPE_FILE"}]}).encode()})
+    done = session("cp", "liar:/a/b", os.path.join(work, "none"))
+    tell(done[0] == 125 and "too long to be copied together" in done[2] and kinds().count("ListDir") == 6 and not os.path.exists(os.path.join(work, "none")), "the lists of a directory and of those above it have a limit together", (done, kinds()))
     begin_anew({"DELETE": (500, b"", ())})
     done = session("stop", "liar")
     tell(done[0] == 125 and "was not stopped" in done[2] and session("status", "liar")[0] == 0, "a sandbox that the service does not delete stays a session", done)

@@ -69,6 +69,7 @@ struct backend_remote_request {
 	bool any_key;        /* whichever key the host shows */
 	bool terminal;       /* of backend_remote_open_terminal() */
 	int (*should_stop)(void *context); /* asked when a signal came, and five times a second; or NULL */
+	void *context;                     /* of should_stop */
 };
 
 /* Make one request. 0: *ret->status is one of 200 to 299, and *ret_body, which is the caller's, has ret->bytes and a NUL behind them.

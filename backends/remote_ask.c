@@ -138,7 +138,7 @@ struct working {
 /* True if the caller wants to stop and warder-remote must be killed now. One that deletes a sandbox first gets SIGTERM, and some time. */
 static bool should_end(struct working *working, const struct backend_remote_request *request)
 {
-	if (!request->should_stop || !request->should_stop(NULL))
+	if (!request->should_stop || !request->should_stop(request->context))
 		return false;
 	if (!working->tidies)
 		return true;

@@ -32,7 +32,10 @@ int remote_place_ask(const struct remote_place *place, const char *rest, struct 
 		.accept = how->accept,
 		.signs = how->signs,
 		.nonce = how->nonce,
-		.should_stop = how->unstoppable ? NULL : ending_came,
+		.should_stop = how->unstoppable ? NULL
+			       : how->keeping   ? remote_place_keep_on
+						: ending_came,
+		.context = how->keeping,
 	};
 	struct remote_answer answer;
 	char *text = NULL;
@@ -104,7 +107,8 @@ bool remote_place_renew_for(const struct remote_place *place, uint64_t more_ms)
 {
 	struct warder_error ignored;
 	char body[64];
-	struct remote_asking how = { .body = body, .unstoppable = true };
+	/* After a signal, the lease is still renewed. */
+	struct remote_asking how = { .body = body, .unstoppable = ending_signal() != 0 };
 	const uint64_t lease_ms = lease_ms_of(&place->session, more_ms);
 
 	if (!lease_ms)
@@ -129,6 +133,28 @@ void remote_place_keep(const struct remote_place *place, uint64_t *renewed_ms)
 		return;
 	*renewed_ms = now_ms;
 	remote_place_renew(place);
+}
+
+void remote_place_start_keeping(const struct remote_place *place, uint64_t time_ms,
+				struct remote_keeping *ret)
+{
+	const uint64_t now_ms = clock_us() / 1000;
+
+	*ret = (struct remote_keeping){ .place = place, .until_ms = now_ms + time_ms, .renewed_ms = now_ms };
+	remote_place_renew_for(place, time_ms);
+}
+
+int remote_place_keep_on(void *context)
+{
+	struct remote_keeping *keeping = context;
+	const uint64_t now_ms = clock_us() / 1000;
+
+	if (!ending_signal() && now_ms - keeping->renewed_ms >= remote_place_poll_ms(keeping->place)) {
+		keeping->renewed_ms = now_ms;
+		remote_place_renew_for(keeping->place,
+				       keeping->until_ms > now_ms ? keeping->until_ms - now_ms : 0);
+	}
+	return ending_came(NULL);
 }
 
 int remote_place_check_hope(const struct remote_place *place, uint64_t heard_ms, struct warder_error *err)

@@ -19,6 +19,13 @@ struct remote_place {
 	struct backend_remote host;
 };
 
+/* Keeps the lease while a request waits for a program. Times in ms, by clock_us(). */
+struct remote_keeping {
+	const struct remote_place *place;
+	uint64_t until_ms;   /* when the program has ended at the latest */
+	uint64_t renewed_ms; /* when the lease was renewed last */
+};
+
 struct remote_asking {
 	const char *method;  /* or NULL */
 	const char *body;    /* or NULL */
@@ -28,9 +35,10 @@ struct remote_asking {
 	const char *nonce;   /* what is signed with it */
 	const char *accept;  /* the media type that the answer may have, or NULL: any */
 	bool large;
-	bool unstoppable; /* a signal does not end it */
-	bool sent;        /* after it: the host may have got the request */
-	unsigned status;  /* after it: of the answer, perhaps a refusal; 0: there is none */
+	struct remote_keeping *keeping; /* of a request that waits for a program, or NULL */
+	bool unstoppable;               /* a signal does not end it */
+	bool sent;                      /* after it: the host may have got the request */
+	unsigned status;                /* after it: of the answer, perhaps a refusal; 0: there is none */
 };
 
 /* About the sandbox: `rest` is what follows its id in the path. *ret_text (or NULL) is heap. -1 with *err. */
@@ -51,6 +59,11 @@ bool remote_place_renew(const struct remote_place *place);
 bool remote_place_renew_for(const struct remote_place *place, uint64_t more_ms);
 /* The same during a long work, if it is time: *renewed_ms, by clock_us(), is when it was done last. */
 void remote_place_keep(const struct remote_place *place, uint64_t *renewed_ms);
+/* Renew the lease for a program that takes up to `time_ms` from now. Other commands set it to the idle time alone, so a request that waits for
+ * the program renews it again and again: its should_stop is remote_place_keep_on(), and the context of that is *ret. */
+void remote_place_start_keeping(const struct remote_place *place, uint64_t time_ms,
+				struct remote_keeping *ret);
+int remote_place_keep_on(void *context);
 /* The longest wait for an answer in one request: it leaves time to renew the lease. */
 uint64_t remote_place_poll_ms(const struct remote_place *place);
 /* After a request without an answer; heard_ms: when the host last answered anything, by clock_us(). 0; -1: no answer will come any more, and *err,

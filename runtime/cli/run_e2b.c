@@ -94,12 +94,14 @@ static void warn_of_left(const char *text, size_t len, const char *label)
 }
 
 int run_e2b_send(const struct preparation *preparation, const struct policy *policy, const char *path,
-		 const char *job, struct warder_result **ret, struct warder_error *err)
+		 const char *job, struct remote_keeping *keeping, struct warder_result **ret,
+		 struct warder_error *err)
 {
 	const struct backend_remote_request request = {
 		.path = path,
 		.body = job,
-		.should_stop = ending_came,
+		.should_stop = keeping ? remote_place_keep_on : ending_came,
+		.context = keeping,
 	};
 	struct remote_answer answer;
 	char *text = NULL;
@@ -160,6 +162,7 @@ int run_e2b_execute(struct report *report, const struct remote_place *place, str
 	const struct args *args = report->args;
 	owned_policy struct policy policy = { 0 };
 	struct preparation preparation = { 0 };
+	struct remote_keeping keeping;
 	struct warder_result *result = NULL;
 	const char *directory;
 	char path[REMOTE_PATH_SIZE];
@@ -176,9 +179,9 @@ int run_e2b_execute(struct report *report, const struct remote_place *place, str
 	}
 	if (job) {
 		/* A session that waits for its program must not end before it. */
-		remote_place_renew_for(place, policy.limits.wall_time_us / 1000);
+		remote_place_start_keeping(place, policy.limits.wall_time_us / 1000, &keeping);
 		snprintf(path, sizeof(path), "/v1/sandboxes/%s/executions", place->session.sandbox);
-		status = run_e2b_send(&preparation, &policy, path, job, &result, err);
+		status = run_e2b_send(&preparation, &policy, path, job, &keeping, &result, err);
 		explicit_bzero(job, strlen(job));
 		free(job);
 		remote_place_renew(place);

@@ -12,9 +12,11 @@
 
 /* The job of `warder run` as warder-remote takes it: heap. NULL with *err. */
 char *run_e2b_job(const struct args *args, struct warder_error *err);
-/* Run a job: in a new sandbox (path "/v1/run"), or in one that is there. 0: *ret has the result. -1 with *err: the program did not start. */
+/* Run a job: in a new sandbox (path "/v1/run"; keeping: NULL), or in one that is there, whose lease is kept. 0: *ret has the result.
+ * -1 with *err: the program did not start. */
 int run_e2b_send(const struct preparation *preparation, const struct policy *policy, const char *path,
-		 const char *job, struct warder_result **ret, struct warder_error *err);
+		 const char *job, struct remote_keeping *keeping, struct warder_result **ret,
+		 struct warder_error *err);
 /* An execution in a session, with its report. Returns the exit status, or -1 with *err: nothing ran. */
 int run_e2b_execute(struct report *report, const struct remote_place *place, struct warder_error *err);
 

@@ -64,7 +64,7 @@ static int run_there(struct report *report, const struct preparation *preparatio
 		return report_refuse(report, &err, EXIT_REFUSED);
 
 	sent = preparation->remote.e2b
-		   ? run_e2b_send(preparation, &args->policy->policy, "/v1/run", body, &result, &err)
+		   ? run_e2b_send(preparation, &args->policy->policy, "/v1/run", body, NULL, &result, &err)
 		   : remote_request_send(preparation, &args->policy->policy, "run", body, &result, &err);
 	explicit_bzero(body, strlen(body));
 	free(body);

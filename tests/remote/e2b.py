@@ -588,6 +588,19 @@ def lying():
         begin_anew({"i1": how})
         done = session("exec", "liar", "--", "true")
         tell(done[0] == 125 and word in done[2] and "\x1b" not in done[2] and "Start" not in kinds() and "does not run any more" not in done[2], "nothing starts if the service does not describe the sandbox: " + name, (done, kinds()))
+    # a lease that other commands set to the idle time alone
+    def waits(self):
+        begin(self)
+        self.wfile.write(START)
+        self.wfile.flush()
+        begun = len(server.asked)
+        kept.append(until(lambda: [json.loads(one[2])["timeout"] for one in server.asked[begun:] if one[0] == "timeout"][1:], 60))
+        self.wfile.write(HELLO + END + LAST)
+    kept = []
+    begin_anew({"Start": waits}, "--idle-timeout", "3s", "--timeout", "10m")
+    done = session("exec", "liar", "-n", "--", "true", timeout=120)
+    times = bodies("timeout")
+    tell(done[:2] == (0, b"hello\n") and kept[0] and all(3 < one <= times[0]["timeout"] for one in kept[0]) and times[-1]["timeout"] == 3, "the lease is renewed while a program runs, for the time that is left", (done, kept, times))
     # only "not found" makes a new one
     tale = os.path.join(work, "told")
     again = ["start", "liar", *there(path), "--recreate", "--on-recreate", 'echo "$WARDER_SANDBOX" >> %s' % tale]

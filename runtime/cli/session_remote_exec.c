@@ -23,7 +23,7 @@
 #include "runtime/cli/term.h"
 #include "runtime/library/reported.h"
 
-#define RUN_MS   120000 /* for a service to run a program of ours */
+#define START_MS 120000 /* for a service to start a program of ours, and to answer after its end */
 #define SAID_MAX 4096   /* bytes of what it says */
 
 /* The flags that an execution there can have; the session's policy is not changed by one. */
@@ -301,7 +301,7 @@ static int execute(struct report *report, const struct remote_place *place, stru
 }
 
 /* The request that starts `argv`, with nothing of its own; heap. */
-static char *write_plain(const char *const *argv, bool e2b, struct warder_error *err)
+static char *write_plain(const char *const *argv, bool e2b, uint64_t time_ms, struct warder_error *err)
 {
 	struct json_writer w = { 0 };
 	char *body;
@@ -312,8 +312,10 @@ static char *write_plain(const char *const *argv, bool e2b, struct warder_error 
 	for (; *argv; argv++)
 		json_string(&w, *argv);
 	json_end_array(&w);
-	if (e2b)
+	if (e2b) {
+		json_key_uint(&w, "timeoutMs", time_ms);
 		json_key_uint(&w, "stderrBytes", SAID_MAX);
+	}
 	json_end_object(&w);
 	body = json_take(&w);
 	if (!body)
@@ -322,15 +324,18 @@ static char *write_plain(const char *const *argv, bool e2b, struct warder_error 
 }
 
 /* Start the execution and wait for its result: one request to a service of the kind e2b, several to a host of Warder. */
-static int run_to_end(const struct remote_place *place, const char *body,
+static int run_to_end(const struct remote_place *place, const char *body, uint64_t time_ms,
 		      char execution[ELSEWHERE_SANDBOX_MAX + 1], char **ret, size_t *ret_len,
 		      struct warder_error *err)
 {
-	struct remote_asking how = { .body = body, .timeout_ms = RUN_MS };
+	struct remote_keeping keeping = { 0 };
+	struct remote_asking how = { .body = body, .timeout_ms = START_MS + time_ms, .keeping = &keeping };
 	bool sent;
 
-	if (place->host.e2b)
+	if (place->host.e2b) {
+		remote_place_start_keeping(place, time_ms, &keeping);
 		return remote_place_ask(place, "/executions", &how, ret, ret_len, err);
+	}
 	if (start_execution(place, body, execution, &sent, err) < 0)
 		return -1;
 	return wait_for_result(place, execution, 0, ret, ret_len, err);
@@ -371,14 +376,14 @@ static int read_code(const struct remote_place *place, const char *text, size_t 
 	return 0;
 }
 
-int session_remote_run(const struct remote_place *place, const char *const *argv, int *ret_code,
-		       char **ret_said, struct warder_error *err)
+int session_remote_run(const struct remote_place *place, const char *const *argv, uint64_t time_ms,
+		       int *ret_code, char **ret_said, struct warder_error *err)
 {
 	struct reported_streams streams = { 0 };
 	char execution[ELSEWHERE_SANDBOX_MAX + 1];
-	char *body = write_plain(argv, place->host.e2b, err), *result = NULL;
+	char *body = write_plain(argv, place->host.e2b, time_ms, err), *result = NULL;
 	size_t len = 0;
-	int status = body ? run_to_end(place, body, execution, &result, &len, err) : -1;
+	int status = body ? run_to_end(place, body, time_ms, execution, &result, &len, err) : -1;
 
 	if (status == 0)
 		status = read_code(place, result, len, ret_code, err);

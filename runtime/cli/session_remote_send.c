@@ -23,7 +23,9 @@
 #include "runtime/cli/session_remote_files.h"
 #include "runtime/session/session.h"
 
-#define THERE "/tmp/.warder-cp-"
+#define THERE   "/tmp/.warder-cp-"
+#define MOVE_MS 60000u /* that the script may take */
+#define FILE_MS 50u    /* and for each file, for which it starts several programs */
 
 /* What the script exits with, where it looks at the target. */
 static const struct refusal {
@@ -300,7 +302,8 @@ static int run_script(struct sending *to, const char *there)
 	int status;
 
 	snprintf(path, sizeof(path), "%s/script", there);
-	status = session_remote_run(to->copy->place, argv, &code, &said, to->err);
+	status = session_remote_run(to->copy->place, argv, MOVE_MS + to->copy->files * FILE_MS, &code, &said,
+				    to->err);
 	if (status == 0)
 		status = judge(to, code, said ? said : "");
 	free(said);

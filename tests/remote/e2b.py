@@ -601,6 +601,18 @@ def lying():
     done = session("exec", "liar", "-n", "--", "true", timeout=120)
     times = bodies("timeout")
     tell(done[:2] == (0, b"hello\n") and kept[0] and all(3 < one <= times[0]["timeout"] for one in kept[0]) and times[-1]["timeout"] == 3, "the lease is renewed while a program runs, for the time that is left", (done, kept, times))
+    # copies into the session
+    times = []
+    for count in (1, 101):
+        tree = os.path.join(work, "moved-%d" % count)
+        os.makedirs(tree)
+        for number in range(count - 1):
+            os.symlink("x", os.path.join(tree, str(number)))
+        begin_anew({})
+        done = session("cp", tree, "liar:/a")
+        times.append(int(next(one[1]["Connect-Timeout-Ms"] for one in server.asked if one[0] == "Start")))
+        tell(done[0] == 0 and "Remove" not in kinds() and 3600 + times[-1] // 1000 <= max(one["timeout"] for one in bodies("timeout")) <= 3601 + times[-1] // 1000, "a copy keeps the sandbox as long as its script may take: %d" % count, (done, times, bodies("timeout")))
+    tell(times[0] >= 60000 and times[1] - times[0] >= 100 * 20, "the script has more time for more files", times)
     # only "not found" makes a new one
     tale = os.path.join(work, "told")
     again = ["start", "liar", *there(path), "--recreate", "--on-recreate", 'echo "$WARDER_SANDBOX" >> %s' % tale]

@@ -479,38 +479,60 @@ static void put_entries(struct call *call, const char *text, size_t len)
 	put(call, 200, json_take(&w));
 }
 
-static void list_directory(struct call *call)
+/* Call the service for files with the path of the query. `depth`: 0, or that of a list. Returns whether the sandbox agrees; otherwise *call has
+ * the answer. */
+static bool ask_about_path(struct call *call, const char *service, unsigned int depth,
+			   struct remote_answer *ret, char **ret_body)
 {
-	struct exchange_order order = { .method = "POST",
-					.path = "/filesystem.Filesystem/ListDir",
-					.most = LISTING_MAX };
+	struct exchange_order order = { .method = "POST", .path = service, .most = LISTING_MAX };
 	struct json_writer w = { 0 };
-	struct remote_answer answer;
 	char path[PATH_SIZE];
-	char *body = NULL, *wish;
+	char *wish;
 
 	if (!decode_path(call->query, path)) {
 		refuse(call, 400, WARDER_ERROR_INVALID_REQUEST, "path", "the path is not valid UTF-8");
-		return;
+		return false;
 	}
 	if (!open_sandbox(call))
-		return;
+		return false;
 	json_begin_object(&w);
 	json_key_string(&w, "path", path);
-	json_key_uint(&w, "depth", 1);
+	if (depth)
+		json_key_uint(&w, "depth", depth);
 	json_end_object(&w);
 	wish = json_take(&w);
 	if (!wish) {
 		put(call, 200, NULL);
-		return;
+		return false;
 	}
 	order.body = wish;
 	order.body_len = strlen(wish);
-	ask_sandbox(call, &order, &answer, &body);
-	if (service_is_good(&answer))
+	ask_sandbox(call, &order, ret, ret_body);
+	free(wish);
+	return service_is_good(ret);
+}
+
+static void list_directory(struct call *call)
+{
+	struct remote_answer answer;
+	char *body = NULL;
+
+	if (ask_about_path(call, "/filesystem.Filesystem/ListDir", 1, &answer, &body))
 		put_entries(call, body, answer.bytes);
 	free(body);
-	free(wish);
+}
+
+static void remove_path(struct call *call)
+{
+	struct json_writer w = { 0 };
+	struct remote_answer answer;
+	char *body = NULL;
+
+	if (ask_about_path(call, "/filesystem.Filesystem/Remove", 0, &answer, &body)) {
+		json_begin_object(&w);
+		put_object(call, &w);
+	}
+	free(body);
 }
 
 /* ---- the table ---- */
@@ -530,6 +552,7 @@ static const struct row {
 	{ "POST", "/executions", true, execute },
 	{ "GET", "/files", true, read_file },
 	{ "PUT", "/files", true, write_file },
+	{ "DELETE", "/files", true, remove_path },
 	{ "GET", "/directories", true, list_directory },
 };
 

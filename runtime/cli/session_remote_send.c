@@ -313,7 +313,9 @@ static int run_script(struct sending *to, const char *there)
 /* The script does the same at its end. */
 static void clear(const struct sending *to, const char *there)
 {
-	struct remote_asking how = { .method = "DELETE", .unstoppable = true };
+	struct remote_asking how = { .method = "DELETE",
+				     .timeout_ms = 4 * REMOTE_QUESTION_MS,
+				     .unstoppable = true };
 	struct warder_error ignored;
 	char rest[REMOTE_PATH_SIZE];
 

@@ -613,6 +613,11 @@ def lying():
         times.append(int(next(one[1]["Connect-Timeout-Ms"] for one in server.asked if one[0] == "Start")))
         tell(done[0] == 0 and "Remove" not in kinds() and 3600 + times[-1] // 1000 <= max(one["timeout"] for one in bodies("timeout")) <= 3601 + times[-1] // 1000, "a copy keeps the sandbox as long as its script may take: %d" % count, (done, times, bodies("timeout")))
     tell(times[0] >= 60000 and times[1] - times[0] >= 100 * 20, "the script has more time for more files", times)
+    for name, how in (("a script that fails", {"Start": START + frame({"event": {"end": {"exited": True, "exitCode": 1, "status": "exit status 1"}}}) + LAST}), ("a file that is refused", {"files": (507, b'{"message": "full"}', ())})):
+        begin_anew(how)
+        done = session("cp", write("secret", "x"), "liar:/a")
+        removed = [one["path"] for one in bodies("Remove")]
+        tell(done[0] == 125 and len(removed) == 1 and removed[0].startswith("/tmp/.warder-cp-"), "the files of a copy that fails are removed: " + name, (done, removed, kinds()))
     # only "not found" makes a new one
     tale = os.path.join(work, "told")
     again = ["start", "liar", *there(path), "--recreate", "--on-recreate", 'echo "$WARDER_SANDBOX" >> %s' % tale]

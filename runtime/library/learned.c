@@ -1,6 +1,6 @@
 /*
  * The edge reads what strangers send, so a row of its report may be anything: each row passes through policy_set(), which refuses what
- * a document could not say.
+ * a document could not say. Nobody could use a policy with too many ports or bytes: rows beyond that are left out.
  */
 #include "runtime/library/learned.h"
 
@@ -21,6 +21,31 @@ static bool came_before(const struct learned *learned, uint32_t row)
 		if (is_same_place(&learned->uses[i], &learned->uses[row]))
 			return true;
 	return false;
+}
+
+static bool is_first(uint8_t seen[8192], uint16_t port)
+{
+	const uint8_t bit = (uint8_t)(1 << port % 8);
+	const bool first = !(seen[port / 8] & bit);
+
+	seen[port / 8] |= bit;
+	return first;
+}
+
+/* The rows of a policy name only so many different ports. */
+static bool has_room_for_ports(const struct learned *learned, uint32_t first)
+{
+	const struct policy_endpoints *rows = &learned->policy.network.allow;
+	uint8_t seen[8192] = { 0 };
+	size_t different = 0;
+
+	for (size_t i = 0; i < rows->count; i++)
+		for (size_t j = 0; j < rows->items[i].port_count; j++)
+			different += is_first(seen, rows->items[i].ports[j]);
+	for (uint32_t i = first; i < learned->use_count; i++)
+		if (is_same_place(&learned->uses[i], &learned->uses[first]))
+			different += is_first(seen, learned->uses[i].port);
+	return different <= POLICY_MAX_PORTS;
 }
 
 /* One row of the policy for a destination and all its ports. */
@@ -45,8 +70,30 @@ static void add_row(struct learned *learned, uint32_t first)
 		separator = ',';
 		connections += learned->uses[i].count;
 	}
-	if (policy_set(&learned->policy, "network.allow", text, &ignored) != 0)
+	if (!has_room_for_ports(learned, first) ||
+	    policy_set(&learned->policy, "network.allow", text, &ignored) != 0)
 		learned->left_out += connections;
+}
+
+/* With its rows it can be too long for a document. */
+static bool can_be_read(const struct policy *policy)
+{
+	char *text = policy_encode(policy);
+	struct warder_error ignored = { 0 };
+	struct policy read = { 0 };
+	const bool can = text && policy_decode(text, strlen(text), "learned", &read, &ignored) == 0;
+
+	policy_done(&read);
+	free(text);
+	return can;
+}
+
+static int leave_rows_out(struct learned *learned, uint64_t unlisted, struct warder_error *err)
+{
+	learned->left_out = unlisted;
+	for (uint32_t i = 0; i < learned->use_count; i++)
+		learned->left_out += learned->uses[i].count;
+	return policy_set(&learned->policy, "network.allow", "", err);
 }
 
 /* -1: no memory. */
@@ -65,16 +112,20 @@ static int copy_uses(struct learned *learned, const struct edge_report *report, 
 static int fill(struct learned *learned, const struct policy *ran, const struct edge_report *report,
 		struct warder_error *err)
 {
+	const uint64_t unlisted = report ? report->uses_unlisted : 0;
+
 	if (policy_copy(ran, &learned->policy, err) != 0 ||
 	    policy_set(&learned->policy, "network.mode", "allow", err) != 0 ||
 	    policy_set(&learned->policy, "network.allow", "", err) != 0)
 		return -1;
 	if (copy_uses(learned, report, err) != 0)
 		return -1;
-	learned->left_out = report ? report->uses_unlisted : 0;
+	learned->left_out = unlisted;
 	for (uint32_t i = 0; i < learned->use_count; i++)
 		if (!came_before(learned, i))
 			add_row(learned, i);
+	if (!can_be_read(&learned->policy) && leave_rows_out(learned, unlisted, err) != 0)
+		return -1;
 	/* An empty list is no policy. The program had its own loopback. */
 	return learned->policy.network.allow.count
 		   ? 0

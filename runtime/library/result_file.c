@@ -259,7 +259,7 @@ static bool take_progress(int fd, const struct head *head, struct jail_outcome *
 	return true;
 }
 
-/* Behind the report, whose destinations it has. */
+/* Behind the report, whose destinations it has. A policy that this version cannot read is left out: the rest of the result is good. */
 static bool take_learned(int fd, const struct head *head, const struct edge_report *report,
 			 struct learned **ret)
 {
@@ -270,8 +270,9 @@ static bool take_learned(int fd, const struct head *head, const struct edge_repo
 	if (!head->learned_bytes)
 		return true;
 	text = head->learned_bytes <= LEARNED_MAX ? malloc(head->learned_bytes) : NULL;
-	done = text && take(fd, text, head->learned_bytes) &&
-	       learned_read(text, head->learned_bytes, head->learned_left_out, report, ret, &ignored) == 0;
+	done = text && take(fd, text, head->learned_bytes);
+	if (done)
+		learned_read(text, head->learned_bytes, head->learned_left_out, report, ret, &ignored);
 	free(text);
 	return done;
 }

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -301,4 +302,116 @@ Test(result, a_file_has_what_was_learned, .timeout = 20)
 	warder_result_free(result);
 	policy_done(&ran);
 	close(fd);
+}
+
+/* A report with `count` destinations, each with a port of its own. */
+static struct edge_report *report_of(uint32_t count)
+{
+	struct edge_report *report = calloc(1, sizeof(*report));
+
+	report->use_count = count;
+	for (uint32_t i = 0; i < count; i++) {
+		report->uses[i] = (struct edge_use){ .port = (uint16_t)(1000 + i), .count = 1 };
+		snprintf(report->uses[i].destination, sizeof(report->uses[i].destination), "host%u.test", i);
+	}
+	return report;
+}
+
+/* Takes the result. */
+static struct warder_result *through_a_file(struct warder_result *result)
+{
+	struct warder_result *read = calloc(1, sizeof(*read));
+	const int fd = result_write_file(result);
+
+	cr_assert(fd >= 0 && result_read_file(fd, read) == 0);
+	cr_expect(read->outcome.network && read->outcome.exit_code == 7);
+	close(fd);
+	warder_result_free(result);
+	return read;
+}
+
+static struct warder_result *learned_result(const struct policy *ran, uint32_t destinations)
+{
+	struct warder_result *result = result_of(JAIL_CAUSE_EXIT, 7, 0);
+	struct warder_error err;
+
+	result->backend = "local";
+	result->outcome.network = report_of(destinations);
+	cr_assert(learned_new(ran, result->outcome.network, &result->learned, &err) == 0);
+	return result;
+}
+
+/* A policy names at most 64 different ports. */
+Test(result, a_learned_policy_has_no_more_ports_than_a_policy_can, .timeout = 20)
+{
+	struct policy ran = { 0 };
+	struct warder_error err;
+	struct warder_result *read;
+
+	cr_assert(policy_preset("strict", &ran, &err) == 0);
+	read = through_a_file(learned_result(&ran, 70));
+	cr_assert(read->learned);
+	cr_expect_eq(read->learned->policy.network.allow.count, 64);
+	cr_expect_eq(read->learned->left_out, 6);
+	cr_expect_eq(read->learned->use_count, 70);
+	warder_result_free(read);
+	policy_done(&ran);
+}
+
+static void set_variable(struct policy *policy, int number, size_t len)
+{
+	char name[64], *value = malloc(len + 1);
+	struct warder_error err;
+
+	memset(value, 'x', len);
+	value[len] = '\0';
+	snprintf(name, sizeof(name), "environment.set.V%d", number);
+	cr_assert(policy_set(policy, name, value, &err) == 0, "%s", err.text);
+	free(value);
+}
+
+/* A document has at most 1 MiB. */
+Test(result, a_learned_policy_is_no_longer_than_a_document_can_be, .timeout = 20)
+{
+	struct policy ran = { 0 };
+	struct warder_error err;
+	struct warder_result *read;
+	char *text;
+
+	cr_assert(policy_preset("strict", &ran, &err) == 0);
+	for (int i = 0; i < 31; i++)
+		set_variable(&ran, i, 32000);
+	text = policy_encode(&ran);
+	set_variable(&ran, 31, (1 << 20) - strlen(text) - 400);
+	free(text);
+	read = through_a_file(learned_result(&ran, 1));
+	cr_assert(read->learned);
+	cr_expect(read->learned->left_out == 0 && read->learned->policy.network.allow.count == 1);
+	warder_result_free(read);
+	read = through_a_file(learned_result(&ran, 64));
+	cr_assert(read->learned);
+	cr_expect_eq(read->learned->left_out, 64);
+	cr_expect_eq(read->learned->policy.network.allow.count, 0);
+	warder_result_free(read);
+	policy_done(&ran);
+}
+
+/* As another version of the program may write it. */
+Test(result, a_learned_policy_that_cannot_be_read_does_not_lose_the_result, .timeout = 20)
+{
+	struct warder_result *result, *read;
+	struct policy ran = { 0 };
+	struct warder_error err;
+	char row[64];
+
+	cr_assert(policy_preset("strict", &ran, &err) == 0);
+	result = learned_result(&ran, 1);
+	for (int i = 0; i < 70; i++) {
+		snprintf(row, sizeof(row), "more%d.test:%d", i, 2000 + i);
+		cr_assert(policy_set(&result->learned->policy, "network.allow", row, &err) == 0);
+	}
+	read = through_a_file(result);
+	cr_expect(!read->learned);
+	warder_result_free(read);
+	policy_done(&ran);
 }

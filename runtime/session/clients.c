@@ -902,6 +902,27 @@ bool client_push(struct client *client, int fd)
 	       push_piece(client, fd) && push_lines(client, fd) && push_result(client, fd);
 }
 
+bool client_is_owner(const struct client *client)
+{
+	return client->owner;
+}
+
+static bool has_files(const struct client *client)
+{
+	return client->owned && !client->waits && execution_handed_fd(client->owned) >= 0;
+}
+
+/* Read what an owner that takes files has sent by now: it may have them, or be gone. False: it is gone. */
+static bool hear_of_files(struct client *client, int fd)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+
+	while (has_files(client) && poll(&ready, 1, 0) > 0)
+		if (!client_take(client, fd, false))
+			return false;
+	return true;
+}
+
 void client_tell_end(struct client *client, int fd, enum session_end end)
 {
 	struct warder_error err = { 0 };
@@ -910,9 +931,9 @@ void client_tell_end(struct client *client, int fd, enum session_end end)
 	/* An owner that has not attached yet gets its result all the same. */
 	if (client->owned && execution_is_unread(client->owned))
 		execution_follow_by(client->owned, NULL);
-	lives = client_push(client, fd);
+	lives = client_push(client, fd) && hear_of_files(client, fd);
 	/* The owner takes files out of what is left of the session, and nobody removes them there. */
-	if (lives && client->owned && !client->waits && execution_handed_fd(client->owned) >= 0)
+	if (lives && has_files(client))
 		return;
 	if (client->owned)
 		execution_disown(client->owned);

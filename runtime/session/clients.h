@@ -34,6 +34,8 @@ struct client *client_new(struct clients *clients, uint64_t number);
 bool client_take(struct client *client, int fd, bool stranger);
 /* Send what there is, and go on with input that had no room. False: the connection is done with. */
 bool client_push(struct client *client, int fd);
+/* It has said in its hello that it starts an execution of its own. */
+bool client_is_owner(const struct client *client);
 /* The session has ended: what the client waits for, also for a start that was not read any more. */
 void client_tell_end(struct client *client, int fd, enum session_end end);
 /* What to poll the connection for. */

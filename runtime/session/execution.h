@@ -152,7 +152,7 @@ void executions_keep_rules(struct executions *all, struct policy *policy);
 char *executions_list(struct executions *all);
 /* Do what is ready, without waiting: each time that `fd` is readable. */
 void executions_dispatch(struct executions *all);
-/* Supervise all of them to their ends: after the session's jail was told to end. */
+/* Supervise all of them to their ends, until no file is being collected: after the session's jail was told to end. */
 void executions_finish(struct executions *all);
 
 /* The clocks of all that run stand still, or go on. -1 with *err: CONFLICT, one is being started. */

@@ -495,13 +495,21 @@ void executions_dispatch(struct executions *all)
 	keeper_branches_step(all);
 }
 
+static bool are_complete(const struct executions *all)
+{
+	for (size_t i = 0; i < all->count; i++)
+		if (!execution_is_complete(all->items[i]))
+			return false;
+	return true;
+}
+
 void executions_finish(struct executions *all)
 {
 	struct pollfd ready = { .fd = all->fd, .events = POLLIN };
 
 	finish_held(all, clock_us());
 	take_all(all);
-	while (executions_running(all)) {
+	while (executions_running(all) || !are_complete(all)) {
 		poll(&ready, 1, FINISH_MS);
 		executions_dispatch(all);
 		finish_held(all, clock_us());

@@ -954,13 +954,23 @@ static bool join_waiter(struct keeper *keeper)
 	return has_ended(keeper) && pthread_join(keeper->waiter, NULL) == 0;
 }
 
-/* The end of each execution, to whoever takes it at once. */
+/* To the owners of executions, or to the others. */
+static void tell_some(struct keeper *keeper, bool owners)
+{
+	for (size_t i = 0; i < keeper->connection_count; i++) {
+		const struct connection *connection = &keeper->connections[i];
+
+		if (connection->client && client_is_owner(connection->client) == owners)
+			client_tell_end(connection->client, connection->fd, keeper->end);
+	}
+}
+
+/* The end of each execution, to whoever takes it at once. What an owner that has gone leaves is collected before the others are told. */
 static void tell_clients(struct keeper *keeper)
 {
-	for (size_t i = 0; i < keeper->connection_count; i++)
-		if (keeper->connections[i].client)
-			client_tell_end(keeper->connections[i].client, keeper->connections[i].fd,
-					keeper->end);
+	tell_some(keeper, true);
+	executions_finish(&keeper->executions);
+	tell_some(keeper, false);
 }
 
 /* Wait until the jail is gone. What does not die is named in *left. */

@@ -94,6 +94,37 @@ $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s sta
 | end
 | 0 10 large.bin it is larger than the limit for inline content small.txt made the caller ended before it had taken the files
 
+= a session that ends when the caller was killed: the keeper collects the files and writes the audit line before it ends
+needs python3
++ cat > code.py <<'END'
++ import os, time
++ os.write(1, b"begun\n")
++ while not os.path.exists("/tmp/go"): time.sleep(0.05)
++ for i in range(int(open("/tmp/go").read())): open("file%d" % i, "w").close()
++ END
++ cat > ended.sh <<'END'
++ # ended.sh COUNT running|handed signal|stop: the caller is killed when the keeper has not looked yet, or just before the stop.
++ rm -rf saved log; mkdir saved; for i in $(seq 600); do sh s start 2> err && break; sleep 0.1; done
++ warder code --session $name --artifacts saved --audit log code.py > out & pid=$!
++ until id=$(warder ps | awk '/ running .*main.py/ { print $1 }') && [ "$id" ] && warder logs $id | grep -q begun || ! kill -0 $pid; do sleep 0.05; done
++ [ $2 = running ] || { kill -STOP $pid; sh s exec -- sh -c "echo $1 > /tmp/new; mv /tmp/new /tmp/go"; warder wait $id; }
++ keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/')
++ if [ $3 = signal ]; then
++     kill -STOP $keeper; until grep -q '^State:.T' /proc/$keeper/status; do sleep 0.05; done
++     { kill -9 $pid; wait $pid; } 2> /dev/null
++     kill -TERM $keeper; kill -CONT $keeper
++ else
++     { kill -9 $pid; wait $pid; } 2> /dev/null
++     sh s stop
++ fi
++ for i in $(seq 600); do [ -s log ] && break; sleep 0.1; done
++ python3 $TOP/tests/lib/results.py command status exitCode signal < log
++ END
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; . ./ended.sh 1 running signal; . ./ended.sh 1 handed signal; . ./ended.sh 3000 handed stop; ls saved
+| code killed - SIGKILL
+| code success 0 -
+| code success 0 -
+
 = a file that the caller has saved is whole, also if it is killed while it saves; then the result says what is lost
 + cat > code.py <<'END'
 + for i in range(12): open("file%d" % i, "wb").write(b"x" * 4000000)

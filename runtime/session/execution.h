@@ -141,7 +141,7 @@ int executions_fork(struct execution *from, const char *name, bool keeps_seed, s
 		    struct warder_error *err);
 /* NULL with *err (NOT_FOUND). */
 struct execution *executions_find(struct executions *all, const char *id, struct warder_error *err);
-/* That have not ended; that have not ended and do not wait for a piece of code. */
+/* That have not ended; that have not ended and do not wait for a piece of code, or whose files are still being taken. */
 size_t executions_running(struct executions *all);
 size_t executions_busy(struct executions *all);
 /* Forget those whose time is over. Returns the clock at which the next one's is, or UINT64_MAX. */

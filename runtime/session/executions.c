@@ -574,13 +574,22 @@ size_t executions_running(struct executions *all)
 	return count;
 }
 
+/* It has ended, and its owner or a thread of ours still takes the files. */
+static bool has_files_left(const struct execution *execution)
+{
+	return execution_handed_fd(execution) >= 0 || !execution_is_complete(execution);
+}
+
 size_t executions_busy(struct executions *all)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < all->count; i++)
-		count += all->items[i]->state <= EXECUTION_RUNNING && !all->items[i]->agent &&
-			 !keeper_context_is_idle(all->items[i]);
+	for (size_t i = 0; i < all->count; i++) {
+		const struct execution *one = all->items[i];
+
+		count += has_files_left(one) ||
+			 (one->state <= EXECUTION_RUNNING && !one->agent && !keeper_context_is_idle(one));
+	}
 	return count;
 }
 

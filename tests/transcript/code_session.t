@@ -125,6 +125,31 @@ $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; . ./ende
 | code success 0 -
 | code success 0 -
 
+= a session does not end for want of use while a caller saves files
++ cat > code.py <<'END'
++ import os, time
++ os.write(1, b"begun\n")
++ while not os.path.exists("/tmp/go"): time.sleep(0.05)
++ open("file", "w").write("made")
++ END
++ cat > idle.sh <<'END'
++ mkdir saved
++ sh s exec --auto-start --idle-timeout 3s -- sh -c 'until [ -e /tmp/over ]; do sleep 0.05; done' & other=$!
++ until sh s exec -- true 2> err || ! kill -0 $other; do sleep 0.1; done
++ warder code --session $name --artifacts saved code.py > out & pid=$!
++ until id=$(warder ps | awk '/ running .*main.py/ { print $1 }') && [ "$id" ] && warder logs $id | grep -q begun || ! kill -0 $pid; do sleep 0.05; done
++ kill -STOP $pid; sh s exec -- touch /tmp/go; warder wait $id
++ sh s exec -- touch /tmp/over; wait $other
++ sleep 5; sh s status > status && echo lives
++ kill -CONT $pid; wait $pid; echo $?; cat saved/file; echo
++ for i in $(seq 600); do sh s status > status 2>&1 || break; sleep 0.1; done; sh s status > status 2>&1 || echo ended
++ END
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; . ./idle.sh
+| lives
+| 0
+| made
+| ended
+
 = a file that the caller has saved is whole, also if it is killed while it saves; then the result says what is lost
 + cat > code.py <<'END'
 + for i in range(12): open("file%d" % i, "wb").write(b"x" * 4000000)

@@ -3,7 +3,8 @@
  *
  * A binary message of the client is input, a text message {"rows": N, "columns": N} is a new size. A binary message of ours is output; the
  * text message {"end": {...}} comes at the end of the program, and {"gap": {...}} where output was dropped. A client that does not read
- * holds the keeper's output back, as with events; one that sends faster than the program reads is not read.
+ * holds the keeper's output back, as with events, and its input is read all the same: it may be what ends the flood. One that sends faster than
+ * the program reads is not read.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -57,9 +58,7 @@ static void shut(struct terminal *terminal)
 
 static void watch(struct terminal *terminal)
 {
-	/* What it sends may ask for an answer, which it would not take. */
-	const bool reads =
-	    !terminal->writes && !terminal->closing && terminal->out_len - terminal->out_at < FRONT_OUT_MAX;
+	const bool reads = !terminal->writes && !terminal->closing;
 	const bool sends = terminal->out_len > terminal->out_at;
 
 	if (terminal->open)
@@ -197,7 +196,9 @@ static void take_message(struct terminal *terminal)
 		resize(terminal);
 		return;
 	case WEBSOCKET_PING:
-		send_frame(terminal, WEBSOCKET_PONG, reader->message, reader->len);
+		/* Without one, a client that asks and does not read would fill the memory. */
+		if (terminal->out_len - terminal->out_at < FRONT_OUT_MAX)
+			send_frame(terminal, WEBSOCKET_PONG, reader->message, reader->len);
 		return;
 	case WEBSOCKET_CLOSE:
 		say_close(terminal, WEBSOCKET_NORMAL, "");

@@ -2,7 +2,7 @@
  * terminal: libcurl connects, with all the checks of any other request, and then only carries bytes: the one of Debian 12 has no WebSocket.
  *
  * The host pings; where nothing was heard for SILENT_MS, the connection is lost. One piece of input is on its way at a time, so that a host that does
- * not read holds the caller back.
+ * not read holds the caller back. A caller that does not read holds the host back, and its input passes all the same: no send waits.
  */
 #include "remote/terminal.h"
 
@@ -23,6 +23,7 @@
 
 #define ANSWER_MS  15000
 #define SILENT_MS  100000
+#define PONG_MS    30000 /* while the caller takes nothing, and no ping is read */
 #define BODY_MAX   16384 /* of a refusal */
 #define READ_BYTES 16384
 #define OUT_MAX    (REMOTE_PIECE_MAX + 4096) /* a piece, and answers to pings */
@@ -34,6 +35,12 @@ struct terminal {
 	size_t head_len;   /* of what came so far, as long as it is the head */
 	char out[OUT_MAX]; /* for the host */
 	size_t out_at, out_len;
+	const char *in; /* from the host, not looked at yet: in the head, or in `bytes` */
+	size_t in_len;
+	char bytes[READ_BYTES];
+	const char *given; /* what the caller has not taken yet of the reader's message */
+	size_t given_len;
+	char given_kind;
 	struct websocket_reader reader;
 };
 
@@ -233,21 +240,31 @@ static bool take_piece(struct terminal *terminal)
 
 /* ---- to the caller ---- */
 
-static bool give_piece(const struct terminal *terminal, char kind, const char *bytes, size_t len)
+/* As much as there is room for. False: the caller is gone. */
+static bool give(struct terminal *terminal)
 {
 	char piece[REMOTE_PIECE_MAX];
 
-	piece[0] = kind;
-	do {
-		const size_t part = len < sizeof(piece) - 1 ? len : sizeof(piece) - 1;
+	while (terminal->given_len) {
+		const size_t part =
+		    terminal->given_len < sizeof(piece) - 1 ? terminal->given_len : sizeof(piece) - 1;
 
-		memcpy(piece + 1, bytes, part);
-		if (send(terminal->caller_fd, piece, part + 1, MSG_NOSIGNAL) < 0)
-			return false;
-		bytes += part;
-		len -= part;
-	} while (len);
+		piece[0] = terminal->given_kind;
+		memcpy(piece + 1, terminal->given, part);
+		if (send(terminal->caller_fd, piece, part + 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+			return errno == EAGAIN;
+		terminal->given += part;
+		terminal->given_len -= part;
+	}
 	return true;
+}
+
+static bool begin_to_give(struct terminal *terminal, char kind)
+{
+	terminal->given_kind = kind;
+	terminal->given = terminal->reader.message;
+	terminal->given_len = terminal->reader.len;
+	return give(terminal);
 }
 
 static bool take_message(struct terminal *terminal)
@@ -256,10 +273,9 @@ static bool take_message(struct terminal *terminal)
 
 	switch (reader->opcode) {
 	case WEBSOCKET_BINARY:
-		return give_piece(terminal, REMOTE_PIECE_BYTES, reader->message, reader->len);
+		return begin_to_give(terminal, REMOTE_PIECE_BYTES);
 	case WEBSOCKET_TEXT:
-		return reader->len < REMOTE_PIECE_MAX &&
-		       give_piece(terminal, REMOTE_PIECE_TEXT, reader->message, reader->len);
+		return reader->len < REMOTE_PIECE_MAX && begin_to_give(terminal, REMOTE_PIECE_TEXT);
 	case WEBSOCKET_PING:
 		return put_frame(terminal, WEBSOCKET_PONG, reader->message, reader->len);
 	case WEBSOCKET_CLOSE:
@@ -271,55 +287,70 @@ static bool take_message(struct terminal *terminal)
 	return true;
 }
 
-static bool take_bytes(struct terminal *terminal, const char *bytes, size_t len)
+/* What came, up to a message for which the caller has no room. */
+static bool pass_on(struct terminal *terminal)
 {
-	while (len) {
+	bool good = give(terminal);
+
+	while (good && !terminal->given_len && terminal->in_len) {
 		enum websocket_code code = WEBSOCKET_NORMAL;
 		size_t used = 0;
-		const enum websocket_took took = websocket_take(&terminal->reader, bytes, len, &used, &code);
+		const enum websocket_took took =
+		    websocket_take(&terminal->reader, terminal->in, terminal->in_len, &used, &code);
 
-		if (took == WEBSOCKET_WRONG || (took == WEBSOCKET_MESSAGE && !take_message(terminal)))
-			return false;
-		bytes += used;
-		len -= used;
+		terminal->in += used;
+		terminal->in_len -= used;
+		good = took != WEBSOCKET_WRONG && (took != WEBSOCKET_MESSAGE || take_message(terminal));
 	}
-	return true;
+	return good;
 }
 
-/* TLS may hold bytes of which poll() knows nothing: all are taken. */
-static bool take_all(struct terminal *terminal)
+/* More from the host, if the rest was passed on: only one part, so that a flood does not keep input waiting. *ret_more: TLS may hold the next part,
+ * of which poll() knows nothing. */
+static bool receive(struct terminal *terminal, bool *ret_more)
 {
-	char bytes[READ_BYTES];
-	CURLcode done = CURLE_OK;
-	size_t n;
+	size_t n = 0;
+	CURLcode done;
 
-	while (done == CURLE_OK) {
-		n = 0;
-		done = curl_easy_recv(terminal->curl, bytes, sizeof(bytes), &n);
-		if (done == CURLE_OK && (!n || !take_bytes(terminal, bytes, n)))
-			return false;
-	}
-	return done == CURLE_AGAIN;
+	*ret_more = false;
+	if (terminal->given_len)
+		return true;
+	done = curl_easy_recv(terminal->curl, terminal->bytes, sizeof(terminal->bytes), &n);
+	terminal->in = terminal->bytes;
+	terminal->in_len = n;
+	*ret_more = n > 0;
+	return done == CURLE_AGAIN || (done == CURLE_OK && n > 0);
+}
+
+/* Wait until something moves, and take input. */
+static bool wait_and_take(struct terminal *terminal, bool more)
+{
+	const bool waits = terminal->out_len > 0, held = terminal->given_len > 0;
+	struct pollfd ready[] = {
+		{ .fd = held && !waits ? -1 : terminal->socket_fd,
+		  .events = (short)((held ? 0 : POLLIN) | (waits ? POLLOUT : 0)) },
+		{ .fd = terminal->caller_fd, .events = (short)((waits ? 0 : POLLIN) | (held ? POLLOUT : 0)) },
+	};
+	const int count = poll(ready, 2, more ? 0 : held ? PONG_MS : SILENT_MS);
+
+	if (ready[1].revents & POLLIN)
+		return take_piece(terminal);
+	if (ready[1].revents & (POLLHUP | POLLERR))
+		return false;
+	if (count == 0 && held && !waits)
+		return put_frame(terminal, WEBSOCKET_PONG, "", 0);
+	return count > 0 || more || held || (count < 0 && errno == EINTR);
 }
 
 static void relay(struct terminal *terminal)
 {
-	bool good = take_bytes(terminal, terminal->head, terminal->head_len);
+	bool more = false;
 
-	while (good && take_all(terminal) && flush(terminal)) {
-		const bool waits = terminal->out_len > 0;
-		struct pollfd ready[] = {
-			{ .fd = terminal->socket_fd, .events = (short)(POLLIN | (waits ? POLLOUT : 0)) },
-			{ .fd = terminal->caller_fd, .events = waits ? 0 : POLLIN },
-		};
-		const int count = poll(ready, 2, SILENT_MS);
-
-		if (count > 0 && (ready[1].revents & POLLIN))
-			good = take_piece(terminal);
-		else
-			good = count > 0 ? !(ready[1].revents & (POLLHUP | POLLERR))
-					 : count < 0 && errno == EINTR;
-	}
+	terminal->in = terminal->head;
+	terminal->in_len = terminal->head_len;
+	while (pass_on(terminal) && receive(terminal, &more) && flush(terminal) &&
+	       wait_and_take(terminal, more))
+		;
 }
 
 /* The connection, through libcurl's checks. Returns what libcurl says. */

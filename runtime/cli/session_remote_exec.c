@@ -248,9 +248,9 @@ static int attend(const struct remote_place *place, const char *execution, uint6
 {
 	struct reported_streams none = { 0 };
 	char *result = NULL;
-	uint64_t seen = 0;
+	uint64_t shown = 0, lost = 0;
 	size_t len = 0;
-	int status = session_remote_terminal(place, execution, &seen, err);
+	int status = session_remote_terminal(place, execution, &shown, &lost, err);
 
 	if (status == 0)
 		status = wait_for_result(place, execution, grace_us, &result, &len, err);
@@ -260,9 +260,10 @@ static int attend(const struct remote_place *place, const char *execution, uint6
 	if (status < 0)
 		return -1;
 	(*ret)->streamed = true;
-	(*ret)->passed[WARDER_STDOUT] = seen;
+	(*ret)->passed[WARDER_STDOUT] = shown;
+	(*ret)->outcome.dropped[JAIL_STDOUT] = lost;
 	for (size_t i = 0; i < 2; i++)
-		(*ret)->outcome.output[i].truncated = false;
+		(*ret)->outcome.output[i].truncated = (*ret)->outcome.output[i].total > (*ret)->passed[i];
 	return 0;
 }
 

@@ -1,21 +1,28 @@
 /*
  * session_remote_terminal: a connection carries keys there, and the output here. If it ends before the program does, another one goes on where it
  * ended: the host stores the last of the output.
+ *
+ * Neither direction waits for the other: keys pass while nobody reads the output here, and output passes while the program reads no keys. A child
+ * renews the lease, because a host that is slow to answer must not hold the terminal up.
  */
 #include "runtime/cli/session_remote_terminal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "runtime/cli/ending.h"
-#include "runtime/cli/executions.h"
-#include "runtime/cli/term.h"
 #include "runtime/cli/terminal.h"
 
 #define LOOK_MS  200
@@ -25,8 +32,15 @@ struct lent {
 	const struct remote_place *place;
 	const char *execution;
 	struct backend_remote_terminal link;
-	uint64_t seen; /* bytes of the output, with those that were lost */
-	uint64_t heard_ms, renewed_ms;
+	pid_t renewer;
+	int renewed_fd; /* a byte for each time that the host answered it */
+	int output_fd;  /* standard output, so opened that a terminal or a pipe does not keep us waiting */
+	uint64_t seen, lost; /* bytes of the output, with those that were lost; and these */
+	uint64_t heard_ms;
+	char keys[4096]; /* a piece that is to be sent */
+	size_t keys_len;
+	char output[REMOTE_PIECE_MAX]; /* that is to be shown */
+	size_t output_at, output_len;
 	bool resized;     /* the program is to have the size of our terminal */
 	bool input_ended; /* ours; that of the program stays open */
 	bool ended;       /* the program has */
@@ -43,36 +57,112 @@ void session_remote_terminal_size(unsigned int *ret_rows, unsigned int *ret_colu
 	*ret_columns = size.ws_col;
 }
 
+/* ---- the lease ---- */
+
+static _Noreturn void renew_always(const struct remote_place *place, int fd, pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (getppid() == parent) {
+		poll(NULL, 0, (int)remote_place_poll_ms(place));
+		if (remote_place_renew(place) && write(fd, "", 1) < 0 && errno != EAGAIN)
+			break;
+	}
+	_exit(0);
+}
+
+static int start_renewer(struct lent *lent, struct warder_error *err)
+{
+	const pid_t parent = getpid();
+	int ends[2];
+
+	lent->renewed_fd = -1;
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
+		lent->renewer = fork();
+		if (lent->renewer == 0)
+			renew_always(lent->place, ends[1], parent);
+		fd_done(&ends[1]);
+		lent->renewed_fd = ends[0];
+	}
+	return lent->renewed_fd >= 0 && lent->renewer > 0
+		   ? 0
+		   : error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+				     "the lease of the session cannot be renewed");
+}
+
+static void end_renewer(struct lent *lent)
+{
+	fd_done(&lent->renewed_fd);
+	if (lent->renewer <= 0)
+		return;
+	kill(lent->renewer, SIGKILL);
+	child_wait(lent->renewer, CHILD_PATIENCE_MS, NULL);
+}
+
+static void hear_renewer(struct lent *lent)
+{
+	char bytes[64];
+
+	if (read(lent->renewed_fd, bytes, sizeof(bytes)) > 0)
+		lent->heard_ms = clock_us() / 1000;
+}
+
 /* ---- there ---- */
 
 /* That the connection is over is seen when the last of the output has been read. */
-static void send_piece(const struct lent *lent, const char *piece, size_t len)
+static void send_keys(struct lent *lent)
 {
-	send(lent->link.fd, piece, len, MSG_NOSIGNAL);
+	const ssize_t n = send(lent->link.fd, lent->keys, lent->keys_len, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	if (n >= 0 || errno != EAGAIN)
+		lent->keys_len = 0;
 }
 
-static void send_size(struct lent *lent)
+static void put_size(struct lent *lent)
 {
 	unsigned int rows, columns;
-	char piece[64] = { REMOTE_PIECE_TEXT };
 
 	session_remote_terminal_size(&rows, &columns);
-	snprintf(piece + 1, sizeof(piece) - 1, "{\"rows\": %u, \"columns\": %u}", rows, columns);
+	lent->keys[0] = REMOTE_PIECE_TEXT;
+	lent->keys_len = 1 + (size_t)snprintf(lent->keys + 1, sizeof(lent->keys) - 1,
+					      "{\"rows\": %u, \"columns\": %u}", rows, columns);
 	lent->resized = false;
-	send_piece(lent, piece, strlen(piece));
 }
 
-static void send_input(struct lent *lent)
+static void put_input(struct lent *lent)
 {
-	char piece[4096] = { REMOTE_PIECE_BYTES };
-	const ssize_t n = read(STDIN_FILENO, piece + 1, sizeof(piece) - 1);
+	const ssize_t n = read(STDIN_FILENO, lent->keys + 1, sizeof(lent->keys) - 1);
 
 	lent->input_ended = n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
-	if (n > 0)
-		send_piece(lent, piece, (size_t)n + 1);
+	if (n > 0) {
+		lent->keys[0] = REMOTE_PIECE_BYTES;
+		lent->keys_len = (size_t)n + 1;
+	}
 }
 
 /* ---- here ---- */
+
+/* What is no terminal and no pipe has a place in it, which another opening would not share. */
+static int open_output(void)
+{
+	struct stat st;
+	int fd = -1;
+
+	if (isatty(STDOUT_FILENO) || (fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode)))
+		fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return fd >= 0 ? fd : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+}
+
+static void show_output(struct lent *lent)
+{
+	const ssize_t n =
+	    write(lent->output_fd, lent->output + lent->output_at, lent->output_len - lent->output_at);
+
+	if (n < 0 && errno != EAGAIN && errno != EINTR)
+		lent->failed = errno;
+	lent->output_at += n > 0 ? (size_t)n : 0;
+	if (lent->output_at == lent->output_len)
+		lent->output_at = lent->output_len = 0;
+}
 
 static void take_text(struct lent *lent, const char *text, size_t len)
 {
@@ -84,8 +174,10 @@ static void take_text(struct lent *lent, const char *text, size_t len)
 		return;
 	gap = document->type == JSON_OBJECT ? json_member(document, "gap") : NULL;
 	to = gap && gap->type == JSON_OBJECT ? json_member(gap, "to") : NULL;
-	if (to && to->is_uint && to->uint > lent->seen)
+	if (to && to->is_uint && to->uint > lent->seen) {
+		lent->lost += to->uint - lent->seen;
 		lent->seen = to->uint;
+	}
 	lent->ended = document->type == JSON_OBJECT && json_member(document, "end");
 	json_free(document);
 }
@@ -103,10 +195,37 @@ static bool take_piece(struct lent *lent)
 		take_text(lent, piece + 1, (size_t)n - 1);
 	} else {
 		lent->seen += (uint64_t)n - 1;
-		if (executions_write(WARDER_STDOUT, piece + 1, (size_t)n - 1) < 0)
-			lent->failed = errno;
+		lent->output_len = (size_t)n - 1;
+		memcpy(lent->output, piece + 1, lent->output_len);
 	}
 	return true;
+}
+
+/* One piece of each direction is on its way at a time. False: the connection is over. */
+static bool move(struct lent *lent)
+{
+	const bool shows = lent->output_len > 0, sends = lent->keys_len > 0;
+	struct pollfd ready[] = {
+		{ .fd = shows && !sends ? -1 : lent->link.fd,
+		  .events = (short)((shows ? 0 : POLLIN) | (sends ? POLLOUT : 0)) },
+		{ .fd = lent->input_ended || sends ? -1 : STDIN_FILENO, .events = POLLIN },
+		{ .fd = shows ? lent->output_fd : -1, .events = POLLOUT },
+		{ .fd = lent->renewed_fd, .events = POLLIN },
+	};
+
+	poll(ready, 4, LOOK_MS);
+	lent->resized |= terminal_size_changed();
+	if (ready[3].revents)
+		hear_renewer(lent);
+	if (lent->resized && !lent->keys_len)
+		put_size(lent);
+	else if (ready[1].revents)
+		put_input(lent);
+	if (lent->keys_len)
+		send_keys(lent);
+	if (ready[2].revents)
+		show_output(lent);
+	return shows || !(ready[0].revents & ~POLLOUT) || take_piece(lent);
 }
 
 /* Until the program ends, or we are to, or the connection is over. */
@@ -114,22 +233,8 @@ static void follow(struct lent *lent)
 {
 	bool good = true;
 
-	while (good && !lent->ended && !lent->failed && !ending_signal()) {
-		struct pollfd ready[] = {
-			{ .fd = lent->link.fd, .events = POLLIN },
-			{ .fd = lent->input_ended ? -1 : STDIN_FILENO, .events = POLLIN },
-		};
-		const int count = poll(ready, 2, LOOK_MS);
-
-		lent->resized |= terminal_size_changed();
-		remote_place_keep(lent->place, &lent->renewed_ms);
-		if (lent->resized)
-			send_size(lent);
-		if (count > 0 && ready[1].revents)
-			send_input(lent);
-		if (count > 0 && ready[0].revents)
-			good = take_piece(lent);
-	}
+	while (good && !lent->ended && !lent->failed && !ending_signal())
+		good = move(lent);
 }
 
 static int reach(struct lent *lent, struct warder_error *err)
@@ -141,35 +246,50 @@ static int reach(struct lent *lent, struct warder_error *err)
 	return backend_remote_open_terminal(&lent->place->host, path, ending_came, &lent->link, err);
 }
 
-int session_remote_terminal(const struct remote_place *place, const char *execution, uint64_t *ret_seen,
-			    struct warder_error *err)
+/* Over one connection after the other. */
+static int follow_to_end(struct lent *lent, struct warder_error *err)
 {
-	struct lent lent = { .place = place,
-			     .execution = execution,
-			     .heard_ms = clock_us() / 1000,
-			     .renewed_ms = clock_us() / 1000,
-			     .resized = true };
 	int status = 0;
 
-	terminal_begin(NULL);
-	while (status == 0 && !lent.ended && !lent.failed && !ending_signal()) {
-		if (reach(&lent, err) == 0) {
-			lent.heard_ms = clock_us() / 1000;
-			follow(&lent);
-			backend_remote_close_terminal(&lent.link);
-			lent.resized = true;
+	while (status == 0 && !lent->ended && !lent->failed && !ending_signal()) {
+		if (reach(lent, err) == 0) {
+			lent->heard_ms = clock_us() / 1000;
+			follow(lent);
+			backend_remote_close_terminal(&lent->link);
+			lent->resized = true;
 			error_set(err, WARDER_ERROR_UNAVAILABLE, "backend",
 				  "the connection to the terminal ended");
 		} else if (err->code != WARDER_ERROR_UNAVAILABLE) {
 			status = -1;
 		}
-		if (status == 0 && !lent.ended && !lent.failed && !ending_signal()) {
-			status = remote_place_check_hope(place, lent.heard_ms, err);
+		hear_renewer(lent);
+		if (status == 0 && !lent->ended && !lent->failed && !ending_signal()) {
+			status = remote_place_check_hope(lent->place, lent->heard_ms, err);
 			poll(NULL, 0, PAUSE_MS);
 		}
 	}
-	terminal_end();
-	*ret_seen = lent.seen;
+	return status;
+}
+
+int session_remote_terminal(const struct remote_place *place, const char *execution, uint64_t *ret_shown,
+			    uint64_t *ret_lost, struct warder_error *err)
+{
+	struct lent lent = { .place = place,
+			     .execution = execution,
+			     .output_fd = open_output(),
+			     .heard_ms = clock_us() / 1000,
+			     .resized = true };
+	int status = start_renewer(&lent, err);
+
+	if (status == 0) {
+		terminal_begin(NULL);
+		status = follow_to_end(&lent, err);
+		terminal_end();
+	}
+	end_renewer(&lent);
+	fd_done(&lent.output_fd);
+	*ret_shown = lent.seen - lent.lost;
+	*ret_lost = lent.lost;
 	if (lent.failed)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, lent.failed,
 				       "the output cannot be written");

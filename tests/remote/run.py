@@ -3,7 +3,7 @@
 
 With arguments, only the parts of these names run. Only loopback is used. Sessions of root are below /run/warder; the suite has one of its own, in a mount namespace.
 """
-import base64, fcntl, hashlib, http.server, json, os, pty, shutil, signal, socket, ssl, struct, subprocess, sys, tempfile, termios, threading, time
+import base64, fcntl, hashlib, http.server, json, os, pty, select, shutil, signal, socket, ssl, struct, subprocess, sys, tempfile, termios, threading, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
 from serving import Host, below, fetch, own_run_directory, warder, work, write
@@ -738,6 +738,19 @@ class Terminal:
             signal.alarm(0)
             signal.signal(signal.SIGALRM, limit)
 
+    def type(self, keys):
+        """As many of them as are taken while nobody reads the output. Returns the rest."""
+        os.set_blocking(self.fd, False)
+        refused = 0
+        while keys and refused < 20:
+            try:
+                keys, refused = keys[os.write(self.fd, keys[:4096]):], 0
+            except BlockingIOError:
+                refused += 1
+                time.sleep(0.1)
+        os.set_blocking(self.fd, True)
+        return keys
+
     def end(self):
         """Its exit status, after all of its output."""
         self.until(b"never said")
@@ -789,21 +802,129 @@ def terminals(path, host):
     tell(one.until(b"does not run") and one.end() == 125, "nor without the session", one.text)
 
 
+def flooded_terminals(path, host):
+    """Neither direction waits for the other."""
+    session("start", "far", "--backends", path, "--backend", "remote:big", "--set", "devices.terminals=2", "--timeout", "600s", *PREFER)
+    lend = lambda script: Terminal("session", "exec", "far", "-t", "--", "sh", "-c", script)
+    word = "flood-%d" % os.getpid()
+
+    def flood():
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if open("/proc/%s/cmdline" % pid).read() == "yes\0%s\0" % word:
+                    return True
+            except OSError:
+                pass
+        return False
+    # It floods when more has been written than all queues on the way have room for.
+    one = lend("echo rea''dy; yes | head -c 20000000; exec yes " + word)
+    one.until(b"ready")
+    begun = until(flood)
+    one.send(b"\x03")
+    tell(begun and until(lambda: not flood()), "ctrl-c ends a flood of output that nobody reads", begun)
+    while one.take():
+        one.text, one.whole = one.text[-1000:], one.whole[-1000:]
+    tell(one.end() == 130 and b"bytes were dropped" in one.whole, "and what was dropped is told when it is read", one.whole[-200:])
+    one = lend("stty raw -echo; echo rea''dy; yes | head -c 3000000; head -c 600000 | md5sum")
+    one.until(b"ready")
+    keys = bytes(i * 7 % 251 for i in range(600000))
+    rest, limit = one.type(keys), time.monotonic() + 120 * SLOW
+    digest, at = hashlib.md5(keys).hexdigest().encode(), 0
+    while digest not in one.text and time.monotonic() < limit:
+        readable, writable, _ = select.select([one.fd], [one.fd] if rest else [], [], 1)
+        if writable:
+            rest = rest[os.write(one.fd, rest[:1000]):]
+        if readable and not one.take():
+            break
+        one.text, one.whole = one.text[-1000:], one.whole[-1000:]
+    good = digest in one.text
+    if not good:
+        os.kill(one.pid, signal.SIGKILL)
+    tell(good and one.end() == 0, "many keys arrive beside much output", one.whole[-200:])
+    session("stop", "far")
+
+
+def upgrade(handler, frames=b"", accept=None):
+    """A WebSocket, and what it says first."""
+    right = base64.b64encode(hashlib.sha1((handler.headers["Sec-WebSocket-Key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()).decode()
+    handler.wfile.write(("HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n" % (accept or right)).encode() + frames)
+    handler.close_connection = True
+
+
+def text_frame(text):
+    return bytes([0x81, len(text)]) + text
+
+
+LAST_FRAMES = b"\x82\x05hello" + text_frame(b'{"end": {}}')
+
+
+def slow_terminals():
+    """Hosts that are slow, and connections that are lost."""
+    def follow(name, answers, idle="30s"):
+        server = serve("good")
+        server.sandbox = answers(server)
+        slow = document("slow.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
+        session("start", "slow", "--backends", slow, "--backend", "remote:big", *PREFER, "--idle-timeout", idle)
+        return server, Terminal("session", "exec", "slow", "-t", "--", "true")
+
+    def finish_with(server):
+        session("stop", "slow")
+        server.shutdown()
+        server.server_close()
+
+    opened, asked, typed, in_time = threading.Event(), threading.Event(), threading.Event(), []
+
+    def renewal(handler):
+        if opened.is_set() and not typed.is_set():
+            asked.set()
+            while not typed.is_set() and not select.select([handler.connection], [], [], 0.05)[0]:
+                pass  # it is readable when the client has given up
+            in_time.append(typed.is_set())
+        handler.answer(200, b"{}")
+
+    def terminal(handler):
+        upgrade(handler)
+        opened.set()
+        while True:
+            head = handler.rfile.read(2)
+            handler.rfile.read(4 + (head[1] & 127))
+            if head[0] == 0x82:
+                break
+        typed.set()
+        handler.wfile.write(LAST_FRAMES)
+    server, one = follow("renewal", lambda server: {"terminal": terminal, "timeout": renewal})
+    until(asked.is_set)
+    one.send(b"k")
+    found = one.end()
+    tell(found == 0 and b"hello" in one.whole and in_time[:1] == [True], "a renewal of the lease that is not answered does not hold the keys up", (found, in_time, one.whole))
+    finish_with(server)
+
+    tries = []
+
+    def quiet(server):
+        renewals = lambda: sum(1 for words in server.asked if words[1].endswith("/timeout"))
+
+        def answer(handler):
+            tries.append(renewals())
+            upgrade(handler, LAST_FRAMES if len(tries) > 1 else b"")
+            if len(tries) == 1:  # longer than the idle time
+                until(lambda: renewals() >= tries[0] + 4)
+        return {"terminal": answer}
+    server, one = follow("quiet", quiet, idle="%ds" % (9 * SLOW))
+    found = one.end()
+    tell(found == 0 and b"hello" in one.whole and len(tries) == 2, "a terminal that was quiet for longer than the idle time outlives the loss of its connection", (found, tries, one.whole))
+    finish_with(server)
+
+
 def lying_about_terminals():
     """A host whose WebSocket is none, or speaks nonsense: an end comes, and nothing else."""
-    def upgrade(frames, accept=None):
-        def answer(handler):
-            right = base64.b64encode(hashlib.sha1((handler.headers["Sec-WebSocket-Key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()).decode()
-            handler.wfile.write(("HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n" % (accept or right)).encode() + frames)
-            handler.close_connection = True
-        return answer
-    end = b'{"end": {}}'
-    good = b"\x82\x05hello" + bytes([0x81, len(end)]) + end
+    says = lambda frames, accept=None: lambda handler: upgrade(handler, frames, accept)
+    gap = text_frame(b'{"gap": {"stream": "stdout", "from": 5, "to": 1005}}')
     refusal = lambda handler: handler.answer(404, json.dumps({"kind": "notFound", "field": "id", "message": "gone"}).encode())
-    for name, terminal, code, word in (("a good one", upgrade(good), 0, b"hello"), ("the key of another request", upgrade(good, "x" * 28), 137, b"as a WebSocket must"), ("no WebSocket", None, 137, b"status 307"), ("a refusal", refusal, 137, b"gone"),
+    for name, terminal, code, word in (("a good one", says(LAST_FRAMES), 0, b"hello"), ("a gap", says(b"\x82\x05first" + gap + LAST_FRAMES), 125, b"1000 of"), ("the key of another request", says(LAST_FRAMES, "x" * 28), 137, b"as a WebSocket must"), ("no WebSocket", None, 137, b"status 307"), ("a refusal", refusal, 137, b"gone"),
                                        ("headers without end", lambda handler: handler.wfile.write(b"HTTP/1.1 101 x\r\n" + b"X: y\r\n" * 20000), 137, b"before the host answered"),
-                                       ("frames with a mask", upgrade(b"\x82\x81\1\2\3\4a"), 137, b"lifetime"), ("a text of 2 GB", upgrade(b"\x81\x7f\0\0\0\0\x7f\xff\xff\xff"), 137, b"lifetime"),
-                                       ("a text of 64 KiB", upgrade(b"\x81\x7f\0\0\0\0\0\1\0\0" + b" " * 65536), 137, b"lifetime"), ("texts that are no JSON", upgrade(b"\x81\x01x\x81\x02[]\x81\x0a{\"gap\": 1}"), 137, b"lifetime")):
+                                       ("frames with a mask", says(b"\x82\x81\1\2\3\4a"), 137, b"lifetime"), ("a text of 2 GB", says(b"\x81\x7f\0\0\0\0\x7f\xff\xff\xff"), 137, b"lifetime"),
+                                       ("a text of 64 KiB", says(b"\x81\x7f\0\0\0\0\0\1\0\0" + b" " * 65536), 137, b"lifetime"), ("texts that are no JSON", says(b"\x81\x01x\x81\x02[]\x81\x0a{\"gap\": 1}"), 137, b"lifetime")):
         server = serve("good")
         server.sandbox = {"terminal": terminal}
         lying = document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
@@ -1420,7 +1541,7 @@ RESULT = json.loads(remote(path, "echo", "result", flags=PREFER + ["--json"])[1]
 for row in RESULT["receipt"]["controls"]:
     row["status"] = row.pop("reported")
 parts = ((signatures, host), (trust, host), (same, path), (results, path), (refusals, path), (pieces, path), (lying_about_code,), (sessions, path, host), (contexts, path, host),
-         (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (terminals, path, host), (lying_about_terminals,), (copied, path, host), (copied_trees, path, host), (lying_about_copies,), (lying_about_trees,), (damaged, path, host), (unlisted, path), (silent,), (signed_results, path, host), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
+         (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (terminals, path, host), (flooded_terminals, path, host), (slow_terminals,), (lying_about_terminals,), (copied, path, host), (copied_trees, path, host), (lying_about_copies,), (lying_about_trees,), (damaged, path, host), (unlisted, path), (silent,), (signed_results, path, host), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
          (tokens, host.url), (hostile,), (secrecy, path), (certificates,), (ends_with_client, host, path), (vanishes, host, path))
 for part, *args in parts:
     if not sys.argv[1:] or part.__name__ in sys.argv[1:]:

@@ -457,27 +457,37 @@ static bool is_upload(const struct exchange_http *http)
 	return http->x.route && (http->x.route->flags & ROUTE_PARTS);
 }
 
+/* Requests are counted by their tenants. The first one of a connection without a key has none yet, and asks for it while its body comes. An
+ * upload needs not: it opens a sandbox, and is counted again then. */
+static bool is_unknown(const struct exchange_http *http)
+{
+	return http->x.key_kind == LINK_KEY_PEER && !http->x.tenant && !is_upload(http);
+}
+
+static void call_handler(struct exchange_http *http)
+{
+	/* Of one that is unknown, known() calls it. */
+	if (http->called || http->response || http->queued || is_unknown(http))
+		return;
+	http->called = true;
+	http->x.route->handle(&http->x);
+}
+
 /* The launcher has said whose the connection is. */
 static void known(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
 {
 	peer_of(x->http->connection)->tenant = answer->tenant;
-	if (need_room(x))
-		x->route->handle(x);
+	if (need_room(x) && x->http->whole)
+		call_handler(x->http);
 }
 
-/* Requests are counted by their tenants. The first one of a connection without a key has none yet, and asks for it. An upload needs not: it
- * opens a sandbox, and is counted again then. */
-static void call_handler(struct exchange_http *http)
+/* The headers are there, and the request was not refused. */
+static void begin_handling(struct exchange_http *http)
 {
-	struct exchange *x = &http->x;
-
-	if (http->called || http->response)
-		return;
-	http->called = true;
-	if (x->key_kind == LINK_KEY_PEER && !x->tenant && !is_upload(http))
-		exchange_ask(x, LINK_KNOWN, 0, NULL, known);
-	else
-		x->route->handle(x);
+	if (is_upload(http))
+		call_handler(http);
+	else if (is_unknown(http))
+		exchange_ask(&http->x, LINK_KNOWN, 0, NULL, known);
 }
 
 static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, const char *path,
@@ -491,8 +501,8 @@ static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, c
 		*con_cls = exchange_begin(of, connection, path, method);
 		http = *con_cls;
 		set_deadline(connection, http && is_upload(http) ? PIECE_US : BODY_US);
-		if (http && !http->response && is_upload(http))
-			call_handler(http);
+		if (http && !http->response)
+			begin_handling(http);
 		return http ? MHD_YES : MHD_NO;
 	}
 	if (*len && http->held && !http->response) {

@@ -226,26 +226,53 @@ def hold_room(host):
             status = converse(host, one, "POST", "/v1/run", {"argv": ["sleep", "1000"]})[0]
 
 
+def hold_body(host):
+    """Never send the whole of a request. If the host closes the connection, begin another one."""
+    become(ANN)
+    while True:
+        try:
+            with host.connect() as one:
+                one.settimeout(None)
+                one.sendall(host.request("POST", "/v1/run", None, b" " * 100)[:-1])
+                one.recv(1)
+        except OSError:
+            pass
+
+
+def hold(host, what):
+    """Three processes of the user, each with a request."""
+    children = []
+    for _ in range(3):
+        children.append(os.fork())
+        if children[-1] == 0:
+            try:
+                what(host)
+            finally:
+                os._exit(0)
+    return children
+
+
+def release(children):
+    for pid in children:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
 def room():
     """Requests without a token count for their tenant, also the first one of a connection."""
     host = serve("room", connectionsPerTenant=3)
     add(host, "ann", ANN)
     add(host, "bob", BOB)
     tell(until(lambda: who(host, ANN) == "ann"), "a tenant with few requests at a time")
-    children = []
-    for _ in range(3):
-        children.append(os.fork())
-        if children[-1] == 0:
-            try:
-                hold_room(host)
-            finally:
-                os._exit(0)
+    children = hold(host, hold_room)
     tell(until(lambda: who(host, ANN)[0] == 429), "a request beyond them is refused", who(host, ANN))
     if ROOT:
         tell(who(host, BOB) == "bob", "and another user has all of theirs")
-    for pid in children:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+    release(children)
+    tell(until(lambda: who(host, ANN) == "ann"), "when they have ended, there is room again", who(host, ANN))
+    children = hold(host, hold_body)
+    tell(until(lambda: who(host, ANN)[0] == 429), "requests whose bodies still come count, too", who(host, ANN))
+    release(children)
     host.end()
 
 

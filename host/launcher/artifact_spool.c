@@ -134,10 +134,23 @@ static void blame(struct result_reference *reference, const char *what, int erro
 		reference->fault = NULL;
 }
 
+static void set_expiry(const struct artifact_spool *spool, struct run_artifact *artifact, uint64_t now_ms)
+{
+	artifact->expires_ms = now_ms + spool->tenant.limits.artifact_seconds * 1000;
+}
+
 static void set_times(const struct artifact_spool *spool, struct run_artifact *artifact)
 {
 	artifact->created_ms = clock_wall_ms();
-	artifact->expires_ms = artifact->created_ms + spool->tenant.limits.artifact_seconds * 1000;
+	set_expiry(spool, artifact, artifact->created_ms);
+}
+
+void artifact_spool_renew(struct artifact_spool *spool)
+{
+	const uint64_t now_ms = clock_wall_ms();
+
+	for (struct run_artifact *one = spool->made; one; one = one->next)
+		set_expiry(spool, one, now_ms);
 }
 
 /* From now on it is one of the call's. */

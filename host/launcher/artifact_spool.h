@@ -22,6 +22,8 @@ int artifact_spool_open(struct artifact_spool *spool, const char *under, const s
 /* In the job: keep the streams that the result has cut (all: those that are not empty), and the files that it holds open. What cannot be kept is
  * noted in the result. */
 void artifact_spool_keep(struct artifact_spool *spool, bool all, struct warder_result *result);
+/* In the job: the time of all that was kept begins now. */
+void artifact_spool_renew(struct artifact_spool *spool);
 /* In the job, instead: the program has no result. */
 void artifact_spool_close(struct artifact_spool *spool);
 /* In the job: an artifact that the caller fills by *ret_fd, with at most *ret_most bytes; both are the caller's. NULL

@@ -151,6 +151,9 @@ static int end(struct call *call, struct warder_error *err)
 	score_write(&judging->score, &judging->batch, w);
 	json_end_object(w);
 	judging->over = true;
+	/* A tenant gets the artifacts now. The batch may have taken longer than they last. */
+	if (call->spool)
+		artifact_spool_renew(call->spool);
 	call->text = json_take(w);
 	if (!call->text)
 		return error_no_memory(err, NULL);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """artifacts.py: what programs of /v1/run, /v1/code and /v1/judge leave beyond their results, and files of sandboxes: fetched, listed, removed, a tenant's share, and nothing left, as TAP."""
-import hashlib, json, os, signal, subprocess
+import datetime, hashlib, json, os, signal, subprocess
 
 from lib import WARDER, Host, events, front, run_parts, tell, until
 
@@ -18,6 +18,10 @@ def used(host, token):
 
 def listed(host, token):
     return host.ask("GET", "/v1/artifacts", token)[1]
+
+
+def moment(text):
+    return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def leave(host, token):
@@ -252,6 +256,10 @@ def batches():
     tell(status == 200 and not any("output" in case for case in got["cases"]) and len(stored(host)) == 3, "without the member, nothing is stored", (status, str(got)[:400]))
     rows = events(host.ask("POST", "/v1/judge", token, batch, "Accept: text/event-stream\r\n")[1])
     tell([name for name, _ in rows] == ["build"] + ["case"] * 3 + ["end"] and fetch(rows[1][1]["output"]["stderr"]) == b"two", "events refer to them, too", str(rows)[:800])
+    status, got, _ = judge(code="import time\nprint('x')\ntime.sleep(float(input()))", cases=[{"stdin": "0", "name": "first"}, {"stdin": "1"}])
+    of_case = got["cases"][0]["output"]["stdout"]["artifact"] if status == 200 else got
+    row = {row["id"]: row for row in listed(host, token)}.get(of_case.get("id"), of_case)
+    tell(status == 200 and moment(row["expiresAt"]) >= moment(of_case["expiresAt"]) + datetime.timedelta(seconds=0.9), "the time of an artifact begins when its batch has ended", (of_case, row))
     status, refused, _ = judge(artifacts="yes")
     tell(status == 400 and refused["field"] == "artifacts", "a member of another type is refused", refused)
     for row in listed(host, token):

@@ -84,7 +84,8 @@ struct route {
 	const char *method;
 	const char *
 	    pattern; /* "/v1/sandboxes/{id}": each {name} stands for one segment, in exchange->args by its order */
-	const char *scope;  /* of a tenant's token: "read", "sandboxes" or "run"; NULL: none */
+	const char *scope;  /* of a tenant's token: "read", "sandboxes" or "run"; or several with blanks
+			       between them, of which one suffices; NULL: none */
 	unsigned int flags; /* enum route_flag */
 	void (*handle)(struct exchange *x);
 	const char *summary; /* one line for the API's description */

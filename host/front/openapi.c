@@ -91,13 +91,16 @@ static void write_security(const struct route *route, struct json_writer *w)
 		json_end_array(w);
 		json_end_object(w);
 	}
-	if (route->scope) {
+	for (const char *at = route->scope; at && *at; at += strspn(at, " ")) {
+		const size_t len = strcspn(at, " ");
+
 		json_begin_object(w);
 		json_key(w, "token");
 		json_begin_array(w);
-		json_string(w, route->scope);
+		json_string_n(w, at, len);
 		json_end_array(w);
 		json_end_object(w);
+		at += len;
 	}
 	json_end_array(w);
 }

@@ -357,9 +357,9 @@ const struct route routes_v1[] = {
 	  LINK_JUDGE },
 	{ "GET", "/v1/events", "read", OWN, v1_follow_events,
 	  "what this host does for the tenant, as server-sent events", "after", NULL },
-	{ "GET", "/v1/artifacts", "run", OWN, ask_launcher,
+	{ "GET", "/v1/artifacts", "run sandboxes", OWN, ask_launcher,
 	  "what the tenant's programs have left, the newest first", NULL, NULL, LINK_ARTIFACTS },
-	{ "GET", ARTIFACT, "run", OWN, v1_read_artifact, "the bytes of an artifact", NULL, NULL },
-	{ "DELETE", ARTIFACT, "run", OWN, v1_drop_artifact, "remove an artifact", NULL, NULL },
+	{ "GET", ARTIFACT, "run sandboxes", OWN, v1_read_artifact, "the bytes of an artifact", NULL, NULL },
+	{ "DELETE", ARTIFACT, "run sandboxes", OWN, v1_drop_artifact, "remove an artifact", NULL, NULL },
 	{ 0 },
 };

@@ -44,8 +44,8 @@ static int known(struct context *context, struct call *call, struct warder_error
 static const struct row {
 	/* Answers, or queues a job that does. -1 with *err: nothing was done, and the call is still the caller's. */
 	int (*take)(struct context *context, struct call *call, struct warder_error *err);
-	enum tenant_scope scope; /* 0: it needs no key */
-	bool sandbox;            /* about one sandbox */
+	unsigned int scope; /* enum tenant_scope: one of them suffices; 0: it needs no key */
+	bool sandbox;       /* about one sandbox */
 	bool launches;
 	const char *name; /* in the log; NULL: it is not logged */
 	bool is_event;    /* it starts, changes or ends something of the tenant's */
@@ -76,9 +76,10 @@ static const struct row {
 	[LINK_STORE] = { calls_store, TENANT_SANDBOXES, true, false, "store", true },
 	[LINK_SNAPSHOTS] = { calls_snapshots, TENANT_READ, false, false, "snapshots" },
 	[LINK_FORGET] = { calls_forget, TENANT_SANDBOXES, false, false, "forget", true },
-	[LINK_ARTIFACTS] = { calls_artifacts, TENANT_RUN, false, false, "artifacts" },
-	[LINK_ARTIFACT] = { calls_artifact, TENANT_RUN, false, false, "artifact" },
-	[LINK_DROP_ARTIFACT] = { calls_drop_artifact, TENANT_RUN, false, false, "dropArtifact", true },
+	[LINK_ARTIFACTS] = { calls_artifacts, TENANT_RUN | TENANT_SANDBOXES, false, false, "artifacts" },
+	[LINK_ARTIFACT] = { calls_artifact, TENANT_RUN | TENANT_SANDBOXES, false, false, "artifact" },
+	[LINK_DROP_ARTIFACT] = { calls_drop_artifact, TENANT_RUN | TENANT_SANDBOXES, false, false,
+				 "dropArtifact", true },
 	[LINK_KEEP] = { calls_keep, TENANT_SANDBOXES, true, false, "keepFiles", true },
 	[LINK_EVENTS] = { calls_events, TENANT_READ, false, false, "events" },
 	[LINK_RESULT] = { calls_result, TENANT_SANDBOXES, true, false, "result" },

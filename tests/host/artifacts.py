@@ -48,7 +48,7 @@ def streams():
     tell(listed(host, other) == [] and host.ask("GET", "/v1/artifacts/" + row["id"], other)[0] == host.ask("DELETE", "/v1/artifacts/" + row["id"], other)[0] == 404 and used(host, other) == 0,
          "another tenant does not see it")
     reader = host.tenant("reader", ("--scopes", "read"))
-    tell([host.ask(method, path, reader)[0] for method, path in (("GET", "/v1/artifacts"), ("GET", "/v1/artifacts/x"), ("DELETE", "/v1/artifacts/x"))] == [403] * 3, "a token needs the scope run")
+    tell([host.ask(method, path, reader)[0] for method, path in (("GET", "/v1/artifacts"), ("GET", "/v1/artifacts/x"), ("DELETE", "/v1/artifacts/x"))] == [403] * 3, "a token needs the scope run or sandboxes")
     tell(host.ask("GET", "/v1/artifacts/..%2Fkeys%2Fhost.json", token)[0] == host.ask("GET", "/v1/artifacts/art-%032d" % 0, token)[0] == 404, "no other file can be named")
     status, result, _ = host.ask("POST", RUN, token, dict(LARGE, artifacts=False))
     tell(status == 200 and "artifact" not in result["stdout"] and len(stored(host)) == 1, "without the member, nothing is stored")
@@ -203,6 +203,7 @@ def sandboxes():
     tell(host.ask("GET", "/v1/artifacts/" + rows[0]["id"], token)[1] == content, "an artifact stays as it was when the file changes")
     runner = host.tenant("runner", ("--scopes", "run"))
     tell(keep(["/tmp/small"], runner)[0] == 403, "a token needs the scope sandboxes")
+    scoped(host)
     before = stored(host)
     for paths, wanted, word in ((["/tmp/small", "/tmp/none"], 404, "/tmp/none"), (["/tmp/small", "/tmp/d"], 400, "directory"), (["/tmp/pipe"], 400, "fifo"), (["/tmp/shut"], 403, "/tmp/shut"), (["/tmp/large"], 400, "64 MiB"),
                                 ([], 400, "1 to 64"), (["/tmp/small"] * 65, 400, "1 to 64"), ([""], 400, "1 to 64"), (["/tmp/small", 5], 400, "paths"), ("/tmp/small", 400, "paths"), (["-x"], 404, "-x"), (["/proc/1/root/etc/passwd"], 403, "passwd")):
@@ -236,6 +237,19 @@ def sandboxes():
     host.ask("DELETE", box, token)
     tell(keep(["/tmp/small"])[0] == 404 and host.ask("GET", "/v1/artifacts/" + rows[0]["id"], token)[1] == b"x", "artifacts stay when the sandbox has ended")
     host.end()
+
+
+def scoped(host):
+    """What a token stores with the scope sandboxes alone, it can also list, read and remove."""
+    token = host.tenant("scoped", ("--scopes", "sandboxes"))
+    box = "/v1/sandboxes/" + host.ask("POST", "/v1/sandboxes", token, {"timeoutMs": 300000})[1]["id"]
+    host.ask("PUT", box + "/files?path=/tmp/kept", token, b"kept")
+    status, rows, _ = host.ask("POST", box + "/artifacts", token, {"paths": ["/tmp/kept"]})
+    one = "/v1/artifacts/" + rows[0]["id"] if status == 201 else repr(rows)
+    got = listed(host, token), host.ask("GET", one, token)[1], host.ask("DELETE", one, token)[0], listed(host, token)
+    tell(got == (rows, b"kept", 204, []), "a token with the scope sandboxes alone lists, reads and removes what it has stored", (status, rows, got))
+    host.ask("DELETE", box, token)
+    tell(until(lambda: one.rpartition("/")[2] not in stored(host)), "and its file is removed")
 
 
 def batches():

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -192,6 +193,14 @@ static int lock_directory(struct database *db, int fd, struct warder_error *err)
 	}
 }
 
+/* The file may have been written by somebody who means harm; its schema shall run nothing. */
+static int harden(struct database *db, struct warder_error *err)
+{
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	return database_run(db, "PRAGMA cell_size_check=ON", err);
+}
+
 static int connect_file(struct database *db, const struct database_schema *schema, struct warder_error *err)
 {
 	const int flags =
@@ -200,15 +209,14 @@ static int connect_file(struct database *db, const struct database_schema *schem
 	if (sqlite3_open_v2(db->path, &db->handle, flags, NULL) != SQLITE_OK)
 		return database_fail(db, err);
 	sqlite3_busy_timeout(db->handle, DATABASE_BUSY_MS);
-	/* The file may have been written by somebody who means harm; its schema shall run nothing. */
-	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_CHUNK_SIZE, &(int){ CHUNK_BYTES });
 	if (schema->add_functions && schema->add_functions(db->handle) != SQLITE_OK)
 		return database_fail(db, err);
+	if (harden(db, err) != 0)
+		return -1;
 	return database_run(db,
 			    "PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY;"
-			    "PRAGMA cell_size_check=ON; PRAGMA journal_size_limit=" WAL_KEPT_BYTES,
+			    "PRAGMA journal_size_limit=" WAL_KEPT_BYTES,
 			    err);
 }
 
@@ -247,7 +255,7 @@ static int write_copy(struct database *db, const char *path, struct warder_error
 	else if (sqlite3_open_v2(db->path, &reader.handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW,
 				 NULL) != SQLITE_OK)
 		database_fail(&reader, err);
-	else
+	else if (harden(&reader, err) == 0)
 		status = database_run(&reader, sql, err);
 	sqlite3_close_v2(reader.handle);
 	sqlite3_free(sql);
@@ -279,11 +287,39 @@ static int copy(struct database *db, int64_t version, struct warder_error *err)
 	return status;
 }
 
+/* A change of the schema needs the file's size for the copy, and again for the log. */
+static int check_room(struct database *db, int64_t version, struct warder_error *err)
+{
+	int64_t page, pages, unused;
+	uint64_t need, has;
+	struct statvfs st;
+
+	if (database_number(db, "PRAGMA page_size", 4096, &page, err) != 0 ||
+	    database_number(db, "PRAGMA page_count", 0, &pages, err) != 0 ||
+	    database_number(db, "PRAGMA freelist_count", 0, &unused, err) != 0)
+		return -1;
+	need = (uint64_t)(pages - unused) * (uint64_t)page * 2 + RESERVE_BYTES;
+	if (statvfs(db->path, &st) != 0)
+		return 0;
+	has = (uint64_t)st.f_bavail * st.f_frsize;
+	if (has >= need)
+		return 0;
+	error_set(
+	    err, WARDER_ERROR_UNAVAILABLE, db->field,
+	    "storage full: %.200s has the older schema version %lld; to change it, Warder needs %llu free "
+	    "bytes in the file system, which has %llu",
+	    db->path, (long long)version, (unsigned long long)need, (unsigned long long)has);
+	err->sys_errno = ENOSPC;
+	return -1;
+}
+
 static int take_steps(struct database *db, const struct database_schema *schema, int64_t from,
 		      struct warder_error *err)
 {
 	char pragma[96];
 
+	if (from > 0 && check_room(db, from, err) != 0)
+		return -1;
 	if (from > 0 && copy(db, from, err) != 0)
 		return error_context(err, "a copy of the file of schema version %d", (int)from);
 	for (int64_t i = from; i < schema->version; i++) {
@@ -306,15 +342,19 @@ static int look_once(struct database *db, const struct database_schema *schema, 
 /* With the directory locked. */
 static int set_up(struct database *db, const struct database_schema *schema, struct warder_error *err)
 {
-	int64_t version;
+	int64_t version = 0;
+	int status;
 
 	/* Only of a file without tables; it has to come before the mode. */
 	if (database_run(db, "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL", err) != 0 ||
-	    database_begin(db, err) != 0)
+	    database_begin_freeing(db, err) != 0)
 		return -1;
-	if (look(db, schema, &version, err) != 0)
-		return database_end(db, -1, err);
-	return database_end(db, version < schema->version ? take_steps(db, schema, version, err) : 0, err);
+	status = look(db, schema, &version, err);
+	if (status == 0 && version < schema->version)
+		status = take_steps(db, schema, version, err);
+	status = database_end(db, status, err);
+	db->keeps_reserve = status != 0 && version > 0;
+	return status;
 }
 
 /* ---- the reserve ---- */
@@ -343,7 +383,7 @@ static bool remove_reserve(struct database *db)
 	char buf[sizeof(db->path)];
 	const char *path = reserve_path(db, buf);
 
-	if (db->full || !path || unlink(path) != 0)
+	if (db->full || db->keeps_reserve || !path || unlink(path) != 0)
 		return false;
 	db->full = true;
 	return true;
@@ -436,7 +476,8 @@ int database_open(const char *directory, const char *name, const char *field,
 		status = open_once(ret, schema, fd, err);
 		save_room(ret);
 	}
-	if (status == 0 && !ret->full)
+	/* Also if it was given up in vain. */
+	if ((status == 0) != ret->full)
 		make_reserve(ret);
 	return status;
 }

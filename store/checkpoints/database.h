@@ -34,6 +34,7 @@ struct database {
 	char path[4096];
 	bool
 	    full; /* the reserve was given up for this connection: database_begin() refuses, only what frees room goes on */
+	bool keeps_reserve; /* it is too small for what was tried, the change of a schema */
 };
 
 /* Open `name` in the directory, which must be there and be the caller's alone (mode 0700); it is made, with mode 0600, if it

@@ -247,3 +247,30 @@ $ unshare -m $([ $(id -u) = 0 ] || echo -Ur) bash full.sh
 | "checkpoints":1
 | again
 | 3 as they were put
+
+= without room for a copy of a file of an older version, the error says how much it needs, and the reserve stays
+needs place unshare sqlite3
++ cat > older.sh <<'END'
++ mount -t tmpfs -o size=3m,mode=700 none older || exit 9
++ export WARDER_STORE=$PWD/older
++ db=older/checkpoints/checkpoints.db
++ for n in 1 2 3; do head -c 100000 /dev/urandom | base64 -w 0 | sed 's/.*/"&"/' | warder checkpoint put talk --id c$n; done
++ sqlite3 $db 'ALTER TABLE checkpoint DROP COLUMN digest; ALTER TABLE checkpoint DROP COLUMN state_digest; PRAGMA user_version = 1'
++ head -c 4m /dev/zero > older/rest 2> /dev/null
++ for n in 1 2; do warder checkpoint get c1 --state 2>&1; stat -c '%s' $db.reserve; ls $db.v* 2>&1; done
++ rm older/rest; warder checkpoint get c1 --state | wc -c; warder checkpoint verify; stat -c '%a' $db.v1
++ END
++ mkdir older
+$ unshare -m $([ $(id -u) = 0 ] || echo -Ur) bash older.sh
+| c1
+| c2
+| c3
+|~ ^warder: .*storage full: .*/checkpoints.db has the older schema version 1; to change it, Warder needs 1[0-9]{6} free bytes in the file system, which has [0-9]+
+| 262144
+|~ No such file or directory
+|~ ^warder: .*storage full: .*/checkpoints.db has the older schema version 1; to change it, Warder needs 1[0-9]{6} free bytes in the file system, which has [0-9]+
+| 262144
+|~ No such file or directory
+| 133338
+| 3 as they were put
+| 600

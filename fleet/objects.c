@@ -105,16 +105,19 @@ static int put_message(const struct queue *queue, const char *subject, const cha
 	return queue_put(queue, message, NULL, err);
 }
 
-int objects_put(const struct queue *queue, const char *bytes, size_t len, struct object *ret,
+int objects_put(const struct queue *queue, const struct object_source *source, struct object *ret,
 		struct warder_error *err)
 {
+	const size_t len = source->len;
 	char subject[SUBJECT_MAX], *about = NULL;
-	int status = make_object(bytes, len, ret, err);
+	int status = make_object(source->bytes, len, ret, err);
 
 	write_subject(ret, false, subject);
-	for (size_t at = 0; status == 0 && at < len; at += PART_BYTES)
-		status = put_message(queue, subject, bytes + at,
+	for (size_t at = 0; status == 0 && at < len; at += PART_BYTES) {
+		status = put_message(queue, subject, source->bytes + at,
 				     len - at < PART_BYTES ? len - at : PART_BYTES, false, err);
+		source->beat(source->context);
+	}
 	if (status == 0) {
 		about = write_about(ret, len);
 		write_subject(ret, true, subject);

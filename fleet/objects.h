@@ -11,8 +11,15 @@
 
 #include "fleet/queue.h"
 
-/* Store `len` bytes in a new object. 0; 1 with *err: not now, try again; -1 with *err: the server will not take it. */
-int objects_put(const struct queue *queue, const char *bytes, size_t len, struct object *ret,
+struct object_source {
+	const char *bytes;
+	size_t len;
+	void (*beat)(void *context); /* called after each part: a long object may take some time */
+	void *context;
+};
+
+/* Store the bytes in a new object. As queue_put(). */
+int objects_put(const struct queue *queue, const struct object_source *source, struct object *ret,
 		struct warder_error *err);
 /* Read an object of at most `max` bytes. *ret is heap, and ends with a NUL that is not counted. 0; 1 with *err: not now, try again; -1 with *err: it is
  * not there, or is not what the digest says. */

@@ -318,8 +318,14 @@ natsMsg *queue_next(natsSubscription *subscription, unsigned int within_ms)
 
 /* ---- writing ---- */
 
-static int put_at(const struct queue *queue, natsMsg *message, const char *id, uint64_t *ret_position,
-		  struct warder_error *err)
+/* What the server said of a message that it has. */
+struct stored {
+	uint64_t position;
+	bool is_duplicate;
+};
+
+static int put(const struct queue *queue, natsMsg *message, const char *id, struct stored *ret,
+	       struct warder_error *err)
 {
 	jsPubOptions options;
 	jsPubAck *stored = NULL;
@@ -332,31 +338,38 @@ static int put_at(const struct queue *queue, natsMsg *message, const char *id, u
 	status = js_PublishMsg(&stored, queue->js, message, &options, &code);
 	natsMsg_Destroy(message);
 	if (status == NATS_OK) {
-		*ret_position = stored->Sequence;
+		*ret = (struct stored){ .position = stored->Sequence, .is_duplicate = stored->Duplicate };
 		jsPubAck_Destroy(stored);
 		return 0;
 	}
 	fail(status, "the server does not store a message", err);
-	return status == NATS_MAX_PAYLOAD || status == NATS_INVALID_ARG ? -1 : 1;
+	if (status == NATS_MAX_PAYLOAD || status == NATS_INVALID_ARG)
+		return -1;
+	return code ? 2 : 1;
 }
 
 int queue_put(const struct queue *queue, natsMsg *message, const char *id, struct warder_error *err)
 {
-	uint64_t position;
+	struct stored ignored;
 
-	return put_at(queue, message, id, &position, err);
+	return put(queue, message, id, &ignored, err);
 }
 
 int queue_put_request(const struct queue *queue, const char *tenant, const char *id, const char *text,
 		      size_t len, uint64_t *ret_position, struct warder_error *err)
 {
 	char subject[SUBJECT_MAX];
+	struct stored stored = { 0 };
 	natsMsg *message = NULL;
+	int status;
 
 	snprintf(subject, sizeof(subject), "warder.requests.%s", tenant);
 	if (natsMsg_Create(&message, subject, NULL, text, (int)len) != NATS_OK)
 		return error_no_memory(err, NULL);
-	return put_at(queue, message, id, ret_position, err);
+	status = put(queue, message, id, &stored, err);
+	if (status == 0)
+		*ret_position = stored.position;
+	return status;
 }
 
 int queue_find_request(const struct queue *queue, uint64_t position, const char *text, size_t len)
@@ -371,11 +384,13 @@ int queue_find_request(const struct queue *queue, uint64_t position, const char 
 }
 
 int queue_put_result(const struct queue *queue, const struct message *message, const char *json,
-		     const struct object *object, struct warder_error *err)
+		     const struct object *object, bool *ret_duplicate, struct warder_error *err)
 {
+	struct stored stored = { 0 };
 	char subject[SUBJECT_MAX];
 	natsMsg *result = NULL;
 	natsStatus status;
+	int put_status;
 
 	snprintf(subject, sizeof(subject), "warder.results.%s.%s.%s", message->tenant, message->batch,
 		 message->id);
@@ -384,10 +399,13 @@ int queue_put_result(const struct queue *queue, const struct message *message, c
 		status = natsMsgHeader_Set(result, OBJECT_HEADER, object->name);
 	if (status == NATS_OK && object)
 		status = natsMsgHeader_Set(result, DIGEST_HEADER, object->digest);
-	if (status == NATS_OK)
-		return queue_put(queue, result, message->id, err);
-	natsMsg_Destroy(result);
-	return error_no_memory(err, NULL);
+	if (status != NATS_OK) {
+		natsMsg_Destroy(result);
+		return error_no_memory(err, NULL);
+	}
+	put_status = put(queue, result, message->id, &stored, err);
+	*ret_duplicate = stored.is_duplicate;
+	return put_status;
 }
 
 int queue_take_object(natsMsg *message, struct object *ret, struct warder_error *err)

@@ -66,18 +66,20 @@ uint64_t queue_reconnects(const struct queue *queue);
 /* Whether a request is in its stream, at the position where it was stored. 1: it is not; -1: not known now. */
 int queue_find_request(const struct queue *queue, uint64_t position, const char *text, size_t len);
 
-/* Publish, and wait until the server has stored it. 0; 1: not now, try again; -1 with *err: the server will not take it. */
+/* Publish, and wait until the server has stored it. 0; 1 with *err: not now, try again; 2: as 1, and the server has refused it, for
+ * example because it is full; -1 with *err: the server will never take it. */
 /* id: by which the server drops a second copy. *ret_position: where it is in its stream. */
 int queue_put_request(const struct queue *queue, const char *tenant, const char *id, const char *text,
 		      size_t len, uint64_t *ret_position, struct warder_error *err);
-/* The result is `json`, or waits in an object; the other one is NULL. */
+/* The result is `json`, or waits in an object; the other one is NULL. *ret_duplicate: the server had a result of this request already, and has
+ * dropped this one. */
 int queue_put_result(const struct queue *queue, const struct message *message, const char *json,
-		     const struct object *object, struct warder_error *err);
+		     const struct object *object, bool *ret_duplicate, struct warder_error *err);
 /* The object that has the result of a message. 1: the message has the result itself. -1 with *err: it names no object of ours. */
 int queue_take_object(natsMsg *message, struct object *ret, struct warder_error *err);
 /* Publish any message, which is destroyed. id: by which the server drops a second copy; or NULL. As above. */
 int queue_put(const struct queue *queue, natsMsg *message, const char *id, struct warder_error *err);
-/* Store a copy of the request in WARDER_DEAD, with the reason. 0; 1 with *err: try again; -1 with *err: the server will not take it. */
+/* Store a copy of the request in WARDER_DEAD, with the reason. As queue_put(). */
 int queue_bury(const struct queue *queue, const struct message *message, uint64_t deliveries,
 	       const char *reason, struct warder_error *err);
 

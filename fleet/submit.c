@@ -5,7 +5,7 @@
  * connection was lost, a request that is not in the server any more and gets no result within CHECK_MS is sent again.
  *
  * A result belongs to the request whose id its subject ends with. The first one is printed, and the request is forgotten; a second
- * result of the same request is dropped.
+ * result of the same request is dropped, as is one that comes too late.
  */
 #include "fleet/submit.h"
 
@@ -209,8 +209,9 @@ static int read_result(const struct queue *queue, natsMsg *message, struct json_
 	struct object object;
 	char *bytes = NULL;
 	int status = queue_take_object(message, &object, why);
+	const bool is_object = status == 0;
 
-	if (status == 0) {
+	if (is_object) {
 		status = objects_get(queue, &object, FLEET_RESULT_MAX, &bytes, &len, why);
 		if (status > 0)
 			return 1;
@@ -222,7 +223,7 @@ static int read_result(const struct queue *queue, natsMsg *message, struct json_
 		json_free(*ret);
 		*ret = NULL;
 	}
-	if (bytes)
+	if (is_object) /* a damaged one as well */
 		objects_remove(queue, &object);
 	free(bytes);
 	return 0;
@@ -235,13 +236,17 @@ static int take_result(struct submission *submission, natsMsg *message, struct w
 	struct json_value *result = NULL;
 	struct pending *found = NULL;
 	struct warder_error why;
+	struct object object;
 	int status;
 
 	for (size_t i = 0; id && i < PENDING_MAX; i++)
 		if (submission->pending[i].line && strcmp(submission->pending[i].id, id + 1) == 0)
 			found = &submission->pending[i];
-	if (!found)
+	if (!found) {
+		if (queue_take_object(message, &object, &why) == 0)
+			objects_remove(submission->queue, &object);
 		return 0;
+	}
 	if (read_result(submission->queue, message, &result, &why) > 0)
 		return 1;
 	status = print(found->line, found->name, result, &why, err);

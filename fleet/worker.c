@@ -33,7 +33,8 @@
 #define REST_MS     5000 /* at first; then twice as long each time */
 #define REST_MAX_MS 60000
 #define RETRY_MS    200
-#define BEATS       3 /* within the time of --redeliver-after */
+#define REFUSED_US  10000000 /* then a long result that the server does not take is given up */
+#define BEATS       3        /* within the time of --redeliver-after */
 #define STACK_BYTES ((size_t)512 << 10)
 
 struct worker {
@@ -73,6 +74,12 @@ static void beat(void *context)
 }
 
 /* ---- a request ---- */
+
+/* Nobody waits for its result any more. */
+static bool has_expired(const struct message *message)
+{
+	return message->expires_ms <= clock_wall_ms();
+}
 
 static enum verdict take_tenant(const struct worker *worker, const struct message *message,
 				struct tenant *ret, struct warder_error *err)
@@ -213,7 +220,7 @@ static enum verdict decide(struct slot *slot, struct message *message, uint64_t 
 			  slot->worker->options->deliveries);
 		verdict = VERDICT_DEAD;
 	}
-	if (verdict == VERDICT_AGAIN && message->expires_ms <= clock_wall_ms()) {
+	if (verdict == VERDICT_AGAIN && has_expired(message)) {
 		error_context(err, "the request has expired");
 		verdict = VERDICT_DEAD;
 	}
@@ -225,29 +232,78 @@ static enum verdict decide(struct slot *slot, struct message *message, uint64_t 
 
 /* ---- its answer ---- */
 
-/* Until the server has stored it, or this process is to end. A long result becomes an object, which is stored once. 0; 1: it is to end; -1
- * with *err. */
-static int publish(struct slot *slot, const struct message *message, const char *json,
-		   struct warder_error *err)
+/* A long result becomes an object. 0; 1: this process is to end; -1 with *err: the server does not take it, or has refused it for too long. */
+static int put_object(struct slot *slot, const struct message *message, const char *json, struct object *ret,
+		      struct warder_error *err)
 {
-	const struct queue *queue = slot->worker->queue;
-	const size_t len = strlen(json);
-	const bool is_long = len > FLEET_MESSAGE_MAX;
-	bool stored = !is_long;
-	struct object object = { 0 };
-	int status;
+	const struct object_source source = {
+		.bytes = json, .len = strlen(json), .beat = beat, .context = slot
+	};
+	uint64_t refused_us = 0;
 
 	for (;;) {
-		status = stored ? 0 : objects_put(queue, json, len, &object, err);
-		stored = status == 0;
-		if (stored)
-			status = queue_put_result(queue, message, is_long ? NULL : json,
-						  is_long ? &object : NULL, err);
-		if (status <= 0 || ends())
+		const int status = objects_put(slot->worker->queue, &source, ret, err);
+
+		if (status <= 0)
 			return status;
+		if (ends())
+			return 1;
+		if (status == 2 && !refused_us)
+			refused_us = clock_us();
+		if (has_expired(message) || (status == 2 && clock_us() >= refused_us + REFUSED_US))
+			return -1;
 		nats_Sleep(RETRY_MS);
 		beat(slot);
 	}
+}
+
+/* Until the server has stored it, this process is to end, or nobody waits for it. The result is `json` or an object. 0; 1: it is to end; -1
+ * with *err. */
+static int put_result(struct slot *slot, const struct message *message, const char *json,
+		      const struct object *object, struct warder_error *err)
+{
+	const struct queue *queue = slot->worker->queue;
+	bool unknown = false, duplicate = false;
+	int status;
+
+	while ((status = queue_put_result(queue, message, json, object, &duplicate, err)) > 0) {
+		unknown = unknown || status == 1; /* the server may have stored it all the same */
+		if (ends() || has_expired(message))
+			break;
+		nats_Sleep(RETRY_MS);
+		beat(slot);
+	}
+	if (object && !unknown && (status != 0 || duplicate))
+		objects_remove(queue, object);
+	return status <= 0 ? status : ends() ? 1 : 0;
+}
+
+/* As put_result(). If the object of a long result cannot be stored, the sender gets an error that says so. */
+static int publish(struct slot *slot, const struct message *message, const char *json,
+		   struct warder_error *err)
+{
+	const size_t len = strlen(json);
+	const bool is_long = len > FLEET_MESSAGE_MAX;
+	struct object object = { 0 };
+	struct warder_error reason;
+	char *text;
+	int status = is_long ? put_object(slot, message, json, &object, err) : 0;
+
+	if (status == 0)
+		return put_result(slot, message, is_long ? NULL : json, is_long ? &object : NULL, err);
+	if (status > 0)
+		return status;
+	reason = *err;
+	error_set(
+	    err, WARDER_ERROR_UNAVAILABLE, "output",
+	    "the program ran, but its result of %zu bytes is lost: %.200s. A result of at most %zu bytes "
+	    "needs no object store: set output.stdout and output.stderr in the policy",
+	    len, reason.text, FLEET_MESSAGE_MAX);
+	term_complain("result %.16s: %s", message->id, err->text);
+	text = result_error_json(err, NULL);
+	status = text ? put_result(slot, message, text, NULL, err) : error_no_memory(err, NULL);
+	free(text);
+	return status;
 }
 
 /* Publish the result, or what the tenant is to know instead. */

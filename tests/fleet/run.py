@@ -66,13 +66,15 @@ class Server:
         except OSError:
             return False
 
-    def ask(self, subject, body=b"", wait=True):
+    def ask(self, subject, body=b"", wait=True, headers=None):
         """One request in the server's protocol; the JSON of the answer."""
+        head = b"NATS/1.0\r\n" + b"".join(b"%s: %s\r\n" % (key.encode(), value.encode()) for key, value in headers.items()) + b"\r\n" if headers else b""
+        sizes = b"%d %d" % (len(head), len(head) + len(body)) if headers else b"%d" % len(body)
         with socket.create_connection(("127.0.0.1", self.port), 10) as peer:
             lines = peer.makefile("rb")
             lines.readline()
-            peer.sendall(b'CONNECT {"verbose":false,"headers":true,"no_responders":true}\r\nSUB answer 1\r\nPUB %s answer %d\r\n%s\r\nPING\r\n'
-                         % (subject.encode(), len(body), body))
+            peer.sendall(b'CONNECT {"verbose":false,"headers":true,"no_responders":true}\r\nSUB answer 1\r\n%s %s answer %s\r\n%s\r\nPING\r\n'
+                         % (b"HPUB" if headers else b"PUB", subject.encode(), sizes, head + body))
             for line in lines:
                 if line.startswith(b"PONG") and not wait:
                     return None
@@ -97,11 +99,32 @@ class Server:
             at = message["seq"]
             found.append(base64.b64decode(message["data"]))
 
+    def heard(self, subject, act):
+        """The contents of all messages that are published to a subject while act() runs."""
+        with socket.create_connection(("127.0.0.1", self.port), 60 * SLOW) as peer:
+            lines, found = peer.makefile("rb"), []
+            lines.readline()
+            peer.sendall(b'CONNECT {"verbose":false}\r\nSUB %s 1\r\nPING\r\n' % subject.encode())
+            while not lines.readline().startswith(b"PONG"):
+                pass
+            act()
+            peer.sendall(b"PING\r\n")
+            for line in lines:
+                if line.startswith(b"PONG"):
+                    return found
+                if line.startswith(b"PING"):
+                    peer.sendall(b"PONG\r\n")
+                if line.startswith(b"MSG"):
+                    found.append(lines.read(int(line.split()[-1])))
+
+    def state(self, stream):
+        return self.ask("$JS.API.STREAM.INFO." + stream)["state"]
+
     def requests(self):
         return self.ask("$JS.API.CONSUMER.INFO.WARDER_REQUESTS.workers")
 
     def messages(self, stream):
-        return self.ask("$JS.API.STREAM.INFO." + stream)["state"]["messages"]
+        return self.state(stream)["messages"]
 
 
 # ---- workers, tenants, submissions ----
@@ -258,6 +281,68 @@ def long_results(server):
          "the object store is one of NATS, and its objects have a lifetime", config)
 
 
+def beats(server):
+    """While the parts of an object are stored, the worker reports that it lives."""
+    found = {}
+    said = server.heard("$JS.ACK.WARDER_REQUESTS.>", lambda: found.update(ask(
+        server, [shell("head -c 2000000 /dev/zero | tr '\\0' x", policy=dict(policy(wallTime="60s"), output={"stdout": "16MiB"}))], tenant="wide", key="wide.key")))
+    size = len(found.get(1, {}).get("result", {}).get("stdout", {}).get("text", ""))
+    tell(size == 2000000 and said.count(b"+WPI") >= size // 131072, "a worker that stores a long result reports after each part", (size, said))
+
+
+def full_objects(server):
+    """An object store without room for the result."""
+    config = server.ask("$JS.API.STREAM.INFO.OBJ_warder-results")["config"]
+
+    def change(**more):
+        return server.ask("$JS.API.STREAM.UPDATE.OBJ_warder-results", json.dumps(dict(config, **more)).encode())
+    made = change(max_bytes=200000)
+    worker = Worker(server, "--parallel", "1")
+    lines = [shell("head -c 300000 /dev/zero | tr '\\0' x", policy=dict(policy(wallTime="60s"), output={"stdout": "1MiB"})), shell("echo short", policy=policy(wallTime="60s"))]
+    found = ask(server, lines, tenant="wide", key="wide.key")
+    kind, field, message = refusal(found.get(1, {}))
+    tell("error" not in made and kind == "unavailable" and "the program ran" in message and "maximum bytes exceeded" in message,
+         "a result that the object store does not take becomes an error that says so", (made, str(found)[:1000]))
+    tell(found.get(2, {}).get("result", {}).get("stdout", {}).get("text") == "short\n", "the worker goes on", str(found)[:1000])
+    tell("bytes is lost" in worker.said(), "it says so too", worker.said())
+    tell("error" not in change() and server.messages("OBJ_warder-results") == 0, "no part of it is left", server.state("OBJ_warder-results"))
+    end(worker.process)
+
+
+def waiting_request(server):
+    """A submission whose request waits: what it has begun, and the signed request."""
+    begun, text = submit(server, [shell("head -c 300000 /dev/zero | tr '\\0' x", policy=dict(policy(wallTime="60s"), output={"stdout": "1MiB"}))],
+                         tenant="wide", key="wide.key")
+    begun.stdin.write(text)
+    begun.stdin.flush()
+    until(lambda: server.messages("WARDER_REQUESTS") == 1)
+    return begun, base64.b64decode(server.last("WARDER_REQUESTS", "warder.requests.wide"))
+
+
+def orphans(server):
+    """Objects that nobody will read."""
+    begun, request = waiting_request(server)
+    batch = json.loads(request.split(b"\n", 1)[1])["batch"]
+    name, number, before = "0123456789abcdef" * 2, hashlib.sha256(request).hexdigest(), server.state("OBJ_warder-results")
+    for subject in ("$O.warder-results.C." + name, "$O.warder-results.M." + base64.urlsafe_b64encode(name.encode()).decode()):
+        server.ask(subject, b"part")
+    stored = server.messages("OBJ_warder-results")
+    server.ask("warder.results.wide.%s.%s" % (batch, "f" * 64), b"", headers={"Warder-Object": name, "Warder-Digest": "SHA-256=" + "A" * 44})
+    tell(stored == before["messages"] + 2 and until(lambda: server.messages("OBJ_warder-results") == before["messages"]),
+         "the object of a result that nobody waits for is removed", (before, stored, server.state("OBJ_warder-results")))
+    begun.send_signal(signal.SIGSTOP)
+    server.ask("warder.results.wide.%s.%s" % (batch, number), b'{"status": "first"}', headers={"Nats-Msg-Id": number})
+    worker = Worker(server, "--parallel", "1")
+    answered = until(lambda: server.messages("WARDER_REQUESTS") == 0)
+    after = server.state("OBJ_warder-results")
+    tell(answered and after["last_seq"] >= before["last_seq"] + 2 + 4 and after["messages"] == before["messages"],
+         "so is that of a second result of the same request", (before, after))
+    begun.send_signal(signal.SIGCONT)
+    status, lines, errors = results((begun, None))
+    tell(status == 0 and [one["result"] for one in lines] == [{"status": "first"}], "the first result is printed", (status, lines, errors))
+    end(worker.process)
+
+
 def changed_object(server):
     """Somebody who may write to the object store changes a result there: before the sender reads it, so the worker is alone at first."""
     begun, text = submit(server, [shell("head -c 300000 /dev/zero | tr '\\0' x", policy=dict(policy(wallTime="60s"), output={"stdout": "1MiB"}))])
@@ -280,6 +365,7 @@ def changed_object(server):
     status, lines, errors = results((begun, None))
     kind, field, message = refusal(lines[0]) if lines else (None, None, "")
     tell(status == 0 and len(lines) == 1 and kind == "unavailable" and "digest" in message, "a changed object is refused by its digest", str(lines)[:500])
+    tell(server.messages("OBJ_warder-results") == 0, "and it is removed", server.state("OBJ_warder-results"))
     end(worker.process)
 
 
@@ -634,6 +720,7 @@ def requests():
     refused(server)
     open_keys(server)
     long_results(server)
+    beats(server)
     long_work(server)
     restarted(server, worker)
     end(worker.process)
@@ -642,6 +729,8 @@ def requests():
     given_up(server)
     cannot_run(server)
     changed_object(server)
+    orphans(server)
+    full_objects(server)
     late(server)
     flags()
     encrypted()

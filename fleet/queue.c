@@ -216,21 +216,36 @@ int queue_share_requests(const struct queue *queue, uint64_t redeliver_us, struc
 	return status == NATS_OK ? 0 : fail(status, "the queue of requests", err);
 }
 
-void queue_sweep_requests(const struct queue *queue)
+static void sweep(const struct queue *queue, const jsConsumerInfo *workers, const jsStreamInfo *requests,
+		  uint64_t redeliver_us)
+{
+	struct warder_error ignored;
+	jsOptions options;
+
+	/* It is ahead of its stream, and would skip new requests until the stream is there. */
+	if (workers->Delivered.Stream > requests->State.LastSeq) {
+		js_DeleteConsumer(queue->js, REQUESTS, WORKERS, NULL, NULL);
+		queue_share_requests(queue, redeliver_us, &ignored);
+		return;
+	}
+	/* All requests up to this one have been acknowledged. An operator may have made a stream that keeps them. */
+	if (requests->Config->Retention != js_WorkQueuePolicy || !requests->State.Msgs ||
+	    requests->State.FirstSeq > workers->AckFloor.Stream)
+		return;
+	jsOptions_Init(&options);
+	options.Stream.Purge.Sequence = workers->AckFloor.Stream + 1;
+	js_PurgeStream(queue->js, REQUESTS, &options, NULL);
+}
+
+void queue_sweep_requests(const struct queue *queue, uint64_t redeliver_us)
 {
 	jsConsumerInfo *workers = NULL;
 	jsStreamInfo *requests = NULL;
-	jsOptions options;
 
-	/* All requests up to this one have been acknowledged. An operator may have made a stream that keeps them. */
+	/* In this order: what is delivered meanwhile is in the stream that is seen. */
 	if (js_GetConsumerInfo(&workers, queue->js, REQUESTS, WORKERS, NULL, NULL) == NATS_OK &&
-	    js_GetStreamInfo(&requests, queue->js, REQUESTS, NULL, NULL) == NATS_OK &&
-	    requests->Config->Retention == js_WorkQueuePolicy && requests->State.Msgs &&
-	    requests->State.FirstSeq <= workers->AckFloor.Stream) {
-		jsOptions_Init(&options);
-		options.Stream.Purge.Sequence = workers->AckFloor.Stream + 1;
-		js_PurgeStream(queue->js, REQUESTS, &options, NULL);
-	}
+	    js_GetStreamInfo(&requests, queue->js, REQUESTS, NULL, NULL) == NATS_OK)
+		sweep(queue, workers, requests, redeliver_us);
 	jsConsumerInfo_Destroy(workers);
 	jsStreamInfo_Destroy(requests);
 }

@@ -45,8 +45,9 @@ void queue_done(struct queue *queue);
 
 /* Make or change the consumer of requests that all workers share. -1 with *err. */
 int queue_share_requests(const struct queue *queue, uint64_t redeliver_us, struct warder_error *err);
-/* Remove requests that have been acknowledged and are there again: a server that is killed may have removed them only in its memory. */
-void queue_sweep_requests(const struct queue *queue);
+/* A server that is killed may have removed requests only in its memory: remove those that have been acknowledged and are there again. Or it may
+ * have lost the last ones, and count others at their positions as acknowledged: then make the consumer again. */
+void queue_sweep_requests(const struct queue *queue, uint64_t redeliver_us);
 /* Subscribe to the requests; each thread for itself. -1 with *err. */
 int queue_take_requests(const struct queue *queue, natsSubscription **ret, struct warder_error *err);
 /* Make a consumer of the results of a batch, and subscribe to it. -1 with *err. */

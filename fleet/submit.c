@@ -189,8 +189,10 @@ static int take_line(struct submission *submission, const char *text, size_t len
 	if (status == 0)
 		status = send_request(submission, request, pending, &why);
 	json_free(request);
-	if (status == 0)
+	if (status == 0) {
+		pending->check_us = submission->reconnects ? clock_us() + CHECK_MS * UINT64_C(1000) : 0;
 		return 0;
+	}
 	error_context(&why, "line %zu", pending->line);
 	status = ending_signal() ? 0 : print(pending->line, pending->name, NULL, &why, err);
 	forget(submission, pending);

@@ -412,12 +412,15 @@ static int start(struct slot *slot, struct worker *worker, struct warder_error *
 /* Until it is to end. -1 with *err: it cannot go on. */
 static int look_after(const struct worker *worker, struct warder_error *err)
 {
-	uint64_t swept_us = 0;
+	uint64_t swept_us = 0, reconnects = 0;
 
 	while (!ends()) {
-		if (!swept_us || clock_us() >= swept_us + SWEEP_US) {
-			queue_sweep_requests(worker->queue);
+		const uint64_t now = queue_reconnects(worker->queue);
+
+		if (!swept_us || clock_us() >= swept_us + SWEEP_US || now != reconnects) {
+			queue_sweep_requests(worker->queue, worker->options->redeliver_us);
 			swept_us = clock_us();
+			reconnects = now;
 		}
 		ending_sleep(LOOK_US);
 		if (queue_is_lost(worker->queue))

@@ -343,6 +343,31 @@ def orphans(server):
     end(worker.process)
 
 
+def consumer_ahead():
+    """A server that has lost the end of its stream of requests, and not what it knows of the workers."""
+    server = Server("ahead")
+    worker = Worker(server, "--parallel", "2")
+    first = ask(server, [shell("true")] * 2)
+    end(server.process)
+    stream, = [one for one, _, _ in os.walk(path("ahead-store")) if one.endswith("/WARDER_REQUESTS")]
+    shutil.copytree(stream + "/msgs", path("ahead-msgs"))
+    server.start()
+    second = ask(server, [shell("true")] * 20)
+    end(worker.process)
+    end(server.process)
+    shutil.rmtree(stream + "/msgs")
+    shutil.copytree(path("ahead-msgs"), stream + "/msgs")
+    server.start()
+    ahead = server.requests()["delivered"]["stream_seq"], server.state("WARDER_REQUESTS")["last_seq"]
+    tell(len(first) == 2 and len(second) == 20 and ahead[0] > ahead[1], "a server loses requests that were delivered", (first, second, ahead))
+    worker = Worker(server, "--parallel", "2")
+    found = ask(server, [shell("echo new%d" % i) for i in range(3)], words=["--lifetime", "%ds" % (30 * SLOW)])
+    tell([found.get(i + 1, {}).get("result", {}).get("stdout", {}).get("text") for i in range(3)] == ["new0\n", "new1\n", "new2\n"],
+         "requests at the positions of the lost ones are run", found)
+    end(worker.process)
+    end(server.process)
+
+
 def changed_object(server):
     """Somebody who may write to the object store changes a result there: before the sender reads it, so the worker is alone at first."""
     begun, text = submit(server, [shell("head -c 300000 /dev/zero | tr '\\0' x", policy=dict(policy(wallTime="60s"), output={"stdout": "1MiB"}))])
@@ -733,6 +758,7 @@ def requests():
     full_objects(server)
     late(server)
     flags()
+    consumer_ahead()
     encrypted()
     with_credentials()
 

@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "fleet/fleet.h"
 #include "remote/remote.h"
+#include "runtime/cli/term.h"
 
 #define REQUESTS "WARDER_REQUESTS"
 #define RESULTS  "WARDER_RESULTS"
@@ -225,7 +226,7 @@ static void sweep(const struct queue *queue, const jsConsumerInfo *workers, cons
 	/* It is ahead of its stream, and would skip new requests until the stream is there. */
 	if (workers->Delivered.Stream > requests->State.LastSeq) {
 		js_DeleteConsumer(queue->js, REQUESTS, WORKERS, NULL, NULL);
-		queue_share_requests(queue, redeliver_us, &ignored);
+		queue_share_requests(queue, redeliver_us, &ignored); /* else the next sweep makes it */
 		return;
 	}
 	/* All requests up to this one have been acknowledged. An operator may have made a stream that keeps them. */
@@ -242,10 +243,15 @@ void queue_sweep_requests(const struct queue *queue, uint64_t redeliver_us)
 	jsConsumerInfo *workers = NULL;
 	jsStreamInfo *requests = NULL;
 
+	struct warder_error err;
+	natsStatus status;
+
 	/* In this order: what is delivered meanwhile is in the stream that is seen. */
-	if (js_GetConsumerInfo(&workers, queue->js, REQUESTS, WORKERS, NULL, NULL) == NATS_OK &&
-	    js_GetStreamInfo(&requests, queue->js, REQUESTS, NULL, NULL) == NATS_OK)
+	status = js_GetConsumerInfo(&workers, queue->js, REQUESTS, WORKERS, NULL, NULL);
+	if (status == NATS_OK && js_GetStreamInfo(&requests, queue->js, REQUESTS, NULL, NULL) == NATS_OK)
 		sweep(queue, workers, requests, redeliver_us);
+	else if (status == NATS_NOT_FOUND && queue_share_requests(queue, redeliver_us, &err) < 0)
+		term_complain("%s", err.text);
 	jsConsumerInfo_Destroy(workers);
 	jsStreamInfo_Destroy(requests);
 }

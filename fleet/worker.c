@@ -75,10 +75,10 @@ static void beat(void *context)
 
 /* ---- a request ---- */
 
-/* Nobody waits for its result any more. */
+/* Nobody waits for its result any more. Not known of a message that is not valid. */
 static bool has_expired(const struct message *message)
 {
-	return message->expires_ms <= clock_wall_ms();
+	return message->expires_ms && message->expires_ms <= clock_wall_ms();
 }
 
 static enum verdict take_tenant(const struct worker *worker, const struct message *message,
@@ -273,6 +273,8 @@ static int put_result(struct slot *slot, const struct message *message, const ch
 		nats_Sleep(RETRY_MS);
 		beat(slot);
 	}
+	if (status > 0 && !ends())
+		term_complain("result %.16s: nobody waits for it any more: %s", message->id, err->text);
 	if (object && !unknown && (status != 0 || duplicate))
 		objects_remove(queue, object);
 	return status <= 0 ? status : ends() ? 1 : 0;

@@ -3,8 +3,8 @@
  *
  * A binary message of the client is input, a text message {"rows": N, "columns": N} is a new size. A binary message of ours is output; the
  * text message {"end": {...}} comes at the end of the program, and {"gap": {...}} where output was dropped. A client that does not read
- * holds the keeper's output back, as with events, and its input is read all the same: it may be what ends the flood. One that sends faster than
- * the program reads is not read.
+ * holds the keeper's output back, as with events. One message of input is passed on all the same, because it may be what ends the flood; the
+ * next one when the client has read something. A client that sends faster than the program reads is not read.
  */
 #include <errno.h>
 #include <stdio.h>

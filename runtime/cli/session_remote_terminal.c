@@ -2,8 +2,9 @@
  * session_remote_terminal: a connection carries keys there, and the output here. If it ends before the program does, another one goes on where it
  * ended: the host stores the last of the output.
  *
- * Neither direction waits for the other: keys pass while nobody reads the output here, and output passes while the program reads no keys. A child
- * renews the lease, because a host that is slow to answer must not hold the terminal up.
+ * Here neither direction waits for the other: keys are sent while nobody reads the output, and output is shown while the program reads no keys.
+ * The host takes one message of input while all output of the program waits, and the next one when some of it has gone. A child renews the
+ * lease, because a host that is slow to answer must not hold the terminal up.
  */
 #include "runtime/cli/session_remote_terminal.h"
 
@@ -76,6 +77,7 @@ static int start_renewer(struct lent *lent, struct warder_error *err)
 	int ends[2];
 
 	lent->renewed_fd = -1;
+	lent->renewer = 0;
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
 		lent->renewer = fork();
 		if (lent->renewer == 0)
@@ -100,10 +102,16 @@ static void end_renewer(struct lent *lent)
 
 static void hear_renewer(struct lent *lent)
 {
+	struct warder_error ignored;
 	char bytes[64];
+	const ssize_t n = lent->renewed_fd >= 0 ? read(lent->renewed_fd, bytes, sizeof(bytes)) : -1;
 
-	if (read(lent->renewed_fd, bytes, sizeof(bytes)) > 0)
+	if (n > 0)
 		lent->heard_ms = clock_us() / 1000;
+	if (n == 0) { /* it was killed */
+		end_renewer(lent);
+		start_renewer(lent, &ignored);
+	}
 }
 
 /* ---- there ---- */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """users.py: tenants that are users of this host, at its Unix socket, as TAP."""
-import ctypes, http.client, json, os, signal, socket, subprocess, threading
+import ctypes, http.client, json, os, signal, socket, subprocess, threading, time
 
 from lib import SLOW, WARDER, Host, run_parts, skip, tell, until, work
 
@@ -237,6 +237,7 @@ def hold_body(host):
                 one.recv(1)
         except OSError:
             pass
+        time.sleep(0.1)
 
 
 def hold(host, what):

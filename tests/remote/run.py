@@ -3,7 +3,7 @@
 
 With arguments, only the parts of these names run. Only loopback is used. Sessions of root are below /run/warder; the suite has one of its own, in a mount namespace.
 """
-import base64, fcntl, hashlib, http.server, json, os, pty, select, shutil, signal, socket, ssl, struct, subprocess, sys, tempfile, termios, threading, time
+import base64, contextlib, fcntl, hashlib, http.server, json, os, pty, select, shutil, signal, socket, ssl, struct, subprocess, sys, tempfile, termios, threading, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
 from serving import Host, below, fetch, own_run_directory, warder, work, write
@@ -822,22 +822,26 @@ def flooded_terminals(path, host):
     begun = until(flood)
     one.send(b"\x03")
     tell(begun and until(lambda: not flood()), "ctrl-c ends a flood of output that nobody reads", begun)
-    while one.take():
+    limit = time.monotonic() + 120 * SLOW
+    while time.monotonic() < limit and (not select.select([one.fd], [], [], 1)[0] or one.take()):
         one.text, one.whole = one.text[-1000:], one.whole[-1000:]
     tell(one.end() == 130 and b"bytes were dropped" in one.whole, "and what was dropped is told when it is read", one.whole[-200:])
     one = lend("stty raw -echo; echo rea''dy; yes | head -c 3000000; head -c 600000 | md5sum")
     one.until(b"ready")
     keys = bytes(i * 7 % 251 for i in range(600000))
     rest, limit = one.type(keys), time.monotonic() + 120 * SLOW
-    digest, at = hashlib.md5(keys).hexdigest().encode(), 0
+    digest = hashlib.md5(keys).hexdigest().encode()
+    os.set_blocking(one.fd, False)
     while digest not in one.text and time.monotonic() < limit:
         readable, writable, _ = select.select([one.fd], [one.fd] if rest else [], [], 1)
         if writable:
-            rest = rest[os.write(one.fd, rest[:1000]):]
+            with contextlib.suppress(BlockingIOError):
+                rest = rest[os.write(one.fd, rest[:1000]):]
         if readable and not one.take():
             break
         one.text, one.whole = one.text[-1000:], one.whole[-1000:]
     good = digest in one.text
+    os.set_blocking(one.fd, True)
     if not good:
         os.kill(one.pid, signal.SIGKILL)
     tell(good and one.end() == 0, "many keys arrive beside much output", one.whole[-200:])

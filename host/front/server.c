@@ -476,7 +476,10 @@ static void call_handler(struct exchange_http *http)
 /* The launcher has said whose the connection is. */
 static void known(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
 {
-	peer_of(x->http->connection)->tenant = answer->tenant;
+	struct peer *peer = peer_of(x->http->connection);
+
+	if (peer)
+		peer->tenant = answer->tenant;
 	if (need_room(x) && x->http->whole)
 		call_handler(x->http);
 }

@@ -10,7 +10,7 @@
 
 /* The bytes at text, of which there is at least one, that are a character or the beginning of one; *ret_whole says which. 0: neither, or NUL. */
 size_t utf8_scan(const char *text, size_t left, bool *ret_whole);
-/* The bytes of the character at text. 0: there is no whole one in `left` bytes, or it is NUL. */
+/* The number of bytes of the character at text. 0: the `left` bytes do not begin with a whole character, or it is NUL. */
 size_t utf8_length(const char *text, size_t left);
 /* Write the bytes of a code point, at most 4. Returns their number. */
 size_t utf8_encode(uint32_t point, char *ret);

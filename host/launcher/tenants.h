@@ -17,7 +17,7 @@
 #define TENANT_NAME_MAX    64
 #define TENANT_TOKEN_BYTES 45 /* "e2b_", 40 digits, NUL */
 #define TENANTS_MAX        4096
-#define TENANT_UID_MAX     (UINT32_MAX - 1) /* -1 is no user */
+#define TENANT_UID_MAX     (UINT32_MAX - 1) /* the kernel uses (uid_t)-1 for "no user" */
 
 /* What a tenant's token may be used for. */
 enum tenant_scope {

@@ -31,8 +31,8 @@ static int take_base(const char *path, char ret[NAME_MAX + 1], struct warder_err
 	for (start = len; start && path[start - 1] != '/';)
 		start--;
 	if (!len || len - start > NAME_MAX)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "path", "%.200s is no path of a file",
-				 path);
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "path",
+				 "%.200s is not the path of a file", path);
 	snprintf(ret, NAME_MAX + 1, "%.*s", (int)(len - start), path + start);
 	if (!*ret || strcmp(ret, "..") == 0 || strcmp(ret, "/") == 0)
 		strcpy(ret, ".");

@@ -129,7 +129,7 @@ static int read_list(struct remote_copy *copy, const char *path, const char *tex
 	return bad_list(copy, path, err);
 }
 
-/* *ret is for list_done(). Returns 0; 1 if there is no such directory; -1 with *err. */
+/* 0 with *ret, which list_done() frees; 1: the directory does not exist; -1 with *err. */
 static int list(struct remote_copy *copy, const char *path, struct list *ret, struct warder_error *err)
 {
 	struct remote_asking how = { .large = true, .timeout_ms = 4 * REMOTE_QUESTION_MS };
@@ -194,7 +194,7 @@ static int fetch_content(struct remote_copy *copy, const char *path, int fd, uns
 
 	if (status > 0)
 		return error_set(err, WARDER_ERROR_NOT_FOUND, "path",
-				 "there is no directory %.200s in the session", path);
+				 "the directory %.200s does not exist in the session", path);
 	for (const struct json_value *one = found.entries ? found.entries->child : NULL; one && status == 0;
 	     one = one->next) {
 		if (!take_entry(one, &entry) ||
@@ -246,7 +246,7 @@ static int fetch_entry(struct remote_copy *copy, const char *path, int parent_fd
 	case ENTRY_OTHER:
 		break;
 	}
-	return omit(copy, path, "it is no file, directory or link");
+	return omit(copy, path, "only files, directories and links are copied");
 }
 
 /* ---- what was named ---- */
@@ -324,6 +324,6 @@ int session_remote_fetch(struct remote_copy *copy, const char *base, struct ward
 				 "%.200s is a symbolic link; name the file that it leads to", path);
 	if (entry.type == ENTRY_OTHER)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "path",
-				 "%.200s is no regular file and no directory", path);
+				 "%.200s must be a regular file or a directory", path);
 	return fetch_entry(copy, path, copy->stage_fd, &entry, 0, err);
 }

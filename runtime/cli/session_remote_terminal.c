@@ -149,7 +149,7 @@ static void put_input(struct lent *lent)
 
 /* ---- here ---- */
 
-/* What is no terminal and no pipe has a place in it, which another opening would not share. */
+/* Only terminals and pipes are opened again: in a file, a second opening would begin to write at the start. */
 static int open_output(void)
 {
 	struct stat st;

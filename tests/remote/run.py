@@ -575,7 +575,7 @@ def copied(path, host):
     tell(there[0] == 125 and "is there already" in there[2] and look("far", "/tmp/a")[1].startswith(b"750"), "nor in the session", (there, look("far", "/tmp/a")))
     for name, words, word in (("a link", ["far:/tmp/link", work], "symbolic link"), ("a file that is not there", ["far:/tmp/none", work], "there is no"),
                               ("a file of this machine that is not there", [os.path.join(work, "none"), "far:/tmp/e"], "none"), ("a directory that is not there", [source, "far:/tmp/none/e"], "parent directory of /tmp/none/e does not exist"),
-                              ("a target that is no directory", [source, "far:/tmp/a/"], "is not a directory"), ("a device", ["far:/dev/null", work], "no regular file"),
+                              ("a target that is no directory", [source, "far:/tmp/a/"], "is not a directory"), ("a device", ["far:/dev/null", work], "must be a regular file or a directory"),
                               ("a limit", ["far:/tmp/source \u00fc.bin", work, "--max-bytes", "1k"], "1KiB"), ("a limit of this machine's file", [source, "far:/tmp/e", "--max-bytes", "1k"], "1KiB"),
                               ("two sessions", ["far:/tmp/a", "near:/tmp/x"], "two sessions"), ("one place", ["far:/tmp/a"], "two places")):
         status, out, err = session("cp", *words)
@@ -943,7 +943,7 @@ def lying_about_terminals():
 
 def lying_about_copies():
     rows = lambda row: json.dumps([dict({"name": "a", "type": "file", "mode": 0o644, "sizeBytes": 1}, **row), 5, {"name": {}}]).encode()
-    for name, directory, code, word in (("a mode", rows({"mode": 99999999}), 0, ""), ("no mode", rows({"mode": "x"}), 0, ""), ("no list", b"{}", 125, "invalid entry"), ("a type", rows({"type": 7}), 125, "no regular file"), ("a link", rows({"type": "link", "target": "/etc"}), 125, "symbolic link"), ("no JSON", b"x", 125, "remote:big")):
+    for name, directory, code, word in (("a mode", rows({"mode": 99999999}), 0, ""), ("no mode", rows({"mode": "x"}), 0, ""), ("no list", b"{}", 125, "invalid entry"), ("a type", rows({"type": 7}), 125, "must be a regular file or a directory"), ("a link", rows({"type": "link", "target": "/etc"}), 125, "symbolic link"), ("no JSON", b"x", 125, "remote:big")):
         server = serve("good")
         server.sandbox = {"directory": directory, "other": b"content"}
         lying = document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})

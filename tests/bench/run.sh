@@ -211,7 +211,7 @@ list() {
 				"$out/library" ${bind:+--ro $bind} -- '{}'
 			row 'libwarder pool' server - 'libwarder 0.15' - 'a parked jail handed out; launch, wait, result' \
 				"$out/library" --pool ${bind:+--ro $bind} -- '{}'
-			row 'libwarder pool, parts' server 'libwarder 0.15' - 'the same; parts of ended jails are used again' \
+			row 'libwarder pool, parts' server - 'libwarder 0.15' - 'the same; parts of ended jails are used again' \
 				"$out/library" --parts ${bind:+--ro $bind} -- '{}'
 		fi
 		if installed "$(tool bwrap)" bwrap; then

@@ -117,20 +117,21 @@ static void run(struct file_visit *file, const char *script, const char *path, c
 /* The script ended otherwise than well. */
 static void fail_as_ended(struct file_visit *file, const struct record_end *end)
 {
-	char text[COMPLAINT + 80];
+	const char *why = file->complaint_len ? file->complaint
+			  : end->detail[0]    ? end->detail
+					      : "the sandbox's shell was ended";
+	const bool full = end->cause == JAIL_CAUSE_DISK || end->cause == JAIL_CAUSE_MEMORY;
 
 	file->complaint[file->complaint_len < COMPLAINT ? file->complaint_len : COMPLAINT - 1] = '\0';
 	file->complaint[strcspn(file->complaint, "\n")] = '\0';
 	if (visit_fail_as(&file->visit, (unsigned int)end->exit_code))
 		return;
-	snprintf(text, sizeof(text), "%s",
-		 file->complaint_len ? file->complaint : "the sandbox's shell was ended");
 	fail_plainly(file,
-		     strstr(text, "No space left")           ? 507
-		     : strstr(text, "Permission denied")     ? 403
-		     : strstr(text, "Read-only file system") ? 403
-							     : 500,
-		     text);
+		     full || strstr(why, "No space left")   ? 507
+		     : strstr(why, "Permission denied")     ? 403
+		     : strstr(why, "Read-only file system") ? 403
+							    : 500,
+		     why);
 }
 
 static void keep(char *to, size_t most, size_t *len, const char *bytes, size_t count)

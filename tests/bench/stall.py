@@ -37,7 +37,7 @@ class Host:
     def __init__(self):
         self.state = place + "/state"
         settings = place + "/settings.json"
-        template = {"version": 1, "filesystem": {"tmp": "700MiB"}, "limits": {"memory": "900MiB", "wallTime": "1h"}}
+        template = {"version": 1, "filesystem": {"tmp": "700MiB"}, "limits": {"memory": "900MiB", "fileSize": "1GiB", "wallTime": "1h"}}
         if os.geteuid() != 0:
             template["enforcement"] = {"limits": "preferred"}
         with open(settings, "w") as file:

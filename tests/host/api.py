@@ -12,8 +12,11 @@ def sandbox(host, token, **more):
 
 
 def files():
-    host = Host("files")
+    host = Host("files", more={"templates": {"small": dict({"version": 1, "limits": {"wallTime": "1h", "fileSize": "1MiB"}}, **({} if os.geteuid() == 0 else {"enforcement": {"limits": "preferred"}}))}})
     token, other = host.tenant("me"), host.tenant("other")
+    small = sandbox(host, token, template="small")
+    status, row, _ = host.ask("PUT", "/v1/sandboxes/%s/files?path=/tmp/x" % small, token, b"x" * (2 << 20))
+    tell(status == 507 and "limits.fileSize" in row["message"], "a file above the sandbox's limit is refused with the name of the limit", (status, row))
     box = sandbox(host, token)
     at = lambda what, path, more="": "/v1/sandboxes/%s/%s?path=%s%s" % (box, what, urllib.parse.quote(path), more)
     data = bytes(range(256)) * 5000

@@ -11,6 +11,8 @@
  *   AGENT_WATCHER_NEW         NAME, of a watcher that stays; then END
  *   AGENT_WATCHER_READ        any number of EVENT, those since the last such call; then END
  *   AGENT_WATCHER_END         END
+ *   AGENT_PORT                BEGUN, and then no records any more: bytes pass both ways between the front and a server in the sandbox, which
+ *                             listens at the port `depth` of 127.0.0.1 or ::1; either side ends its direction with a shutdown
  *
  * FAILED may come in the place of any record, and is the last one. The agent is a program of the sandbox: whatever it says is to be checked, and is
  * the word of the sandbox and nobody else's.
@@ -24,6 +26,7 @@
 #define AGENT_PATH_MAX    4096u  /* bytes of the path of a request */
 #define AGENT_BODY_MAX    16384u /* bytes of a record behind its head */
 #define AGENT_WATCHES_MAX 1024   /* directories that all watchers of a sandbox watch together */
+#define AGENT_PORTS_MAX   48     /* connections of AGENT_PORT at a time */
 
 enum agent_call {
 	AGENT_STAT = 1,
@@ -34,6 +37,7 @@ enum agent_call {
 	AGENT_WATCHER_NEW,
 	AGENT_WATCHER_READ,
 	AGENT_WATCHER_END,
+	AGENT_PORT,
 	AGENT_CALLS,
 };
 
@@ -44,7 +48,7 @@ enum agent_flag {
 
 struct agent_request {
 	uint32_t magic, call;
-	uint32_t flags, depth; /* depth: of LIST, at least 1 */
+	uint32_t flags, depth; /* depth: of LIST, at least 1; of PORT, its number */
 	uint32_t len;          /* of the path, or of the name of a watcher */
 };
 
@@ -105,8 +109,9 @@ enum agent_status {
 	AGENT_EXISTS,
 	AGENT_NOT_DIRECTORY,
 	AGENT_NO_WATCHER,
-	AGENT_TOO_MANY, /* watches, watchers, or calls at a time */
-	AGENT_LOST,     /* events were lost: the watcher has ended */
+	AGENT_TOO_MANY,  /* watches, watchers, or calls at a time */
+	AGENT_LOST,      /* events were lost: the watcher has ended */
+	AGENT_NO_SERVER, /* nobody listens at the port */
 	AGENT_OTHER,
 };
 

@@ -17,8 +17,8 @@ bool link_request_valid(const struct link_request *request, size_t len)
 	return len == sizeof(*request) && request->magic == LINK_MAGIC && request->size == sizeof(*request) &&
 	       request->call >= LINK_READY && request->call < LINK_CALLS && request->key_kind < LINK_KEYS &&
 	       request->bytes <= LINK_BYTES_MAX && is_digest(request->key) &&
-	       (request->key_kind == LINK_KEY_NONE || request->key_kind == LINK_KEY_PEER) ==
-		   (request->key[0] == '\0') &&
+	       (request->key_kind == LINK_KEY_NONE || request->key_kind == LINK_KEY_NAME ||
+		request->key_kind == LINK_KEY_PEER) == (request->key[0] == '\0') &&
 	       ends(request->sandbox, sizeof(request->sandbox)) &&
 	       strspn(request->sandbox, "abcdefghijklmnopqrstuvwxyz0123456789") == strlen(request->sandbox);
 }
@@ -36,7 +36,8 @@ bool link_welcome_valid(const struct link_welcome *welcome, size_t len)
 {
 	return len == sizeof(*welcome) && welcome->magic == LINK_MAGIC && welcome->size == sizeof(*welcome) &&
 	       welcome->certificate_bytes <= LINK_CERTIFICATE_MAX &&
-	       ends(welcome->hosts, sizeof(welcome->hosts));
+	       ends(welcome->hosts, sizeof(welcome->hosts)) &&
+	       ends(welcome->domains, sizeof(welcome->domains));
 }
 
 void link_digest(const char *key, char ret[SHA256_HEX])

@@ -25,7 +25,8 @@
 #define LINK_SANDBOX_MAX     32             /* bytes of a sandbox's id, with the NUL */
 #define LINK_BYTES_MAX       (1024u * 1024) /* of the text of a request */
 #define LINK_FDS             2              /* of a message: the text, and a connection or a file */
-#define LINK_HOSTS_BYTES     1024
+#define LINK_HOSTS_BYTES     2048
+#define LINK_DOMAINS_BYTES   512
 #define LINK_CERTIFICATE_MAX (256u * 1024) /* bytes of the certificate and its key */
 
 enum link_call {
@@ -38,16 +39,16 @@ enum link_call {
 	LINK_SHOW,      /* of one sandbox, as in the list */
 	LINK_REMOVE,    /* end a sandbox */
 	LINK_TIMEOUT,   /* value: seconds from now after which the sandbox ends */
-	LINK_OPEN,      /* a connection to the sandbox's keeper, and its JSON object */
-	LINK_RUN,       /* text: JSON; a JSON result */
-	LINK_PAUSE,     /* stop all programs of a sandbox */
-	LINK_RESUME,    /* let them go on; value: seconds from now after which the sandbox ends, 0: 300 */
-	LINK_CONTROLS,  /* a JSON object: what a jail of this host can enforce */
-	LINK_CODE,      /* text: JSON; a JSON result of a piece of code */
-	LINK_POLICIES,  /* a JSON object: the templates and the ceiling */
-	LINK_POLICY,    /* value: enum link_policy; text: JSON; a JSON object */
-	LINK_METRICS,   /* a text for Prometheus */
-	LINK_CANCEL,    /* value: number of a request of this front whose client is gone; not answered */
+	LINK_OPEN, /* a connection to the sandbox's keeper, and its JSON object; value: a port that the client wants to reach, or 0 */
+	LINK_RUN,  /* text: JSON; a JSON result */
+	LINK_PAUSE,    /* stop all programs of a sandbox */
+	LINK_RESUME,   /* let them go on; value: seconds from now after which the sandbox ends, 0: 300 */
+	LINK_CONTROLS, /* a JSON object: what a jail of this host can enforce */
+	LINK_CODE,     /* text: JSON; a JSON result of a piece of code */
+	LINK_POLICIES, /* a JSON object: the templates and the ceiling */
+	LINK_POLICY,   /* value: enum link_policy; text: JSON; a JSON object */
+	LINK_METRICS,  /* a text for Prometheus */
+	LINK_CANCEL,   /* value: number of a request of this front whose client is gone; not answered */
 	LINK_CERTIFICATE, /* number: of an offer; value 1: the front took the certificate, 0: it cannot; not answered */
 	LINK_NETWORK, /* text: JSON, as in narrow.h: the rules of a sandbox that runs are those of its policy, narrowed so */
 	LINK_STORE, /* text: {"name": ...}; store the files of a sandbox; a JSON object of the new snapshot */
@@ -86,6 +87,7 @@ enum link_key {
 	LINK_KEY_SANDBOX, /* the access token of the sandbox that the request names */
 	LINK_KEY_TRAFFIC, /* the traffic token of the sandbox that the request names */
 	LINK_KEY_SIGNATURE, /* the signature of a URL, for LINK_OPEN: the text of the request is what it is of (signature.h) */
+	LINK_KEY_NAME, /* no digest: for LINK_OPEN, of a sandbox whose tenant has clients that show no key to the code interpreter */
 	LINK_KEY_PEER, /* no digest; the client's connection follows the text, and its user is bound to a tenant */
 	LINK_KEYS,
 };
@@ -129,6 +131,9 @@ struct link_welcome {
 	    certificate_bytes; /* of a memory file beside the socket: certificate, NUL, private key, in PEM; 0: plain HTTP */
 	char hosts
 	    [LINK_HOSTS_BYTES]; /* values of the Host header that are served, with a blank between them */
+	/* What follows "PORT-SANDBOX." in the Host headers of sandboxes, with a blank between them: the first one is for clients. "": sandboxes
+	 * have no names. */
+	char domains[LINK_DOMAINS_BYTES];
 };
 
 /* Whether `len` bytes are a valid message. Call it before any use of the message. */

@@ -338,6 +338,7 @@ run_root() {
 	suite root host-mcp as_root env WARDER=build/gcc/warder tests/host/mcp.py
 	! $deep || suite root host-load as_root env WARDER=build/gcc/warder tests/host/load.py
 	suite root host-service as_root env WARDER=build/gcc/warder tests/host/service.py
+	suite root host-domain as_root env WARDER=build/gcc/warder tests/host/domain.py
 	suite root host-nginx as_root env WARDER=build/gcc/warder tests/host/nginx.py
 	suite root remote as_root env WARDER=build/gcc/warder tests/remote/run.py
 	suite root fleet as_root env WARDER=build/gcc/warder tests/fleet/run.py
@@ -377,6 +378,7 @@ run_user() {
 	suite user host-mcp as_user env WARDER=build/gcc/warder tests/host/mcp.py
 	suite user host-snapshots as_user env WARDER=build/gcc/warder tests/host/snapshots.py
 	suite user host-service as_user env WARDER=build/gcc/warder tests/host/service.py
+	suite user host-domain as_user env WARDER=build/gcc/warder tests/host/domain.py
 	suite user host-nginx as_user env WARDER=build/gcc/warder tests/host/nginx.py
 	suite user remote as_user env WARDER=build/gcc/warder tests/remote/run.py
 	suite user fleet as_user env WARDER=build/gcc/warder tests/fleet/run.py

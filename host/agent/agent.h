@@ -3,6 +3,7 @@
  * its own; its messages are those of host/agent.h. Private to host/agent/.
  *
  *   main.c    the callers, and what they ask     files.c   entries, lists, bytes     watch.c   changes
+ *   port.c    connections to servers in the sandbox
  *
  * One thread. It opens nothing for writing, and never waits for a caller: what a caller has not taken yet is at most OUT_MAX bytes, and then
  * the next part is not made, or, where events are lost by that, the watch ends with a word about it.
@@ -19,6 +20,7 @@
 
 struct caller;
 struct listing;
+struct port;
 struct watcher;
 
 /* A connection, with the one call that is made on it. */
@@ -34,6 +36,7 @@ struct caller {
 	uint64_t left;
 	struct listing *listing; /* of LIST; or NULL. Owned */
 	struct watcher *watcher; /* of WATCH; or NULL. Owned */
+	struct port *port;       /* of PORT; or NULL. Owned */
 	bool begun, over;        /* over: it is closed when it has taken everything */
 };
 
@@ -70,5 +73,16 @@ void watch_new(struct caller *caller);
 void watch_read(struct caller *caller);
 void watch_end(struct caller *caller);
 void watch_done(struct caller *caller);
+
+/* ---- port.c ---- */
+
+struct pollfd;
+
+void port_begin(struct caller *caller);
+/* What to wait for: the caller, and the server. Only if caller->port. */
+void port_wait(const struct caller *caller, struct pollfd *ret_caller, struct pollfd *ret_server);
+/* Pass bytes on. False: the connection is over. */
+bool port_serve(struct caller *caller, short events, short server_events);
+void port_done(struct caller *caller);
 
 #endif

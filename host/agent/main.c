@@ -53,6 +53,7 @@ static void begin(struct caller *caller)
 		[AGENT_READ] = files_read,         [AGENT_SPACE] = files_space,
 		[AGENT_WATCH] = watch_begin,       [AGENT_WATCHER_NEW] = watch_new,
 		[AGENT_WATCHER_READ] = watch_read, [AGENT_WATCHER_END] = watch_end,
+		[AGENT_PORT] = port_begin,
 	};
 	const uint32_t call = caller->request.call;
 
@@ -107,6 +108,7 @@ static void caller_free(struct caller *caller)
 {
 	files_done(caller);
 	watch_done(caller);
+	port_done(caller);
 	fd_done(&caller->fd);
 	free(caller->path);
 	free(caller->out);
@@ -167,11 +169,14 @@ static bool push(struct caller *caller)
 	}
 }
 
-static bool serve(struct caller *caller, short events)
+static bool serve(struct caller *caller, const struct pollfd fds[2])
 {
+	const short events = fds[0].revents;
 	char byte;
 
-	if (caller->begun) {
+	if (caller->port) {
+		return port_serve(caller, events, fds[1].revents);
+	} else if (caller->begun) {
 		if ((events & (POLLHUP | POLLERR)) ||
 		    ((events & POLLIN) && recv(caller->fd, &byte, 1, MSG_DONTWAIT) == 0))
 			return false;
@@ -181,9 +186,20 @@ static bool serve(struct caller *caller, short events)
 	return !caller->begun || push(caller);
 }
 
+static void wait_for(const struct caller *caller, struct pollfd ret[2])
+{
+	ret[0] = (struct pollfd){
+		.fd = caller->fd,
+		.events = (short)(POLLIN | (caller->out_len > caller->out_at ? POLLOUT : 0)),
+	};
+	ret[1] = (struct pollfd){ .fd = -1 };
+	if (caller->port)
+		port_wait(caller, &ret[0], &ret[1]);
+}
+
 int main(void)
 {
-	struct pollfd fds[2 + CALLERS_MAX];
+	struct pollfd fds[2 + 2 * CALLERS_MAX]; /* the callers, each with its server */
 	const int watch_fd = watch_open();
 
 	close(0);
@@ -192,11 +208,8 @@ int main(void)
 
 		fds[0] = (struct pollfd){ .fd = CHANNEL_FD, .events = POLLIN };
 		fds[1] = (struct pollfd){ .fd = watch_fd, .events = POLLIN };
-		for (struct caller *caller = callers; caller; caller = caller->next)
-			fds[2 + count++] = (struct pollfd){
-				.fd = caller->fd,
-				.events = (short)(POLLIN | (caller->out_len > caller->out_at ? POLLOUT : 0)),
-			};
+		for (struct caller *caller = callers; caller; caller = caller->next, count += 2)
+			wait_for(caller, &fds[2 + count]);
 		if (poll(fds, 2 + count, -1) < 0)
 			continue;
 		/* First, so that an event that a caller waits for is there when it is served. */
@@ -206,7 +219,10 @@ int main(void)
 		for (struct caller **at = &callers; *at;) {
 			struct caller *caller = *at;
 
-			if (serve(caller, fds[2 + count++].revents)) {
+			const bool goes_on = serve(caller, &fds[2 + count]);
+
+			count += 2;
+			if (goes_on) {
 				at = &caller->next;
 			} else {
 				*at = caller->next;

@@ -38,12 +38,15 @@ static void write_identity(const struct json_value *sandbox, struct json_writer 
 	json_key_string(w, "envdVersion", ENVD_VERSION);
 }
 
-static void write_tokens(const struct json_value *sandbox, struct json_writer *w)
+/* domains: of the welcome. */
+static void write_tokens(const struct json_value *sandbox, const char *domains, struct json_writer *w)
 {
+	char domain[LINK_DOMAINS_BYTES];
+
 	json_key_string(w, "envdAccessToken", json_member_text(sandbox, "accessToken", NULL));
 	json_key_string(w, "trafficAccessToken", json_member_text(sandbox, "trafficToken", NULL));
-	json_key(w, "domain");
-	json_null(w);
+	snprintf(domain, sizeof(domain), "%.*s", (int)strcspn(domains, " "), domains);
+	json_key_string(w, "domain", *domain ? domain : NULL);
 }
 
 /* As in a list. */
@@ -88,7 +91,7 @@ static void send_session(struct exchange *x, unsigned int status, const char *te
 		return;
 	json_begin_object(&w);
 	write_identity(sandbox, &w);
-	write_tokens(sandbox, &w);
+	write_tokens(sandbox, x->front->welcome.domains, &w);
 	if (internet) {
 		json_key(&w, "warder");
 		json_begin_object(&w);
@@ -375,24 +378,25 @@ static void resume_sandbox(struct exchange *x)
 
 /* ---- look ---- */
 
-static void write_shown(const struct json_value *sandbox, struct json_writer *w)
+static void write_shown(const struct exchange *x, const struct json_value *sandbox, struct json_writer *w)
 {
 	json_begin_object(w);
 	write_row(sandbox, w);
-	write_tokens(sandbox, w);
+	write_tokens(sandbox, x->front->welcome.domains, w);
 	json_end_object(w);
 }
 
 /* The launcher's object, as E2B's clients expect it. */
 static void send_object(struct exchange *x, unsigned int status, const char *text,
-			void (*write)(const struct json_value *object, struct json_writer *w))
+			void (*write)(const struct exchange *x, const struct json_value *object,
+				      struct json_writer *w))
 {
 	struct json_value *object = read_answer(x, text);
 	struct json_writer w = { 0 };
 
 	if (!object)
 		return;
-	write(object, &w);
+	write(x, object, &w);
 	json_free(object);
 	exchange_json(x, status, json_take(&w));
 }
@@ -480,7 +484,7 @@ static void end(struct exchange *x)
 
 /* ---- snapshots ---- */
 
-static void write_snapshot(const struct json_value *snapshot, struct json_writer *w)
+static void write_snapshot(const struct exchange *x, const struct json_value *snapshot, struct json_writer *w)
 {
 	const char *name = json_member_text(snapshot, "name", NULL);
 
@@ -534,7 +538,7 @@ static void snapshots_listed(struct exchange *x, const struct link_answer *answe
 
 		if (passes(x, "sandboxID", sandbox, sandbox) &&
 		    passes(x, "name", json_member_text(one, "name", ""), json_member_text(one, "id", "")))
-			write_snapshot(one, &w);
+			write_snapshot(x, one, &w);
 	}
 	json_end_array(&w);
 	json_free(list);

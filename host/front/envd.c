@@ -7,16 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PORT_INTERPRETER 49999 /* the port that its clients reach the interpreter at */
-
 /* ---- the small calls ---- */
 
 static void health_begin(struct visit *visit)
 {
-	const char *port = exchange_header(visit->x, "E2b-Sandbox-Port");
-
 	visit->over = true;
-	if (port && atoi(port) == PORT_INTERPRETER)
+	if (exchange_port(visit->x) == PORT_INTERPRETER)
 		exchange_bytes(visit->x, 200, "text/plain", strdup("OK"), 2);
 	else
 		exchange_empty(visit->x, 204);

@@ -29,6 +29,7 @@ struct visit {
 	struct agent_link *agent; /* or NULL */
 	bool heard, again;        /* it has answered something; it was asked a second time */
 	bool plain;               /* errors have a status of HTTP and no name */
+	unsigned int port;        /* that the client wants to reach; 0: none */
 	char *policy;             /* owned: the sandbox's, as JSON */
 	bool frames;              /* errors stand in the last frame */
 	bool streams;             /* the answer has begun */

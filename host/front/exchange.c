@@ -28,6 +28,42 @@ const char *exchange_query(const struct exchange *x, const char *name)
 	return MHD_lookup_connection_value(x->http->connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
+const char *exchange_target(const struct exchange *x)
+{
+	const union MHD_ConnectionInfo *info =
+	    MHD_get_connection_info(x->http->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	const struct peer *peer = info ? info->socket_context : NULL;
+
+	return peer ? peer->target : NULL;
+}
+
+struct headers {
+	void *context;
+	bool (*each)(void *context, const char *name, const char *value);
+};
+
+static enum MHD_Result take_header(void *of, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	const struct headers *headers = of;
+
+	return headers->each(headers->context, name, value ? value : "") ? MHD_YES : MHD_NO;
+}
+
+void exchange_headers(const struct exchange *x, void *context,
+		      bool (*each)(void *context, const char *name, const char *value))
+{
+	struct headers headers = { context, each };
+
+	MHD_get_connection_values(x->http->connection, MHD_HEADER_KIND, take_header, &headers);
+}
+
+unsigned int exchange_port(const struct exchange *x)
+{
+	const char *header = exchange_header(x, "E2b-Sandbox-Port");
+
+	return x->port ? x->port : header ? (unsigned int)strtoul(header, NULL, 10) : 0;
+}
+
 int exchange_object(struct exchange *x, struct json_value **ret)
 {
 	static const struct json_limits limits = { .max_values = VALUES_MAX };
@@ -66,6 +102,11 @@ static void put_headers(struct exchange_http *http, const char *media_type)
 
 	if (media_type)
 		MHD_add_response_header(response, "Content-Type", media_type);
+	for (size_t i = 0; i < http->name_count; i++)
+		MHD_add_response_header(response, http->names[2 * i], http->names[2 * i + 1]);
+	/* A server in a sandbox has an origin of its own, for which it speaks alone. */
+	if (http->relays)
+		return;
 	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
 	MHD_add_response_header(response, "Cache-Control", "no-store");
 	MHD_add_response_header(response, "Content-Security-Policy",
@@ -74,8 +115,6 @@ static void put_headers(struct exchange_http *http, const char *media_type)
 				    : "default-src 'none'; frame-ancestors 'none'");
 	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
 	MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
-	for (size_t i = 0; i < http->name_count; i++)
-		MHD_add_response_header(response, http->names[i][0], http->names[i][1]);
 }
 
 static void respond(struct exchange_http *http, unsigned int status, const char *media_type,
@@ -95,12 +134,20 @@ static void respond(struct exchange_http *http, unsigned int status, const char 
 void exchange_set(struct exchange *x, const char *name, const char *value)
 {
 	struct exchange_http *http = x->http;
+	char **grown = realloc(http->names, 2 * (http->name_count + 1) * sizeof(*grown));
+	char *pair[2];
 
-	if (http->name_count == sizeof(http->names) / sizeof(http->names[0]))
+	if (!grown)
 		return;
-	snprintf(http->names[http->name_count][0], sizeof(http->names[0][0]), "%s", name);
-	snprintf(http->names[http->name_count][1], sizeof(http->names[0][1]), "%s", value);
-	http->name_count++;
+	http->names = grown;
+	pair[0] = strdup(name);
+	pair[1] = strdup(value);
+	if (!pair[0] || !pair[1]) {
+		free(pair[0]);
+		free(pair[1]);
+		return;
+	}
+	memcpy(&grown[2 * http->name_count++], pair, sizeof(pair));
 }
 
 void exchange_json(struct exchange *x, unsigned int status, char *json)
@@ -261,12 +308,22 @@ static ssize_t read_stream(void *of, uint64_t at, char *to, size_t most)
 	return 0;
 }
 
-void exchange_stream(struct exchange *x, unsigned int status, const char *media_type)
+void exchange_stream_of(struct exchange *x, unsigned int status, const char *media_type, uint64_t length)
 {
 	x->http->streams = true;
-	respond(
-	    x->http, status, media_type,
-	    MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, x->http, NULL));
+	respond(x->http, status, media_type,
+		MHD_create_response_from_callback(length == UINT64_MAX ? MHD_SIZE_UNKNOWN : length,
+						  STREAM_BLOCK, read_stream, x->http, NULL));
+}
+
+void exchange_stream(struct exchange *x, unsigned int status, const char *media_type)
+{
+	exchange_stream_of(x, status, media_type, UINT64_MAX);
+}
+
+void exchange_relay(struct exchange *x)
+{
+	x->http->relays = true;
 }
 
 static bool make_room(struct exchange_http *http, size_t len)

@@ -19,18 +19,20 @@ struct exchange_http {
 	struct MHD_Response *response; /* to be queued */
 	unsigned int status;
 	struct exchange_http *next, *previous; /* all that there are */
-	char names[4][2][160];                 /* headers of the answer */
+	char **names;                          /* owned: headers of the answer, each a name and its value */
 	void (*began)(struct exchange *x, int fd, const char *bytes, size_t len);
 	struct MHD_UpgradeResponseHandle *upgraded; /* until it is closed; or NULL */
 	size_t name_count;
-	bool called;    /* the handler was */
-	bool queued;    /* the response was */
-	bool suspended; /* the library is not at work on it */
-	bool over;      /* the client is gone */
+	char host_sandbox[LINK_SANDBOX_MAX]; /* that the Host header names; or "" */
+	bool called;                         /* the handler was */
+	bool queued;                         /* the response was */
+	bool suspended;                      /* the library is not at work on it */
+	bool over;                           /* the client is gone */
 	bool streams, ended;
-	bool held;  /* no more of the body is taken */
-	bool whole; /* the body has ended */
-	char *out;  /* owned: bytes of the stream */
+	bool relays; /* the answer has only the headers of a server in a sandbox */
+	bool held;   /* no more of the body is taken */
+	bool whole;  /* the body has ended */
+	char *out;   /* owned: bytes of the stream */
 	size_t out_at, out_len, out_size;
 	uint64_t since_us; /* that the client has taken nothing of the stream's bytes */
 	uint64_t body_us;  /* when its body began to come */
@@ -49,6 +51,7 @@ struct peer {
 	int fd;               /* the library's */
 	uint64_t deadline_us; /* for what it sends now; UINT64_MAX: a request is being served */
 	uint64_t tenant;      /* of LINK_KEY_PEER: that of the launcher's last answer; 0: not known */
+	char *target;         /* owned: of the request that was read last, as the client wrote it */
 	bool has_nul;         /* in the path or the query of the request that was read last, decoded */
 };
 
@@ -77,6 +80,13 @@ struct server {
 void exchange_sleep(struct exchange_http *http);
 /* Free the bytes that are kept for the client. */
 void exchange_release(struct exchange_http *http);
+
+/* ---- key.c ---- */
+
+/* Whether the client of a Unix socket may be known without a key. */
+bool key_may_be_missing(const struct exchange *x);
+/* Set the key that the client shows. False: the exchange was answered. */
+bool key_find(struct exchange *x);
 
 /* ---- lockout.c ---- */
 

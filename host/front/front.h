@@ -4,6 +4,7 @@
  *
  *   main.c      the loop           routes.c   the table of all routes        server.c, exchange.c   HTTP, by libmicrohttpd
  *   asking.c    the launcher       channel.c  a sandbox's keeper             agent.c   a sandbox's agent
+ *   name.c      the names of sandboxes        port.c, port_head.c   a server in a sandbox
  *   v1*.c, e2b*.c, envd*.c, page.c, mcp.c   the handlers of routes; visit.c   a call to a sandbox
  *
  * Life of a request: server.c makes a struct exchange and finds its route -> it collects the body -> the route's handler is called once. The
@@ -77,6 +78,7 @@ enum route_flag {
 	ROUTE_TRAFFIC = 8, /* or its traffic token */
 	ROUTE_SIGNED = 16, /* or the signature of the URL */
 	ROUTE_PAGE = 64,   /* of the page: a browser may run what is served, as the page's policy says */
+	ROUTE_PORT = 128,  /* a server in the sandbox answers, not this program */
 	ROUTE_OWN = 32,    /* of Warder's own API: each error is a status with {code, message} */
 };
 
@@ -109,7 +111,22 @@ const struct route *route_find(const struct route *const *families, const char *
 void route_each(const struct route *const *families, void (*each)(void *context, const struct route *route),
 		void *context);
 
-/* ---- a request: exchange.c, lockout.c ---- */
+/* ---- names of sandboxes: name.c ---- */
+
+#define PORT_ENVD        49983 /* at which E2B's clients reach commands and files */
+#define PORT_INTERPRETER 49999
+
+/* Whether the name is one of a list with blanks between them, whatever the case. */
+bool name_is_among(const char *names, const char *name);
+/* Whether a Host header is "PORT-SANDBOX.DOMAIN" for one of the domains, which have blanks between them. *ret_id: LINK_SANDBOX_MAX bytes. */
+bool name_parse(const char *domains, const char *host, unsigned int *ret_port, char *ret_id);
+/* The row of a request to such a name: of those that E2B's services at the port have, or a server's in the sandbox. NULL: there is none, as
+ * for route_find(). */
+const struct route *name_route(const struct exchange *x, char *ret_args[FRONT_ARGS_MAX], bool *ret_allowed);
+/* The row of a request to a server in a sandbox. */
+extern const struct route port_route;
+
+/* ---- a request: exchange.c, key.c, lockout.c ---- */
 
 struct exchange {
 	struct front *front;
@@ -123,7 +140,8 @@ struct exchange {
 	uint64_t tenant;        /* whose it is, by the launcher's number; 0: not known yet */
 	const char
 	    *sandbox; /* the sandbox that the request is about: an argument or the routing header; or "" */
-	void *data;   /* the handler's */
+	unsigned int port; /* of the sandbox that the Host header names; 0: it names this host */
+	void *data;        /* the handler's */
 	void (*gone)(struct exchange *x); /* the exchange ends: release `data`; or NULL */
 	void (*room)(struct exchange *x); /* of a stream: it has room again; or NULL */
 	void (*part)(struct exchange *x, const char *bytes,
@@ -131,6 +149,13 @@ struct exchange {
 	struct exchange_http *http; /* exchange.h */
 };
 
+/* What stands between method and version, as the client wrote it; NULL: no memory. */
+const char *exchange_target(const struct exchange *x);
+/* Call back with each header, as long as it returns true. */
+void exchange_headers(const struct exchange *x, void *context,
+		      bool (*each)(void *context, const char *name, const char *value));
+/* The port of its sandbox that the client wants, by the Host header or the routing header; 0: it says none. */
+unsigned int exchange_port(const struct exchange *x);
 /* A header or query parameter of the request; NULL: there is none. */
 const char *exchange_header(const struct exchange *x, const char *name);
 const char *exchange_query(const struct exchange *x, const char *name);
@@ -145,8 +170,10 @@ void exchange_empty(struct exchange *x, unsigned int status);
 /* Answer with {code, message} and, if given, the kind and the field of the error. */
 void exchange_fail(struct exchange *x, unsigned int status, const char *message);
 void exchange_error(struct exchange *x, unsigned int status, const struct warder_error *err);
-/* A header of the answer, before it. */
+/* A header of the answer, before it. One name may have several. Without memory, it is left out. */
 void exchange_set(struct exchange *x, const char *name, const char *value);
+/* The answer comes from a server in a sandbox, and has no headers of this program's. */
+void exchange_relay(struct exchange *x);
 
 /* The body, which is the caller's from now on; NULL: there is none. */
 char *exchange_take_body(struct exchange *x);
@@ -160,6 +187,8 @@ bool exchange_has_room(struct exchange *x);
 
 /* Answer with a body that comes bit by bit: exchange_stream(), exchange_write() any number of times, exchange_end(). */
 void exchange_stream(struct exchange *x, unsigned int status, const char *media_type);
+/* The same with a length that is known; UINT64_MAX: it is not. media_type: or NULL. */
+void exchange_stream_of(struct exchange *x, unsigned int status, const char *media_type, uint64_t length);
 /* The bytes are copied. Returns whether there is room for more; if not, x->room() is called when there is. */
 bool exchange_write(struct exchange *x, const void *bytes, size_t len);
 void exchange_end(struct exchange *x);

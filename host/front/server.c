@@ -28,21 +28,6 @@
 
 /* ---- who asks ---- */
 
-/* Whether the text is one of the words of a list with blanks between them, whatever the case. */
-static bool is_among(const char *list, const char *text)
-{
-	const size_t len = strlen(text);
-
-	for (const char *at = list; *at; at += strspn(at, " ")) {
-		const size_t word = strcspn(at, " ");
-
-		if (word == len && strncasecmp(at, text, len) == 0)
-			return true;
-		at += word;
-	}
-	return false;
-}
-
 static bool check_header(struct exchange *x)
 {
 	const uint64_t most = x->front->welcome.limits.header_bytes;
@@ -71,7 +56,9 @@ static bool check_host(struct exchange *x)
 	const char *origin_host = origin ? strstr(origin, "://") : NULL;
 
 	MHD_get_connection_values(x->http->connection, MHD_HEADER_KIND, count_host, &hosts);
-	if (hosts != 1 || !host || !is_among(x->front->welcome.hosts, host)) {
+	if (hosts != 1 || !host ||
+	    (!name_is_among(x->front->welcome.hosts, host) &&
+	     !name_parse(x->front->welcome.domains, host, &x->port, x->http->host_sandbox))) {
 		exchange_fail(
 		    x, 421,
 		    "the Host header names no host that is served here; the settings' \"hosts\" add names");
@@ -86,77 +73,21 @@ static bool check_host(struct exchange *x)
 	return true;
 }
 
-static void take_key(struct exchange *x, enum link_key kind, const char *key)
-{
-	x->key_kind = kind;
-	link_digest(key, x->key);
-}
-
-/* Whether the client of a Unix socket may be known without a key. A request with anything that could be one is judged by that alone. One
- * with an origin comes from a browser, through a server in front, and not from the user of that server. */
-static bool may_be_known(const struct exchange *x)
-{
-	static const char *const headers[] = { "Authorization",  "X-API-Key",
-					       "X-Access-Token", "E2b-Traffic-Access-Token",
-					       "Cookie",         "Origin" };
-
-	if (!x->front->server->is_unix ||
-	    (x->route->flags & (ROUTE_OPEN | ROUTE_SANDBOX | ROUTE_TRAFFIC | ROUTE_SIGNED)) ||
-	    exchange_query(x, "signature"))
-		return false;
-	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
-		if (exchange_header(x, headers[i]))
-			return false;
-	return true;
-}
-
-/* The key that the client shows. False: the exchange was answered. */
-static bool find_key(struct exchange *x)
-{
-	const char *bearer = exchange_header(x, "Authorization");
-	const char *token = exchange_header(x, "X-API-Key");
-	const char *access = exchange_header(x, "X-Access-Token");
-	const char *traffic = exchange_header(x, "E2b-Traffic-Access-Token");
-	const char *signature = exchange_query(x, "signature");
-	char of_page[64];
-	int found = 0;
-
-	if (!token && bearer && strncasecmp(bearer, "Bearer ", 7) == 0)
-		token = bearer + 7;
-	if (!token && !access && !traffic && !signature && !(x->route->flags & ROUTE_OPEN))
-		found = page_token(x, of_page);
-	if (found < 0) {
-		exchange_fail(
-		    x, 403,
-		    "a request with the page's cookie needs the page's key beside it, in X-Warder-Page");
-		return false;
-	}
-	if (found)
-		token = of_page;
-	if ((x->route->flags & ROUTE_SANDBOX) && access)
-		take_key(x, LINK_KEY_SANDBOX, access);
-	else if ((x->route->flags & ROUTE_TRAFFIC) && traffic)
-		take_key(x, LINK_KEY_TRAFFIC, traffic);
-	else if ((x->route->flags & ROUTE_SIGNED) && signature)
-		take_key(x, LINK_KEY_SIGNATURE, signature);
-	else if (token && !(x->route->flags & (ROUTE_SANDBOX | ROUTE_TRAFFIC)))
-		take_key(x, LINK_KEY_TENANT, token);
-	else if (may_be_known(x))
-		x->key_kind = LINK_KEY_PEER;
-	if (x->key_kind == LINK_KEY_NONE && !(x->route->flags & ROUTE_OPEN)) {
-		exchange_fail(x, 401, "a key is missing: X-API-Key with a token of \"warder tenant add\"");
-		return false;
-	}
-	return true;
-}
-
-static void find_sandbox(struct exchange *x)
+/* False: the exchange was answered. */
+static bool find_sandbox(struct exchange *x)
 {
 	const char *header = exchange_header(x, "E2b-Sandbox-Id");
+	const char *named = x->http->host_sandbox;
 
-	x->sandbox = x->args[0] && strstr(x->route->pattern, "sandboxes/{") ? x->args[0]
-		     : header                                               ? header
-									    : "";
+	if (*named && header && strcasecmp(header, named) != 0) {
+		exchange_fail(x, 400, "E2b-Sandbox-Id names another sandbox than the Host header");
+		return false;
+	}
+	x->sandbox = *named                                                   ? named
+		     : x->args[0] && strstr(x->route->pattern, "sandboxes/{") ? x->args[0]
+		     : header                                                 ? header
+									      : "";
+	return true;
 }
 
 /* ---- connections ---- */
@@ -198,6 +129,7 @@ static void on_connection(void *of, struct MHD_Connection *connection, void **co
 		if (peer->next)
 			peer->next->previous = peer->previous;
 		server->peer_count--;
+		free(peer->target);
 		free(peer);
 		*context = NULL;
 		return;
@@ -256,6 +188,20 @@ static size_t unescape(void *of, struct MHD_Connection *connection, char *text)
 	if (peer && strlen(text) != len)
 		peer->has_nul = true;
 	return len;
+}
+
+/* Before a request is read. */
+static void *on_target(void *of, const char *target, struct MHD_Connection *connection)
+{
+	const struct server *server = of;
+	struct peer *peer = peer_of(connection);
+
+	/* Others need it not. */
+	if (peer && *server->front->welcome.domains) {
+		free(peer->target);
+		peer->target = strdup(target);
+	}
+	return NULL;
 }
 
 /* False: the exchange was answered. */
@@ -339,21 +285,22 @@ static void find_route(struct exchange_http *http)
 
 	if (!check_path(x) || !check_header(x) || !check_host(x))
 		return;
-	x->route = route_find(x->front->routes, x->method, x->path, x->args, &allowed);
+	x->route = x->port ? name_route(x, x->args, &allowed)
+			   : route_find(x->front->routes, x->method, x->path, x->args, &allowed);
 	if (!x->route) {
 		exchange_fail(x, allowed ? 405 : 404,
 			      allowed ? "this path has no such method" : "there is no such path");
 		return;
 	}
 	/* Nobody guesses a key without one. */
-	if (!(x->route->flags & ROUTE_OPEN) && !may_be_known(x) && !exchange_may_show_key(x))
+	if (!(x->route->flags & ROUTE_OPEN) && !key_may_be_missing(x) && !exchange_may_show_key(x))
 		return;
-	if (!find_key(x))
+	if (!key_find(x))
 		return;
 	if (x->key_kind == LINK_KEY_PEER)
 		x->tenant = peer_of(http->connection)->tenant;
-	if (need_room(x))
-		find_sandbox(x);
+	if (find_sandbox(x))
+		need_room(x);
 }
 
 static struct exchange_http *exchange_begin(struct server *server, struct MHD_Connection *connection,
@@ -402,6 +349,9 @@ static void on_completed(void *of, struct MHD_Connection *connection, void **con
 		MHD_destroy_response(http->response);
 	for (size_t i = 0; i < FRONT_ARGS_MAX; i++)
 		free(http->x.args[i]);
+	for (size_t i = 0; i < 2 * http->name_count; i++)
+		free(http->names[i]);
+	free(http->names);
 	release_body(http);
 	exchange_release(http);
 	front_bury(server->front, http);
@@ -414,12 +364,12 @@ static void add_body(struct exchange_http *http, const char *bytes, size_t len)
 	char text[80];
 	char *grown;
 
-	if (http->response)
-		return;
-	if (x->part) {
+	if (x->part && (!http->response || http->streams)) {
 		x->part(x, bytes, len);
 		return;
 	}
+	if (http->response)
+		return;
 	if (len > most - x->body_len) {
 		snprintf(text, sizeof(text), "the body is longer than %zu bytes", most);
 		exchange_fail(x, 413, text);
@@ -508,7 +458,7 @@ static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, c
 			begin_handling(http);
 		return http ? MHD_YES : MHD_NO;
 	}
-	if (*len && http->held && !http->response) {
+	if (*len && http->held && (!http->response || http->streams) && !http->over) {
 		/* The library calls again for each chunk that it has read, even after a suspension, until bytes are left. A connection that is
 		   suspended twice breaks the library's lists. */
 		set_deadline(connection, UINT64_MAX); /* the client waits for us */
@@ -524,7 +474,7 @@ static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, c
 	}
 	set_deadline(connection, UINT64_MAX);
 	http->whole = true;
-	if (http->called && http->x.part && !http->response && !http->queued) {
+	if (http->called && http->x.part && (!http->response || http->streams) && !http->queued) {
 		void (*part)(struct exchange * x, const char *bytes, size_t len) = http->x.part;
 
 		http->x.part = NULL;
@@ -562,9 +512,10 @@ static struct MHD_Daemon *start_daemon(struct server *server, int listen_fd)
 				MHD_OPTION_CONNECTION_LIMIT, (unsigned int)limits->connections,
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)limits->header_bytes + OWN_BYTES,
 				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)IDLE_S,
-				MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_NOTIFY_CONNECTION,
-				on_connection, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
-				MHD_OPTION_ARRAY, front->certificate ? tls : none, MHD_OPTION_END);
+				MHD_OPTION_URI_LOG_CALLBACK, on_target, server, MHD_OPTION_UNESCAPE_CALLBACK,
+				unescape, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
+				MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_ARRAY,
+				front->certificate ? tls : none, MHD_OPTION_END);
 }
 
 /* On failure the library may have closed its descriptor or not, so it gets one of its own. */

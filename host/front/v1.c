@@ -272,8 +272,8 @@ static const struct member of_policy[] = { POLICY_MEMBERS, { 0 } };
 
 const struct route routes_v1[] = {
 	{ "GET", "/v1/openapi.json", NULL, OWN | ROUTE_OPEN, describe_api, "this description", NULL, NULL },
-	{ "GET", "/health", NULL, ROUTE_OPEN | ROUTE_SANDBOX, health, "whether this host can launch programs",
-	  NULL, NULL },
+	{ "GET", "/health", NULL, ROUTE_OPEN | ROUTE_SANDBOX | ROUTE_TRAFFIC, health,
+	  "whether this host can launch programs", NULL, NULL },
 	{ "GET", "/v1/host", "read", OWN, ask_launcher, "this host, and what the tenant may use of it", NULL,
 	  NULL, LINK_HOST },
 	{ "GET", "/v1/capabilities", "read", OWN, show_capabilities,

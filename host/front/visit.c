@@ -128,7 +128,8 @@ void visit_open(struct visit *visit)
 {
 	struct exchange *x = visit->x;
 
-	exchange_ask_any(x, LINK_OPEN, 0, x->key_kind == LINK_KEY_SIGNATURE ? claim_of(x) : NULL, opened);
+	exchange_ask_any(x, LINK_OPEN, visit->port, x->key_kind == LINK_KEY_SIGNATURE ? claim_of(x) : NULL,
+			 opened);
 }
 
 /* The user of an "Authorization: Basic" header, or of the query; heap; NULL: none is named. */

@@ -135,6 +135,23 @@ static int check_sandbox_key(struct context *context, struct call *call, struct 
 	return context->tenant ? 0 : refuse_key(call, err);
 }
 
+/* Old clients of E2B show no key to the code interpreter. Their tenant may let the name of a sandbox suffice. */
+static int check_name(struct context *context, struct call *call, struct warder_error *err)
+{
+	const struct sandbox *sandbox = context->sandbox;
+
+	if (sandbox)
+		context->tenant = sandbox_owner(&context->launcher->tenants, sandbox);
+	if (context->tenant && context->tenant->old_clients)
+		return 0;
+	context->tenant = NULL;
+	call->answer.status = 401;
+	return error_set(
+	    err, WARDER_ERROR_REJECTED, NULL,
+	    "a key is missing: the client of the code interpreter sent no token; use a newer client, or see "
+	    "--old-clients in warder-serve(1)");
+}
+
 /* A URL need not name its sandbox: it is the one whose access token the signature was made with. */
 static int check_signature(struct context *context, struct call *call, struct warder_error *err)
 {
@@ -186,6 +203,8 @@ static int check_key(struct context *context, const struct row *row, struct call
 		return check_signature(context, call, err);
 	if (row->sandbox)
 		context->sandbox = sandboxes_find(&launcher->sandboxes, request->sandbox);
+	if (request->key_kind == LINK_KEY_NAME)
+		return check_name(context, call, err);
 	if (request->key_kind == LINK_KEY_SANDBOX || request->key_kind == LINK_KEY_TRAFFIC)
 		return context->sandbox ? check_sandbox_key(context, call, err) : no_sandbox(request, err);
 	context->tenant = request->key_kind == LINK_KEY_PEER

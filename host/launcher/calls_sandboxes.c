@@ -1,6 +1,7 @@
 /*
  * Calls about a sandbox as it is: list, show, connect, end.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,9 +45,40 @@ static void open_work(struct job *job)
 	}
 }
 
+/* Whether clients may reach the port of the sandbox. */
+static int check_port(const struct context *context, struct call *call, struct warder_error *err)
+{
+	const struct sandbox *sandbox = context->sandbox;
+	const uint64_t port = context->request->value;
+	struct json_value *policy = NULL;
+	bool alone;
+
+	if (!port)
+		return 0;
+	call->answer.status = 403;
+	if (context->request->key_kind == LINK_KEY_NAME || context->request->key_kind == LINK_KEY_SANDBOX ||
+	    !settings_publishes(&context->launcher->settings, sandbox->template_name, port))
+		return error_set(err, WARDER_ERROR_REJECTED, "ports",
+				 "port %" PRIu64
+				 " is not published: \"ports\" in the settings of this host does "
+				 "not list it for the template \"%.60s\"",
+				 port, sandbox->template_name);
+	if (json_parse(sandbox->policy, strlen(sandbox->policy), "policy", NULL, &policy, err) < 0)
+		return -1;
+	alone = strcmp(json_member_text(json_member(policy, "network"), "mode", "none"), "none") == 0;
+	json_free(policy);
+	if (alone)
+		return error_set(
+		    err, WARDER_ERROR_REJECTED, "network.mode",
+		    "the sandbox has network.mode none, so no server in it can be reached; create it "
+		    "with network.mode loopback or allow");
+	call->answer.status = 0;
+	return 0;
+}
+
 int calls_open(struct context *context, struct call *call, struct warder_error *err)
 {
-	if (call_need_running(context->sandbox, call, err) < 0)
+	if (check_port(context, call, err) < 0 || call_need_running(context->sandbox, call, err) < 0)
 		return -1;
 	call->text = sandbox_text(context->sandbox);
 	if (!call->text)

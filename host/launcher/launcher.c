@@ -28,6 +28,39 @@
 #define REQUESTS_AT_A_TIME 64
 #define READY_US           UINT64_C(20000000)
 
+/* With the port of this host, which clients that connect to it directly name, unless the domain has a port of its own. */
+static void fill_domains(struct launcher *launcher)
+{
+	struct link_welcome *welcome = &launcher->front.welcome;
+	const char *domain = launcher->settings.domain;
+	const char *port = strrchr(launcher->url, ':');
+	const bool direct = launcher->options->certificate && strcmp(port, ":443") != 0;
+
+	if (!*domain)
+		return;
+	if (strchr(domain, ':') || strncmp(launcher->url, LISTENER_UNIX, strlen(LISTENER_UNIX)) == 0)
+		snprintf(welcome->domains, sizeof(welcome->domains), "%s", domain);
+	else if (direct)
+		snprintf(welcome->domains, sizeof(welcome->domains), "%s%s %s", domain, port, domain);
+	else
+		snprintf(welcome->domains, sizeof(welcome->domains), "%s %s%s", domain, domain, port);
+}
+
+/* Names of this host below the domain, which E2B's clients expect. */
+static int add_hosts(struct link_welcome *welcome, int len)
+{
+	for (const char *at = welcome->domains; *at; at += strspn(at, " ")) {
+		const int word = (int)strcspn(at, " ");
+
+		len += snprintf(welcome->hosts + len, sizeof(welcome->hosts) - (size_t)len, " %.*s api.%.*s",
+				word, at, word, at);
+		at += word;
+		if (len >= (int)sizeof(welcome->hosts))
+			break;
+	}
+	return len;
+}
+
 /* The Host headers that are served: the address, "localhost" with its port, and those of the settings. */
 static int fill_hosts(struct launcher *launcher, struct warder_error *err)
 {
@@ -42,9 +75,14 @@ static int fill_hosts(struct launcher *launcher, struct warder_error *err)
 		len += snprintf(welcome->hosts + len, sizeof(welcome->hosts) - (size_t)len, " %s",
 				launcher->settings.hosts[i]);
 		if (len >= (int)sizeof(welcome->hosts))
-			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--config",
-					 "\"hosts\": the names are too long");
+			break;
 	}
+	fill_domains(launcher);
+	if (len < (int)sizeof(welcome->hosts))
+		len = add_hosts(welcome, len);
+	if (len >= (int)sizeof(welcome->hosts))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--config",
+				 "\"hosts\": the names are too long");
 	welcome->magic = LINK_MAGIC;
 	welcome->size = sizeof(*welcome);
 	welcome->limits = launcher->settings.limits.surface;
@@ -156,6 +194,8 @@ static int open_all(struct launcher *launcher, struct warder_error *err)
 	const struct launcher_options *options = launcher->options;
 
 	if (settings_load(options->config, &launcher->settings, err) < 0 ||
+	    (options->domain &&
+	     settings_take_domain(&launcher->settings, options->domain, "--domain", err) < 0) ||
 	    state_open(options->state, STATE_SANDBOXES, &launcher->sandboxes_fd, err) < 0 ||
 	    watch_tenants(launcher, err) < 0 ||
 	    tenants_load(options->state, options->log, &launcher->tenants, err) < 0 ||

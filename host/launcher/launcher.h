@@ -22,6 +22,7 @@ struct launcher_options {
 	const char *state;                     /* directory; NULL: the default */
 	const char *config;                    /* path of the settings; NULL: none */
 	const char *certificate, *private_key; /* paths of PEM files, for TLS; NULL: plain HTTP */
+	const char *domain;                    /* of the sandboxes' names; NULL: that of the settings */
 	bool insecure_http;                    /* plain HTTP on other addresses than loopback */
 	bool check;                            /* only look at options, settings and tenants */
 	const char *program;                   /* the command line tool, which keeps the sandboxes */

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "host/launcher/limits.h"
+#include "runtime/library/library.h"
 
 /* What E2B's clients ask for when they name no template. */
 static const char *const always[] = { "base", "code-interpreter-v1" };
@@ -134,6 +135,150 @@ static int take_ceiling(const struct json_value *value, struct settings *ret, st
 	return parsed;
 }
 
+/* ---- names of sandboxes ---- */
+
+/* Labels of letters, digits and "-", the last of which is no number: an address has no names below it. */
+static bool is_name(const char *name, size_t len)
+{
+	size_t label = 0;
+	bool digits = true;
+
+	for (size_t i = 0; i < len; i++) {
+		const char c = name[i];
+
+		if (c == '.') {
+			if (!label || name[i - 1] == '-')
+				return false;
+			label = 0;
+			digits = true;
+			continue;
+		}
+		if ((c == '-' && !label) || !strchr("abcdefghijklmnopqrstuvwxyz0123456789-", c) ||
+		    ++label > 63)
+			return false;
+		digits = digits && c >= '0' && c <= '9';
+	}
+	return label && !digits && name[len - 1] != '-';
+}
+
+int settings_take_domain(struct settings *settings, const char *domain, const char *field,
+			 struct warder_error *err)
+{
+	const size_t len = strlen(domain);
+	const char *colon = strchr(domain, ':');
+	const size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
+	char shown[100];
+	bool good = len <= SETTINGS_DOMAIN_MAX && (!colon || (digits && digits <= 5 && !colon[1 + digits] &&
+							      strtoul(colon + 1, NULL, 10) - 1 < 65535));
+
+	for (size_t i = 0; good && i <= len; i++)
+		settings->domain[i] =
+		    (char)(domain[i] >= 'A' && domain[i] <= 'Z' ? domain[i] + 32 : domain[i]);
+	if (good && is_name(settings->domain, colon ? (size_t)(colon - domain) : len))
+		return 0;
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
+			 "%s %s is not a domain for sandboxes; write a name such as sandbox.example.org, "
+			 "with :PORT behind it if clients use another port than the one of this host",
+			 field, json_quote(domain, shown, sizeof(shown)));
+}
+
+static int take_domain(const struct json_value *value, struct settings *ret, struct warder_error *err)
+{
+	if (value->type != JSON_STRING)
+		return bad(value, "domain", "a name, such as \"sandbox.example.org\"", err);
+	return settings_take_domain(ret, value->string, "domain", err) < 0
+		   ? error_context(err, "line %d", value->line)
+		   : 0;
+}
+
+static struct settings_template *find_template(const struct settings *settings, const char *name)
+{
+	for (size_t i = 0; i < settings->template_count; i++)
+		if (strcmp(settings->templates[i].name, name) == 0)
+			return &settings->templates[i];
+	return NULL;
+}
+
+/* A template that is always there has a loopback interface, if its ports are published: without one, no server can be reached. */
+static int publish_base(struct settings *settings, const char *name, struct settings_template **ret,
+			struct warder_error *err)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(always); i++) {
+		if (strcmp(always[i], name) != 0)
+			continue;
+		if (add_template(settings, name, base_policy, name, err) < 0)
+			return -1;
+		*ret = find_template(settings, name);
+		return warder_policy_set((*ret)->policy, "network.mode", "loopback", err);
+	}
+	return 0;
+}
+
+static int take_port(const struct json_value *value, struct settings_template *ret, struct warder_error *err)
+{
+	if (!value->is_uint || !value->uint || value->uint > 65535 || ret->port_count == SETTINGS_PORTS_MAX)
+		return bad(value, "ports", "at most 64 numbers from 1 to 65535, or \"any\"", err);
+	ret->ports[ret->port_count++] = (uint16_t)value->uint;
+	return 0;
+}
+
+static int take_ports_of(const struct json_value *value, struct settings *settings, struct warder_error *err)
+{
+	struct settings_template *template = find_template(settings, value->key);
+
+	if (!template && publish_base(settings, value->key, &template, err) < 0)
+		return -1;
+	if (!template)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--config",
+				 "line %d: \"ports\" names \"%.60s\", and no template has this name",
+				 value->line, value->key);
+	if (template->policy->policy.network.mode == POLICY_NETWORK_NONE)
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "--config",
+		    "line %d: the template \"%.60s\" has network.mode none, so no server in its sandboxes "
+		    "can be reached; set network.mode to loopback, or leave it out of \"ports\"",
+		    value->line, value->key);
+	if (value->type == JSON_STRING && strcmp(value->string, "any") == 0) {
+		template->any_port = true;
+		return 0;
+	}
+	if (value->type != JSON_ARRAY)
+		return bad(value, value->key, "an array of ports, or \"any\"", err);
+	for (const struct json_value *one = value->child; one; one = one->next)
+		if (take_port(one, template, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* After the templates, wherever they stand in the file. */
+static int take_ports(const struct json_value *document, struct settings *ret, struct warder_error *err)
+{
+	const struct json_value *ports = json_member(document, "ports");
+
+	if (!ports)
+		return 0;
+	if (ports->type != JSON_OBJECT)
+		return bad(ports, "ports", "an object with a list of ports for each template", err);
+	for (const struct json_value *one = ports->child; one; one = one->next)
+		if (take_ports_of(one, ret, err) < 0)
+			return -1;
+	return 0;
+}
+
+bool settings_publishes(const struct settings *settings, const char *name, uint64_t port)
+{
+	const struct settings_template *template = find_template(settings, name);
+
+	if (!template)
+		return false;
+	for (size_t i = 0; i < template->port_count; i++)
+		if (template->ports[i] == port)
+			return true;
+	return template->any_port;
+}
+
+/* ---- the file ---- */
+
 static int take(const struct json_value *document, struct settings *ret, struct warder_error *err)
 {
 	static const struct {
@@ -141,7 +286,8 @@ static int take(const struct json_value *document, struct settings *ret, struct 
 		int (*take)(const struct json_value *value, struct settings *ret, struct warder_error *err);
 	} members[] = {
 		{ "version", take_version }, { "hosts", take_hosts },   { "templates", take_templates },
-		{ "ceiling", take_ceiling }, { "limits", take_limits },
+		{ "ceiling", take_ceiling }, { "limits", take_limits }, { "domain", take_domain },
+		{ "ports", NULL },
 	};
 
 	if (document->type != JSON_OBJECT || !json_member(document, "version"))
@@ -154,12 +300,12 @@ static int take(const struct json_value *document, struct settings *ret, struct 
 		if (i == ARRAY_LENGTH(members))
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--config",
 					 "line %d: unknown member \"%.40s\"; version, hosts, templates, "
-					 "ceiling and limits are known",
+					 "ceiling, limits, domain and ports are known",
 					 one->line, one->key);
-		if (members[i].take(one, ret, err) < 0)
+		if (members[i].take && members[i].take(one, ret, err) < 0)
 			return -1;
 	}
-	return 0;
+	return take_ports(document, ret, err);
 }
 
 static int read_file(const char *path, struct settings *ret, struct warder_error *err)
@@ -202,10 +348,9 @@ int settings_load(const char *path, struct settings *ret, struct warder_error *e
 
 const struct warder_policy *settings_template(const struct settings *settings, const char *name)
 {
-	for (size_t i = 0; i < settings->template_count; i++)
-		if (strcmp(settings->templates[i].name, name) == 0)
-			return settings->templates[i].policy;
-	return NULL;
+	const struct settings_template *template = find_template(settings, name);
+
+	return template ? template->policy : NULL;
 }
 
 void settings_done(struct settings *settings)

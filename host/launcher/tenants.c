@@ -179,6 +179,16 @@ static int take_uid(const struct json_value *value, struct tenant *ret, struct w
 	return 0;
 }
 
+static int take_old_clients(const struct json_value *value, struct tenant *ret, struct warder_error *err)
+{
+	if (!value || value->type == JSON_NULL)
+		return 0;
+	if (value->type != JSON_BOOL)
+		return bad(value, "oldClients", "true or false", err);
+	ret->old_clients = value->boolean;
+	return 0;
+}
+
 int tenant_parse(const char *name, const char *text, struct tenant *ret, struct warder_error *err)
 {
 	static const struct {
@@ -193,6 +203,7 @@ int tenant_parse(const char *name, const char *text, struct tenant *ret, struct 
 		{ "ceiling", take_ceiling },
 		{ "requestKey", take_request_key },
 		{ "uid", take_uid },
+		{ "oldClients", take_old_clients },
 	};
 	struct tenant tenant = { 0 };
 	struct json_value *document = NULL;
@@ -409,6 +420,8 @@ static char *encode(const char *digest, unsigned int of, const struct tenant_opt
 		json_key_string(&w, "requestKey", options->request_key);
 	if (options->uid) /* the same */
 		json_key_uint(&w, "uid", strtoull(options->uid, NULL, 10));
+	if (options->old_clients) /* the same */
+		json_key_bool(&w, "oldClients", true);
 	json_end_object(&w);
 	return json_take(&w);
 }

@@ -46,6 +46,7 @@ struct tenant {
 	char digest[SHA256_HEX]; /* of the token */
 	unsigned int scopes;     /* enum tenant_scope */
 	uint64_t expires_ms;     /* since the epoch; 0: never */
+	bool old_clients;        /* the name of a sandbox is the key to its code interpreter */
 	bool has_uid;            /* the user `uid` needs no token at the Unix socket of this host */
 	uint32_t uid;
 	struct tenant_limits limits;
@@ -65,6 +66,7 @@ struct tenant_options {
 	const char *ceiling; /* path of a policy document */
 	const char *request_key;
 	const char *uid; /* in decimal */
+	bool old_clients;
 };
 
 /* Read all tenants. A file that cannot be read as a tenant is reported to log(), or to nobody if this is NULL, and left out. -1 with *err. */

@@ -591,6 +591,11 @@ static const struct flag flags[] = {
 	  .typed = true },
 	{ FLAG_SERVE, "--tls-key", "FILE", NULL, "with --listen: the private key of the certificate",
 	  TEXT(host.private_key), .typed = true },
+	{ FLAG_SERVE, "--domain", "NAME[:PORT]", NULL,
+	  "with --listen: sandboxes have names below NAME, such as PORT-ID.NAME; the certificate has to be "
+	  "for "
+	  "*.NAME",
+	  TEXT(host.domain), .typed = true },
 	{ FLAG_SERVE, "--log-json", NULL, NULL,
 	  "with --listen: write the log as JSON, with a line for each call of a client",
 	  SWITCH(host.log_json), .typed = true },
@@ -616,6 +621,11 @@ static const struct flag flags[] = {
 	{ FLAG_TENANT, "--uid", "UID", NULL,
 	  "add: the user with this number needs no token at the Unix socket of the host", TEXT(host.uid),
 	  .typed = true },
+	{ FLAG_TENANT, "--old-clients", NULL, NULL,
+	  "add: whoever knows the name of a sandbox of the tenant can use its code interpreter, for old "
+	  "clients "
+	  "of E2B that send no token there",
+	  SWITCH(host.old_clients), .typed = true },
 	{ FLAG_SERVE, "--idle-timeout", "TIME", NULL,
 	  "with --local: end after this long without a request (default: 10m)", TIME(session.idle_us),
 	  .fallback = "10m" },

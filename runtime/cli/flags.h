@@ -133,8 +133,8 @@ struct args_context {
 /* What is asked of `warder serve --listen` and `warder tenant`. */
 struct args_host {
 	const char *listen, *state, *config, *scopes, *request_key, *uid, *socket_mode; /* or NULL */
-	const char *certificate, *private_key;                                          /* or NULL */
-	bool check, insecure_http, log_json, stop_all;
+	const char *certificate, *private_key, *domain;                                 /* or NULL */
+	bool check, insecure_http, log_json, stop_all, old_clients;
 	uint64_t expires_us; /* 0: never */
 };
 

@@ -220,7 +220,8 @@ static const struct command commands[] = {
 	{ "serve", FLAG_SERVE,
 	  "serve --local [--idle-timeout TIME]\n"
 	  "       warder serve --listen ADDR:PORT [--state DIR] [--config FILE] [--check]\n"
-	  "                    [--tls-cert FILE --tls-key FILE] [--insecure-http] [--log-json]\n"
+	  "                    [--tls-cert FILE --tls-key FILE] [--domain NAME] [--insecure-http] "
+	  "[--log-json]\n"
 	  "       warder serve --listen unix:PATH [--socket-mode MODE] [--state DIR] [--config FILE] "
 	  "[--check]\n"
 	  "                    [--log-json]\n"
@@ -246,7 +247,7 @@ static const struct command commands[] = {
 	  "warder serve --local --idle-timeout 1s", serve_command },
 	{ "tenant", FLAG_TENANT,
 	  "tenant add NAME [--state DIR] [--scopes LIST] [--expires TIME] [--ceiling FILE]\n"
-	  "                               [--request-key KEY] [--uid UID]\n"
+	  "                               [--request-key KEY] [--uid UID] [--old-clients]\n"
 	  "       warder tenant list [--state DIR] [--json]\n"
 	  "       warder tenant revoke NAME [--state DIR]",
 	  "manage the tenants of \"warder serve --listen\": the clients that may use it",

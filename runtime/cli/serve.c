@@ -108,6 +108,7 @@ static int serve_host(struct args *args)
 		.config = args->host.config,
 		.certificate = args->host.certificate,
 		.private_key = args->host.private_key,
+		.domain = args->host.domain,
 		.insecure_http = args->host.insecure_http,
 		.socket_mode = args->host.socket_mode,
 		.check = args->host.check,
@@ -144,6 +145,7 @@ static int check_alone(const struct args *args, struct warder_error *err)
 			    : host->check           ? "--check"
 			    : host->certificate     ? "--tls-cert"
 			    : host->private_key     ? "--tls-key"
+			    : host->domain          ? "--domain"
 			    : host->insecure_http   ? "--insecure-http"
 			    : host->socket_mode     ? "--socket-mode"
 			    : host->log_json        ? "--log-json"
@@ -166,6 +168,7 @@ static int check_flags(const struct args *args, struct warder_error *err)
 			    : host->check         ? "--check"
 			    : host->certificate   ? "--tls-cert"
 			    : host->private_key   ? "--tls-key"
+			    : host->domain        ? "--domain"
 			    : host->insecure_http ? "--insecure-http"
 			    : host->socket_mode   ? "--socket-mode"
 			    : host->log_json      ? "--log-json"

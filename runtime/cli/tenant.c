@@ -17,7 +17,8 @@ static int add(const struct args *args, struct warder_error *err)
 						.expires_us = args->host.expires_us,
 						.ceiling = args->ceiling_path,
 						.request_key = args->host.request_key,
-						.uid = args->host.uid };
+						.uid = args->host.uid,
+						.old_clients = args->host.old_clients };
 	char token[TENANT_TOKEN_BYTES];
 
 	if (tenants_add(args->host.state, args->rest[1], &options, token, err) < 0)

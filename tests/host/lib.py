@@ -160,10 +160,11 @@ class Socket:
             self.ends.append(found)
 
 
-def certificate(name, host="localhost"):
-    """Paths of a new certificate for this host, and of its key."""
+def certificate(name, *hosts):
+    """Paths of a new certificate for these hosts ("localhost"), and of its key."""
+    hosts = hosts or ("localhost",)
     paths = os.path.join(work, name + ".crt"), os.path.join(work, name + ".key")
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=" + host, "-addext", "subjectAltName=DNS:" + host,
-                    "-keyout", paths[1], "-out", paths[0]], check=True, capture_output=True)
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=" + hosts[0], "-addext",
+                    "subjectAltName=" + ",".join("DNS:" + host for host in hosts), "-keyout", paths[1], "-out", paths[0]], check=True, capture_output=True)
     os.chmod(paths[1], 0o600)
     return paths

@@ -1,0 +1,359 @@
+#!/usr/bin/env python3
+"""domain.py: the names that sandboxes have below a domain, PORT-ID.NAME, over TLS: E2B's services, servers in a sandbox, WebSockets, as TAP."""
+import base64, hashlib, http.client, json, os, socket, ssl, subprocess, threading
+
+from lib import SLOW, Host, certificate, run_parts, tell, until, work
+
+NAME = "sandbox.example.org"
+
+# A server in a sandbox: /echo says what it got, the other paths answer in ways of their own.
+SERVER = r'''
+import base64, hashlib, json, socket, sys, threading
+def lines(f):
+    head = []
+    while True:
+        line = f.readline()
+        if line in (b"\r\n", b""):
+            return head
+        head.append(line.decode("latin-1").rstrip("\r\n"))
+def serve(one):
+    f = one.makefile("rb")
+    head = lines(f)
+    if not head:
+        return
+    method, path, _ = head[0].split(" ")
+    names = [line.split(": ", 1) for line in head[1:]]
+    fields = {name.lower(): value for name, value in names}
+    body = b""
+    if path.startswith("/early"):
+        one.sendall(b"HTTP/1.1 413 Too Long\r\nContent-Length: 5\r\n\r\nearly")
+        one.shutdown(socket.SHUT_WR)
+        while one.recv(65536):
+            pass
+        return
+    if fields.get("transfer-encoding") == "chunked":
+        while True:
+            size = int(f.readline().split(b";")[0], 16)
+            body += f.read(size)
+            f.readline()
+            if not size:
+                break
+    elif "content-length" in fields:
+        body = f.read(int(fields["content-length"]))
+    say = lambda text: one.sendall(text.encode() if isinstance(text, str) else text)
+    if path.startswith("/ws"):
+        key = base64.b64encode(hashlib.sha1((fields["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()).decode()
+        say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + key + "\r\n\r\nfirst")
+        while True:
+            data = one.recv(65536)
+            if not data or data == b"end":
+                break
+            say(data)
+    elif path == "/stream":
+        say("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n4\r\none\n\r\n")
+        wait.wait()
+        say("4\r\ntwo\n\r\n0\r\n\r\n")
+    elif path == "/go":
+        wait.set()
+        say("HTTP/1.1 204 No Content\r\n\r\n")
+    elif path == "/cookies":
+        say("HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Domain=sandbox.example.org; Path=/\r\nSet-Cookie: b=2; HttpOnly\r\nSet-Cookie: warder=0\r\nClear-Site-Data: \"cookies\"\r\nContent-Length: 2\r\nX-Own: yes\r\n\r\nok")
+    elif path.startswith("/raw/"):
+        say(base64.b64decode(path[5:]))
+    elif path.startswith("/head/"):
+        say("HTTP/1.1 200 OK\r\nX: " + "y" * int(path[6:]) + "\r\n\r\n")
+    elif path.startswith("/bytes/"):
+        say("HTTP/1.0 200 OK\r\n\r\n" + "x" * int(path[7:]))
+    elif path == "/hang":
+        one.recv(1)
+    else:
+        text = json.dumps({"method": method, "path": path, "headers": names, "bytes": len(body), "sum": hashlib.sha256(body).hexdigest()})
+        say("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(text), "" if method == "HEAD" else text))
+def each(one):
+    try:
+        serve(one)
+    except OSError:
+        pass
+    one.close()
+wait = threading.Event()
+listener = socket.create_server((sys.argv[1], int(sys.argv[2])), family=socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, backlog=128)
+print("listens", flush=True)
+while True:
+    threading.Thread(target=each, args=(listener.accept()[0],), daemon=True).start()
+'''
+
+
+class Named(Host):
+    """A host with a domain of its own, and a certificate for all names below."""
+
+    def __init__(self, name, ports=None, **limits):
+        self.chain, key = certificate(name, "localhost", NAME, "*." + NAME)
+        loopback = {"version": 1, "limits": {"wallTime": "1h"}, "network": {"mode": "loopback"}, "filesystem": {"view": "host", "tmp": "64MiB"}}
+        templates = {"web": loopback, "alone": dict(loopback, network={"mode": "none"})}
+        super().__init__(name, ["--tls-cert", self.chain, "--tls-key", key, "--domain", NAME], tls=ssl.create_default_context(cafile=self.chain),
+                         more={"templates": templates, "ports": ports or {"base": "any", "web": [3000]}}, **limits)
+
+    def named(self, label, token=None, kind="X-API-Key"):
+        """What asks at a name below the domain."""
+        return At(self, label + "." + NAME if label else NAME, {kind: token} if token else {})
+
+    def sandbox(self, token, template="base"):
+        """(id, traffic token, access token) of a new one."""
+        status, made, _ = self.named("api", token).ask("POST", "/v2/sandboxes", json.dumps({"templateID": template, "timeout": 600}))
+        assert status == 201, made
+        return made["sandboxID"], made["trafficAccessToken"], made["envdAccessToken"]
+
+    def server(self, token, box, port=3000, address="0.0.0.0"):
+        at = "/v1/sandboxes/%s/executions" % box
+        status, row, _ = self.ask("POST", at, token, {"argv": ["python3", "-c", SERVER, address, str(port)]})
+        assert status == 201, row
+        until(lambda: b"listens" in base64.b64decode(self.output(token, at + "/" + row["id"])) or None)
+        return at + "/" + row["id"]
+
+    def output(self, token, at):
+        with self.connect() as one:
+            one.sendall(self.request("GET", at + "/output", token))
+            got = b""
+            while b"listens" not in got:
+                more = one.recv(4096)
+                if not more:
+                    break
+                got += more
+        return base64.b64encode(got)
+
+
+class At:
+    """Requests to one name."""
+
+    def __init__(self, host, name, headers):
+        self.host, self.name, self.headers = host, name, headers
+
+    def connect(self):
+        one = socket.create_connection(("127.0.0.1", self.host.port), 60 * SLOW)
+        return self.host.tls.wrap_socket(one, server_hostname=self.name)
+
+    def begin(self, method, path, body=None, more=None, chunked=False):
+        connection = http.client.HTTPConnection(self.name, timeout=60 * SLOW)
+        connection.sock = self.connect()
+        connection.request(method, path, body, {"Host": "%s:%d" % (self.name, self.host.port), **self.headers, **(more or {})}, encode_chunked=chunked)
+        return connection
+
+    def ask(self, *words, **more):
+        """(status, JSON or bytes, headers)."""
+        connection = self.begin(*words, **more)
+        answer = connection.getresponse()
+        data = answer.read()
+        connection.close()
+        try:
+            data = json.loads(data)
+        except ValueError:
+            pass
+        return answer.status, data, answer.headers
+
+
+def names():
+    host = Named("names")
+    token, other = host.tenant("me"), host.tenant("other")
+    for label in ("api", ""):
+        tell(host.named(label, token).ask("GET", "/v1/host")[0] == 200, "the API is at %s" % (label + "." + NAME if label else NAME))
+    status, made, _ = host.named("api", token).ask("POST", "/sandboxes", '{"templateID": "base", "timeout": 600}')
+    tell(status == 201 and made["domain"] == "%s:%d" % (NAME, host.port), "a new sandbox says its domain", made)
+    box, traffic, access = made["sandboxID"], made["trafficAccessToken"], made["envdAccessToken"]
+    envd = host.named("49983-" + box, access, "X-Access-Token")
+    tell(envd.ask("GET", "/health")[0] == 204, "commands and files are at port 49983")
+    tell(envd.ask("POST", "/files?path=/tmp/a", b"bytes", {"Content-Type": "application/octet-stream"})[0] == 200 and
+         envd.ask("GET", "/files?path=/tmp/a")[1] == b"bytes", "a file is written and read there")
+    tell(envd.ask("POST", "/process.Process/List", "{}", {"Content-Type": "application/json"})[0] == 200, "and programs are listed")
+    code = host.named("49999-" + box.upper(), traffic, "E2b-Traffic-Access-Token")
+    tell(code.ask("GET", "/health")[1] == b"OK", "the code interpreter is at port 49999, whatever the case of the name", code.ask("GET", "/health"))
+    status, data, _ = code.ask("POST", "/execute", '{"code": "6 * 7"}', {"Content-Type": "application/json"})
+    tell(status == 200 and b'"42"' in data, "it runs code", (status, data))
+    for at, method, path, why in ((envd, "GET", "/", "the page"), (envd, "GET", "/v1/host", "this host's own API"), (envd, "GET", "/sandboxes", "the control plane"),
+                                  (envd, "GET", "/contexts", "the other service"), (code, "GET", "/files?path=/tmp/a", "the other service"),
+                                  (envd, "POST", "/mcp", "the Model Context Protocol")):
+        status, data, _ = at.ask(method, path)
+        tell(status == 404, "%s is not at the name of a sandbox: %s" % (why, path), (status, data))
+    status, data, _ = envd.ask("GET", "/files?path=/tmp/a", more={"E2b-Sandbox-Id": "i" + "0" * 19})
+    tell(status == 400 and "another sandbox" in data["message"], "a routing header that contradicts the name is refused", (status, data))
+    tell(envd.ask("GET", "/files?path=/tmp/a", more={"E2b-Sandbox-Id": box, "E2b-Sandbox-Port": "49983"})[0] == 200, "one that agrees is not")
+    tell(host.named("49983-" + box).ask("GET", "/files?path=/tmp/a")[0] == 401, "without a token there is nothing")
+    tell(host.named("49983-i" + "0" * 19, access, "X-Access-Token").ask("GET", "/files?path=/tmp/a")[0] == 502, "a sandbox that is not there is gone, as E2B says it")
+    for name in ("0-" + box, "70000-" + box, "3000" + box, "-" + box, "3000-", "3000-a.b", "03000-" + box, "3000-" + "a" * 40, "www"):
+        at = host.named("api", token)
+        at.headers["Host"] = "%s.%s:%d" % (name, NAME, host.port)
+        status, data, _ = at.ask("GET", "/health", more={"Host": at.headers["Host"]})
+        tell(status == 421, "the Host header %s.NAME is refused" % name, (status, data))
+    tell(host.named("49983-" + box, access, "X-Access-Token").ask("GET", "/files?path=/tmp/a", more={"Origin": "https://3000-%s.%s:%d" % (box, NAME, host.port)})[0] == 403,
+         "a page that a sandbox serves cannot use the sandbox's services")
+    tell(host.named("api", token).ask("GET", "/v1/host", more={"Origin": "https://3000-%s.%s:%d" % (box, NAME, host.port)})[0] == 403, "nor the API")
+    host.end()
+
+
+def ports():
+    host = Named("ports")
+    token, other = host.tenant("me"), host.tenant("other")
+    box, traffic, access = host.sandbox(token)
+    host.server(token, box)
+    label = "3000-" + box
+    at = host.named(label, traffic, "E2b-Traffic-Access-Token")
+    status, said, headers = at.ask("GET", "/some/%41%2f?x=%20y&signature=mine", more={"X-Mine": "kept", "Cookie": "warder=secret; mine=1", "Connection": "close, X-Hop", "X-Hop": "1",
+                                                                                   "X-Access-Token": access, "Authorization": "Bearer " + token, "X-Api_Key": token})
+    tell(status == 200 and said["path"] == "/some/%41%2f?x=%20y&signature=mine", "a server in the sandbox gets the request as the client wrote it", (status, said))
+    got = {name.lower(): value for name, value in said["headers"]} if status == 200 else {}
+    tell(got.get("x-mine") == "kept" and got.get("cookie") == "mine=1" and got.get("host") == "%s.%s:%d" % (label, NAME, host.port) and got.get("x-forwarded-proto") == "https",
+         "with its own headers and cookies", got)
+    tell(not any(word in json.dumps(said) for word in (traffic, access, token, "secret")) and "x-hop" not in got, "and without the keys of this host and the page's cookie", got)
+    tell("Content-Security-Policy" not in headers and headers["Content-Type"] == "application/json", "the answer has the headers of the server alone", str(headers))
+    tell(host.named(label, token).ask("GET", "/")[0] == 200, "the tenant's token opens a port")
+    tell(host.named(label, "Bearer " + token, "Authorization").ask("GET", "/")[0] == 200, "also as a Bearer token")
+    status, said, _ = at.ask("GET", "/", more={"Authorization": "Basic bWU6eA=="})
+    tell(["Authorization", "Basic bWU6eA=="] in said["headers"], "a header of that name which is for the server passes", said)
+    for key, kind, want in ((None, "X-API-Key", 401), (access, "X-Access-Token", 401), ("trf_" + "0" * 40, "E2b-Traffic-Access-Token", 401), (other, "X-API-Key", 404)):
+        status, data, _ = host.named(label, key, kind).ask("GET", "/")
+        tell(status in (want, 502 if want == 404 else want), "without the right key there is no way in (%s)" % kind, (status, data))
+    status, data, _ = at.ask("GET", "/", more={"Origin": "https://evil.example.org"})
+    tell(status == 403, "nor for a page of another origin", (status, data))
+    status, data, _ = host.named("3001-" + box, traffic, "E2b-Traffic-Access-Token").ask("GET", "/")
+    tell(status == 502 and data["port"] == 3001 and "no server listens at port 3001" in data["message"], "where nobody listens, the answer says so", (status, data))
+    host.server(token, box, 3002, "::1")
+    tell(host.named("3002-" + box, token).ask("GET", "/")[0] == 200, "a server that listens at IPv6 alone is reached")
+    done = subprocess.run(["curl", "-sS", "--cacert", host.chain, "--resolve", "%s.%s:%d:127.0.0.1" % (label, NAME, host.port), "-H", "E2b-Traffic-Access-Token: " + traffic,
+                           "https://%s.%s:%d/curl" % (label, NAME, host.port)], capture_output=True, text=True)
+    tell('"path": "/curl"' in done.stdout, "curl reaches it", done.stdout + done.stderr)
+    web, web_traffic, _ = host.sandbox(token, "web")
+    host.server(token, web)
+    tell(host.named("3000-" + web, web_traffic, "E2b-Traffic-Access-Token").ask("GET", "/")[0] == 200, "a port that the settings list for the template is published")
+    status, data, _ = host.named("3001-" + web, web_traffic, "E2b-Traffic-Access-Token").ask("GET", "/")
+    tell(status == 403 and "\"ports\" in the settings" in data["message"], "another one is refused, with the reason", (status, data))
+    alone, alone_traffic, _ = host.sandbox(token, "alone")
+    status, data, _ = host.named("3000-" + alone, alone_traffic, "E2b-Traffic-Access-Token").ask("GET", "/")
+    tell(status == 403 and data["field"] == "ports", "so is every port of a template that lists none", (status, data))
+    host.ask("POST", "/v1/sandboxes/%s/pause" % web, token)
+    status, data, _ = host.named("3000-" + web, token).ask("GET", "/")
+    tell(status in (200, 409), "a sandbox that is paused is not reached", (status, data))
+    host.ask("DELETE", "/v1/sandboxes/" + web, token)
+    tell(host.named("3000-" + web, web_traffic, "E2b-Traffic-Access-Token").ask("GET", "/")[0] == 502, "nor one that has ended")
+    host.end()
+
+
+def bodies():
+    host = Named("bodies", fileBytes=4 << 20)
+    token = host.tenant("me")
+    box, traffic, _ = host.sandbox(token)
+    host.server(token, box)
+    at = host.named("3000-" + box, traffic, "E2b-Traffic-Access-Token")
+    data = os.urandom(3 << 20)
+    want = hashlib.sha256(data).hexdigest()
+    status, said, _ = at.ask("POST", "/echo", data)
+    tell(status == 200 and said["sum"] == want, "3 MiB with a length pass", (status, said))
+    status, said, _ = at.ask("PUT", "/echo", (data[i:i + 7000] for i in range(0, len(data), 7000)), chunked=True, more={"Transfer-Encoding": "chunked"})
+    tell(status == 200 and said["sum"] == want and ["Transfer-Encoding", "chunked"] in said["headers"], "and in chunks", (status, said))
+    status, said, _ = at.ask("POST", "/echo", b"x" * ((4 << 20) + 1))
+    tell(status == 413 and "4194304" in said["message"], "more than the limit of uploads is refused", (status, said))
+    status, said, _ = at.ask("POST", "/early", data)
+    tell(status == 413 and said == b"early", "a server may answer before it has read the request", (status, said))
+    tell(len(at.ask("GET", "/bytes/5000000")[1]) == 5000000, "an answer without a length ends with its connection")
+    for method in ("HEAD", "OPTIONS", "DELETE", "PATCH", "PROPFIND"):
+        status, said, headers = at.ask(method, "/method")
+        tell(status == 200 and (said == b"" and int(headers["Content-Length"]) > 20 if method == "HEAD" else said["method"] == method), "the method %s passes" % method, (status, said, str(headers)))
+    connection = at.begin("GET", "/stream")
+    answer = connection.getresponse()
+    first = answer.read1(100)
+    tell(first == b"one\n" and answer.headers["Content-Type"] == "text/event-stream", "a stream comes as it is written", first)
+    tell(at.ask("GET", "/go")[0] == 204 and answer.read() == b"two\n", "and goes on to its end")
+    status, said, headers = at.ask("GET", "/cookies")
+    tell(headers.get_all("Set-Cookie") == ["a=1; Path=/", "b=2; HttpOnly"] and "Clear-Site-Data" not in headers and headers["X-Own"] == "yes",
+         "cookies are for the name of the server alone", str(headers))
+    with at.connect() as one:
+        one.settimeout(60 * SLOW)
+        one.sendall(("GET /ws HTTP/1.1\r\nHost: %s:%d\r\nE2b-Traffic-Access-Token: %s\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" % (at.name, host.port, traffic)).encode())
+        got = b""
+        while b"first" not in got:
+            got += one.recv(4096) or b"(the end) first"
+        tell(got.startswith(b"HTTP/1.1 101") and b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" in got, "a WebSocket is opened, by the server's own answer", got)
+        many = os.urandom(1 << 20)
+        sender = threading.Thread(target=one.sendall, args=(many,))
+        sender.start()
+        back = b""
+        while len(back) < len(many):
+            more = one.recv(65536)
+            if not more:
+                break
+            back += more
+        sender.join()
+        tell(back == many, "and passes bytes both ways", len(back))
+        one.sendall(b"end")
+        tell(one.recv(10) == b"", "and ends with the server")
+    host.end()
+
+
+def answers():
+    """Answers that are none."""
+    host = Named("answers", headerBytes=4096, connectionsPerTenant=10)
+    token = host.tenant("me")
+    box, traffic, _ = host.sandbox(token)
+    running = host.server(token, box)
+    at = host.named("3000-" + box, traffic, "E2b-Traffic-Access-Token")
+    raw = lambda text: at.ask("GET", "/raw/" + base64.urlsafe_b64encode(text.encode("latin-1")).decode().replace("-", "+").replace("_", "/"))
+    for text, why in (("", "nothing"), ("HELLO\r\n\r\n", "no status"), ("HTTP/1.1 200 OK\r\nA: b\r\n", "half a head"), ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx", "two lengths"),
+                      ("HTTP/1.1 200 OK\r\n folded\r\n\r\n", "a folded header"), ("HTTP/1.1 200 OK\r\nA: x\x01y\r\n\r\n", "a control character"),
+                      ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "another coding"), ("HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\n\r\n", "a protocol that nobody asked for"),
+                      ("HTTP/2 200\r\n\r\n", "another version")):
+        status, data, _ = raw(text)
+        tell(status == 502 and data["sandboxId"] == box and "sent" in data["message"], "%s is refused" % why, (status, data))
+    tell(at.ask("GET", "/head/4000")[0] == 200 and at.ask("GET", "/head/4096")[0] == 502, "a head has at most as many bytes as one of a client")
+    for text, want, why in (("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokxx", b"ok", "interim answers and more than the length"),
+                            ("HTTP/1.0 200\n\nok", b"ok", "bare line feeds"), ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b\r\nok\r\n0\r\nT: x\r\n\r\n", b"ok", "extensions and trailers of chunks")):
+        status, data, _ = raw(text)
+        tell(status == 200 and data == want, "%s are read" % why, (status, data))
+    for text, why in (("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nok", "a body that is cut off"), ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nokay", "a chunk that is too long")):
+        try:
+            found = raw(text)
+        except (http.client.IncompleteRead, OSError, ssl.SSLError) as error:
+            found = error
+        tell(isinstance(found, Exception), "%s does not look whole" % why, found)
+    hanging = [at.begin("GET", "/hang") for _ in range(10)]
+    tell(until(lambda: at.ask("GET", "/")[0] == 429), "connections to ports count for the tenant")
+    for one in hanging:
+        one.close()
+    tell(until(lambda: at.ask("GET", "/")[0] == 200), "and end with the client")
+    one = at.begin("GET", "/hang")
+    host.ask("POST", running + "/signal", token, {"signal": 9})
+    answer = one.getresponse()
+    tell(answer.status == 502, "when the server dies, its requests end", answer.status)
+    host.end()
+
+
+def old_clients():
+    host = Named("old")
+    strict, old = host.tenant("strict"), host.tenant("old", ["--old-clients"])
+    for token, statuses in ((strict, (401, 401)), (old, (200, 200))):
+        box, traffic, access = host.sandbox(token)
+        code = host.named("49999-" + box)
+        found = code.ask("GET", "/contexts")[0], code.ask("POST", "/execute", '{"code": "1"}', {"Content-Type": "application/json"})[0]
+        tell(found == statuses, "the code interpreter without a token, tenant %s" % ("strict" if token == strict else "old"), found)
+        tell(host.named("49983-" + box).ask("GET", "/files?path=/tmp/a")[0] == 401 and host.named("3000-" + box).ask("GET", "/")[0] == 401, "commands, files and ports still need one")
+    status, data, _ = host.named("49999-i" + "0" * 19).ask("GET", "/contexts")
+    tell(status == 401 and "--old-clients" in data["message"], "a name that is not there is refused like one without such a tenant", (status, data))
+    host.end()
+
+
+def settings():
+    """What is wrong is refused at the start, by name."""
+    def check(more, *flags):
+        path = os.path.join(work, "wrong.json")
+        with open(path, "w") as file:
+            json.dump(dict({"version": 1}, **more), file)
+        done = subprocess.run([os.environ["WARDER"], "serve", "--listen", "127.0.0.1:0", "--state", os.path.join(work, "wrong"), "--config", path, "--check", *flags], capture_output=True, text=True)
+        return done.returncode, done.stderr
+    for more, flags, words in (({}, ("--domain", "10.0.0.1"), "--domain"), ({}, ("--domain", "a..b"), "--domain"), ({}, ("--domain", "a.example:0"), "--domain"),
+                               ({"domain": "-x.example"}, (), "domain"), ({"domain": 1}, (), "\"domain\" must be"), ({"ports": []}, (), "\"ports\" must be"),
+                               ({"ports": {"none": [1]}}, (), "no template has this name"), ({"ports": {"base": [0]}}, (), "from 1 to 65535"), ({"ports": {"base": "all"}}, (), "\"any\""),
+                               ({"templates": {"x": {"version": 1, "limits": {"wallTime": "1s"}}}, "ports": {"x": [1]}}, (), "network.mode none")):
+        status, said = check(more, *flags)
+        tell(status == 125 and words in said, "%s %s is refused" % (json.dumps(more), " ".join(flags)), (status, said))
+    tell(check({"domain": "Sandbox.Example.org:8443", "ports": {"base": [80]}})[0] == 0, "a name in capitals with a port is fine")
+
+
+run_parts((names, ports, bodies, answers, old_clients, settings))

@@ -172,9 +172,13 @@ static int step_mounts(struct jail_run *run, struct warder_error *err)
 
 static int step_cgroup(struct jail_run *run, struct warder_error *err)
 {
+	/* Of an init that is ours from its birth on, the spawn completes it while init is executed. */
+	const bool later = !run->tmpl->plan.starter && !run_is_joined(run);
+
 	if (run->parked && run->tmpl->parts && parts_take_leaf(run->tmpl->parts, &run->cgroup))
 		return 0;
-	if (cgroup_create(&run->tmpl->host->cgroup, &run->tmpl->plan.cgroup, &run->cgroup, err) < 0)
+	if ((later ? cgroup_begin : cgroup_create)(&run->tmpl->host->cgroup, &run->tmpl->plan.cgroup,
+						   &run->cgroup, err) < 0)
 		return -1;
 	if (run_is_joined(run))
 		cgroup_above_begin(&run->cgroup);
@@ -309,6 +313,8 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 		header.flags |= WIRE_PARKED;
 	if (run_is_joined(run) && run->cgroup.join_v2_fd >= 0)
 		header.flags |= WIRE_LEAF;
+	if (cgroup_is_partial(&run->cgroup))
+		header.flags |= WIRE_JOINS_FOLLOW;
 	count_in(run);
 	if (run->crowded)
 		header.flags |= WIRE_CROWDED;
@@ -458,10 +464,33 @@ static void set_fds(struct jail_run *run, struct spawn *spawn)
 		spawn_set_fd(spawn, next++, run->edge.setup_fd);
 }
 
+/* While init is executed, which then waits for it: the rest of the cgroup. */
+static int complete_cgroup(void *context, struct warder_error *err)
+{
+	struct jail_run *run = context;
+	int fds[CGROUP_HIERARCHIES_MAX];
+	size_t count = 0;
+
+	if (!cgroup_is_partial(&run->cgroup))
+		return 0;
+	if (cgroup_complete(&run->cgroup, err) < 0)
+		return -1;
+	for (int i = 0; i < CGROUP_HIERARCHIES_MAX; i++)
+		if (run->cgroup.join_v1_fd[i] >= 0)
+			fds[count++] = run->cgroup.join_v1_fd[i];
+	/* An init that has failed by then says why. */
+	if (fd_send(run->control[0], "", 1, fds, count, 0) < 0 && errno != EPIPE && errno != ECONNRESET)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "limits", errno,
+				       "cannot hand the cgroup's files to the jail's init");
+	return 0;
+}
+
 static int step_spawn(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
 	struct spawn spawn = {
+		.meanwhile = complete_cgroup,
+		.context = run,
 		.namespaces = spawn_namespaces(plan),
 		.cgroup_fd = run->cgroup.join_v2_fd,
 		.image_fd = run->tmpl->image_fd,

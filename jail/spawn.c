@@ -243,6 +243,7 @@ int spawn_init(const struct spawn *spawn, int *ret_pid, int *ret_pidfd, struct w
 			 CLONE_CLEAR_SIGHAND | spawn->namespaces,
 		.pidfd = (uint64_t)(uintptr_t)&pidfd,
 	};
+	bool failed;
 	long error;
 	sigset_t all;
 	sigset_t before;
@@ -266,6 +267,7 @@ int spawn_init(const struct spawn *spawn, int *ret_pid, int *ret_pidfd, struct w
 	}
 	*ret_pid = (int)pid;
 	*ret_pidfd = fd_take(&pidfd);
+	failed = spawn->meanwhile && spawn->meanwhile(spawn->context, err) < 0;
 	if (!await_exec(shim, (int)pid))
 		return error_set(
 		    err, WARDER_ERROR_UNAVAILABLE, NULL,
@@ -275,7 +277,7 @@ int spawn_init(const struct spawn *spawn, int *ret_pid, int *ret_pidfd, struct w
 		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, (int)-error,
 				"cannot start the jail's init: %s", shim->what);
 	free(shim);
-	return error < 0 ? -1 : 0;
+	return error < 0 || failed ? -1 : 0;
 }
 
 void spawn_set_fd(struct spawn *spawn, int number, int fd)

@@ -25,6 +25,9 @@ struct spawn {
 	uint32_t inside_uid, inside_gid, host_uid, host_gid;
 	/* ordinary user who joins: init is executed in the user namespace of fds[WIRE_FD_USER_NS] */
 	int enters_user_ns;
+	/* Called when init has been born, while it is executed; NULL: nothing. -1 with *err: the start has failed. */
+	int (*meanwhile)(void *context, struct warder_error *err);
+	void *context;
 };
 
 /* Sealed memfd with the init program; the caller owns it. -1 with *err. */

@@ -281,12 +281,13 @@ static bool is_needed(const struct cgroup_host *host, const struct cgroup_limits
 	return false;
 }
 
-/* As make_leaf. */
-static int make_leaves(struct cgroup *cgroup, struct warder_error *err)
+/* In the hierarchies of one version. As make_leaf. */
+static int make_leaves(struct cgroup *cgroup, bool v2, struct warder_error *err)
 {
-	set_name(cgroup);
 	for (size_t h = 0; h < cgroup->host->hierarchy_count; h++) {
-		int made = is_needed(cgroup->host, &cgroup->limits, h) ? make_leaf(cgroup, h, err) : 0;
+		const bool is_asked_for = cgroup->host->hierarchies[h].v2 == v2 &&
+					  is_needed(cgroup->host, &cgroup->limits, h);
+		const int made = is_asked_for ? make_leaf(cgroup, h, err) : 0;
 
 		if (made != 0)
 			return made;
@@ -323,13 +324,13 @@ static int apply(const struct cgroup *cgroup, const struct setting *setting, str
 			       setting->file);
 }
 
-static int apply_all(const struct cgroup *cgroup, struct warder_error *err)
+static int apply_all(const struct cgroup *cgroup, bool v2, struct warder_error *err)
 {
 	for (size_t i = 0; i < SETTING_COUNT; i++) {
 		const struct setting *setting = &settings[i];
 
-		if (is_asked(&cgroup->limits, setting->controller) &&
-		    is_v2(cgroup, setting->controller) == setting->v2 && apply(cgroup, setting, err) < 0)
+		if (setting->v2 == v2 && is_asked(&cgroup->limits, setting->controller) &&
+		    is_v2(cgroup, setting->controller) == v2 && apply(cgroup, setting, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -345,12 +346,12 @@ static int open_in(int dir_fd, const char *file, int flags, int *ret_fd, struct 
 	return 0;
 }
 
-static int open_joins(struct cgroup *cgroup, struct warder_error *err)
+static int open_joins(struct cgroup *cgroup, bool v2, struct warder_error *err)
 {
 	for (size_t h = 0; h < cgroup->host->hierarchy_count; h++) {
-		if (!cgroup->used[h])
+		if (!cgroup->used[h] || cgroup->host->hierarchies[h].v2 != v2)
 			continue;
-		if (!cgroup->host->hierarchies[h].v2) {
+		if (!v2) {
 			/* `tasks` and not cgroup.procs: a thread that moves itself needs no lock over all
 			 * thread groups, whose first taker waits for an RCU grace period (7 ms measured). */
 			if (open_in(cgroup->dir_fd[h], "tasks", O_WRONLY, &cgroup->join_v1_fd[h], err) < 0)
@@ -370,14 +371,13 @@ static int open_joins(struct cgroup *cgroup, struct warder_error *err)
 	return 0;
 }
 
-static int open_usage(struct cgroup *cgroup, struct warder_error *err)
+static int open_usage(struct cgroup *cgroup, bool v2, struct warder_error *err)
 {
 	int dir_fd = leaf_of(cgroup, CGROUP_ACCOUNT);
 
-	if (dir_fd < 0)
+	if (dir_fd < 0 || is_v2(cgroup, CGROUP_ACCOUNT) != v2)
 		return 0;
-	return open_in(dir_fd, is_v2(cgroup, CGROUP_ACCOUNT) ? "cpu.stat" : "cpuacct.usage", O_RDONLY,
-		       &cgroup->usage_fd, err);
+	return open_in(dir_fd, v2 ? "cpu.stat" : "cpuacct.usage", O_RDONLY, &cgroup->usage_fd, err);
 }
 
 static int watch_v1(struct cgroup *cgroup, int dir_fd)
@@ -402,14 +402,13 @@ static int watch_v2(struct cgroup *cgroup)
 	return epoll_ctl(cgroup->event_fd, EPOLL_CTL_ADD, cgroup->oom_fd, &event);
 }
 
-static int open_oom(struct cgroup *cgroup, struct warder_error *err)
+static int open_oom(struct cgroup *cgroup, bool v2, struct warder_error *err)
 {
 	int dir_fd = leaf_of(cgroup, CGROUP_MEMORY);
 
-	if (dir_fd < 0 || !is_asked(&cgroup->limits, CGROUP_MEMORY))
+	if (dir_fd < 0 || !is_asked(&cgroup->limits, CGROUP_MEMORY) || is_v2(cgroup, CGROUP_MEMORY) != v2)
 		return 0;
-	return open_in(dir_fd, is_v2(cgroup, CGROUP_MEMORY) ? "memory.events" : "memory.oom_control",
-		       O_RDONLY, &cgroup->oom_fd, err);
+	return open_in(dir_fd, v2 ? "memory.events" : "memory.oom_control", O_RDONLY, &cgroup->oom_fd, err);
 }
 
 int cgroup_watch_oom(struct cgroup *cgroup, struct warder_error *err)
@@ -426,14 +425,16 @@ int cgroup_watch_oom(struct cgroup *cgroup, struct warder_error *err)
 	return 0;
 }
 
-static int fill(struct cgroup *cgroup, struct warder_error *err)
+static int fill(struct cgroup *cgroup, bool v2, struct warder_error *err)
 {
-	if (apply_all(cgroup, err) < 0 || open_joins(cgroup, err) < 0 || open_usage(cgroup, err) < 0)
+	if (apply_all(cgroup, v2, err) < 0 || open_joins(cgroup, v2, err) < 0 ||
+	    open_usage(cgroup, v2, err) < 0)
 		return -1;
-	return open_oom(cgroup, err);
+	return open_oom(cgroup, v2, err);
 }
 
-static int create(struct cgroup *cgroup, struct warder_error *err)
+/* With `whole` in every hierarchy, else in that of v2. */
+static int create(struct cgroup *cgroup, bool whole, struct warder_error *err)
 {
 	int made = 1;
 
@@ -443,28 +444,69 @@ static int create(struct cgroup *cgroup, struct warder_error *err)
 	for (int tries = 0; made == 1 && tries < 64; tries++) {
 		struct warder_error ignored;
 
-		made = make_leaves(cgroup, err);
+		set_name(cgroup);
+		made = make_leaves(cgroup, true, err);
+		if (made == 0 && whole)
+			made = make_leaves(cgroup, false, err);
 		if (made == 1)
 			cgroup_remove(cgroup, &ignored);
 	}
 	if (made == 1)
 		return error_set(err, WARDER_ERROR_CONFLICT, NULL,
 				 "cgroup %s and all names before it are taken", cgroup->name);
-	return made < 0 ? -1 : fill(cgroup, err);
+	if (made < 0 || fill(cgroup, true, err) < 0)
+		return -1;
+	return whole ? fill(cgroup, false, err) : 0;
 }
 
-int cgroup_create(const struct cgroup_host *host, const struct cgroup_limits *limits, struct cgroup *ret,
-		  struct warder_error *err)
+static int begin(const struct cgroup_host *host, const struct cgroup_limits *limits, bool whole,
+		 struct cgroup *ret, struct warder_error *err)
 {
 	struct warder_error ignored;
 
 	cgroup_init(ret);
 	ret->host = host;
 	ret->limits = *limits;
-	if (create(ret, err) == 0)
+	if (create(ret, whole, err) == 0)
 		return 0;
 	snprintf(err->step, sizeof(err->step), "cgroup");
 	cgroup_remove(ret, &ignored);
+	return -1;
+}
+
+int cgroup_create(const struct cgroup_host *host, const struct cgroup_limits *limits, struct cgroup *ret,
+		  struct warder_error *err)
+{
+	return begin(host, limits, true, ret, err);
+}
+
+int cgroup_begin(const struct cgroup_host *host, const struct cgroup_limits *limits, struct cgroup *ret,
+		 struct warder_error *err)
+{
+	return begin(host, limits, false, ret, err);
+}
+
+bool cgroup_is_partial(const struct cgroup *cgroup)
+{
+	for (size_t h = 0; cgroup->host && h < cgroup->host->hierarchy_count; h++)
+		if (!cgroup->used[h] && is_needed(cgroup->host, &cgroup->limits, h))
+			return true;
+	return false;
+}
+
+int cgroup_complete(struct cgroup *cgroup, struct warder_error *err)
+{
+	const int made = make_leaves(cgroup, false, err);
+
+	/* A name that is taken here, and was free in v2, is nobody's in particular: it is not passed over any more. */
+	if (made == 1)
+		error_set(err, WARDER_ERROR_CONFLICT, NULL,
+			  "cgroup %s is taken in a hierarchy of v1; try again, or run \"warder doctor "
+			  "--clean\"",
+			  cgroup->name);
+	if (made == 0 && fill(cgroup, false, err) == 0)
+		return 0;
+	snprintf(err->step, sizeof(err->step), "cgroup");
 	return -1;
 }
 

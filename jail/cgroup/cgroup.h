@@ -115,6 +115,14 @@ void cgroup_init(struct cgroup *cgroup);
 int cgroup_create(const struct cgroup_host *host, const struct cgroup_limits *limits, struct cgroup *ret,
 		  struct warder_error *err);
 
+/* The same in two parts, because mkdir(2) in hierarchies of v1 takes its time and only the leaf of v2 has to be there when init is born.
+ * cgroup_begin() makes that leaf; on failure nothing is left. cgroup_complete() makes the others, before anybody can be in them; on failure
+ * the caller removes all. In between, cgroup_is_partial() says that something is to be completed. */
+int cgroup_begin(const struct cgroup_host *host, const struct cgroup_limits *limits, struct cgroup *ret,
+		 struct warder_error *err);
+bool cgroup_is_partial(const struct cgroup *cgroup);
+int cgroup_complete(struct cgroup *cgroup, struct warder_error *err);
+
 /* One control as the kernel shows it now. */
 struct cgroup_value {
 	uint64_t value; /* UINT64_MAX for "max"/unlimited; cpu: thousandths of a CPU */

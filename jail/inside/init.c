@@ -121,18 +121,46 @@ static long step_session(struct inside *in)
 	return ret < 0 && !(in->block->flags & WIRE_CONTAINED) ? ret : 0;
 }
 
+/* Until the host has made the descriptor readable, or is dead. */
+static void await_host(int fd)
+{
+	struct pollfd fds[2] = { { .fd = fd, .events = POLLIN },
+				 { .fd = WIRE_FD_SUPERVISOR, .events = POLLIN } };
+	long n;
+
+	do
+		n = sys(ppoll, fds, 2, 0, 0, 0);
+	while (n == -EINTR_);
+	if (n < 0 || !fds[0].revents)
+		sys(exit_group, 125);
+}
+
+static long join_cgroup(int fd)
+{
+	const long ret = sys(write, fd, "0", 1);
+
+	sys(close, fd);
+	return ret < 0 ? ret : 0;
+}
+
 static long step_cgroup(struct inside *in)
 {
-	int fd = WIRE_FD_FIRST + (int)in->block->attach_count + (int)in->block->layer_count;
+	const int first = WIRE_FD_FIRST + (int)in->block->attach_count + (int)in->block->layer_count;
+	int fds[MESSAGE_FDS_MAX];
+	long count = in->block->join_count;
+	long ret = 0;
 
-	for (uint32_t i = 0; i < in->block->join_count; i++, fd++) {
-		long ret = sys(write, fd, "0", 1);
-
-		if (ret < 0)
-			return ret;
-		sys(close, fd);
+	/* The host makes these cgroups meanwhile; if it cannot, it ends the jail. */
+	if (in->block->flags & WIRE_JOINS_FOLLOW) {
+		await_host(WIRE_FD_CONTROL);
+		count = message_receive(WIRE_FD_CONTROL, fds);
+	} else {
+		for (long i = 0; i < count; i++)
+			fds[i] = first + (int)i;
 	}
-	return 0;
+	for (long i = 0; i < count && ret == 0; i++)
+		ret = join_cgroup(fds[i]);
+	return count < 0 ? count : ret;
 }
 
 static long write_text(const char *path, const char *text, size_t len)
@@ -226,30 +254,19 @@ static int first_after_joins(const struct inside *in)
 	       (int)(in->block->attach_count + in->block->layer_count + in->block->join_count);
 }
 
-/* The host ends a jail whose root cannot be built. */
-static void await_root(const struct inside *in)
-{
-	const int built_fd = first_after_joins(in);
-	struct pollfd fds[2] = { { .fd = built_fd, .events = POLLIN },
-				 { .fd = WIRE_FD_SUPERVISOR, .events = POLLIN } };
-	long n;
-
-	do
-		n = sys(ppoll, fds, 2, 0, 0, 0);
-	while (n == -EINTR_);
-	if (n < 0 || !fds[0].revents)
-		sys(exit_group, 125);
-	sys(close, built_fd);
-}
-
 static long step_root(struct inside *in)
 {
 	long ret;
 
 	if (!(in->block->flags & WIRE_PRIVILEGED))
 		return root_build(in->block, &in->what);
-	if (in->block->flags & WIRE_BUILDING)
-		await_root(in);
+	/* The host ends a jail whose root cannot be built. */
+	if (in->block->flags & WIRE_BUILDING) {
+		const int built_fd = first_after_joins(in);
+
+		await_host(built_fd);
+		sys(close, built_fd);
+	}
 	ret = sys(setns, WIRE_FD_MOUNT_NS, CLONE_NEWNS);
 	if (ret == 0 && (in->block->flags & WIRE_REUSABLE))
 		ret = sys(unshare, CLONE_NEWNS);

@@ -229,7 +229,9 @@ enum {
 	WIRE_PARKED = 8388608, /* what is the program's alone comes with WIRE_GO, perhaps much later */
 	WIRE_PROGRESS = 16777216,
 	WIRE_LEAF = 33554432, /* with WIRE_JOINS: init is born in a leaf of cgroup v2 */
-	WIRE_FLAGS_ALL = 67108863,
+	WIRE_JOINS_FOLLOW =
+	    67108864, /* the cgroup files to join come over init's socket, in one message of one byte */
+	WIRE_FLAGS_ALL = 134217727,
 };
 
 /*
@@ -246,7 +248,7 @@ _Static_assert(WIRE_PRIVILEGED + WIRE_REUSABLE + WIRE_LOOPBACK_UP + WIRE_TMP_EXE
 		       WIRE_INPUT + WIRE_OLD_MOUNTS + WIRE_WHOLE_ROOT + WIRE_CONTAINED + WIRE_BARE +
 		       WIRE_HOLDS + WIRE_JOINS + WIRE_BACKGROUND + WIRE_BUILDING + WIRE_SETPCAP +
 		       WIRE_CROWDED + WIRE_ON_TERMINAL + WIRE_EDGE + WIRE_PARKED + WIRE_PROGRESS +
-		       WIRE_LEAF ==
+		       WIRE_LEAF + WIRE_JOINS_FOLLOW ==
 		   WIRE_FLAGS_ALL,
 	       "no two flags share a bit");
 

@@ -41,7 +41,7 @@ say = $(if $(quiet),$(Q),@printf '  %-7s %s\n' $(1) $(2);)
 # Some files of jail/inside are compiled twice: into the init, and for helpers of the host; rules.c: into the edge.
 LIB_ROOMS := base policy rootfs rootfs/changes jail jail/cgroup jail/filter backends backends/container runtime/library runtime/session runtime/service \
              runtime/code runtime/code/detect runtime/code/diagnostics runtime/code/scan runtime/text runtime/tool runtime/judge runtime/mcp
-LIB_SRC   := $(sort $(wildcard $(LIB_ROOMS:%=%/*.c)) edge/rules.c remote/remote.c $(addprefix jail/inside/,message.c overlay.c root.c sockets.c tree.c))
+LIB_SRC   := $(sort $(wildcard $(LIB_ROOMS:%=%/*.c)) edge/rules.c remote/remote.c $(addprefix jail/inside/,accounts.c message.c overlay.c root.c sockets.c tree.c))
 LIB_ASM   := $(wildcard jail/*.S runtime/code/*.S runtime/session/*.S)
 # What signs for an execution host.
 SIGNER_SRC := $(sort $(wildcard host/signer/*.c))

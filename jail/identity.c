@@ -4,14 +4,15 @@
  * that the host application closes. The last user removes the file: who holds a write lock on all of it is alone, and who
  * locked an unlinked file notices that the path names another inode, and starts again.
  *
- * A user namespace's maps can only be written through a living process in it: a helper that shares our memory and waits
- * for our death or its kill. It dies while the launch goes on, and is reaped later: waiting for another CPU to end it costs
- * more than making it.
+ * A user namespace's maps can only be written through a living process in it: a helper that shares our memory and waits until it is released,
+ * or for our death. Meanwhile it limits what the namespace may use up, which only a process in there can. It ends while the launch goes on, and
+ * is reaped later: waiting for another CPU to end it costs more than making it.
  */
 #include "jail/identity.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/prctl.h>
 #include <linux/securebits.h>
 #include <sched.h>
@@ -30,6 +31,7 @@
 #include "base/array.h"
 #include "base/fd.h"
 #include "jail/cgroup/clone.h"
+#include "jail/inside/accounts.h"
 #include "jail/inside/sys.h"
 
 static const char lease_path[] = "/run/warder.ids";
@@ -111,12 +113,43 @@ static int lease_slot(struct identity *identity, struct warder_error *err)
 			 "all %u id ranges are in use by running jails; wait for one to end", IDENTITY_SLOTS);
 }
 
-static CLONE_BESIDE void wait_in_ns(void *arg)
-{
-	struct poll_fd supervisor = { .fd = *(int *)arg, .events = 1 };
+/* The helper's argument lives on its stack's far end: ours may be gone when it looks. */
+struct stay {
+	_Atomic uint32_t released;
+	int supervisor_fd;
+	struct identity_limits *limits; /* NULL: none are to be written */
+	bool executes;
+};
 
-	while (sys(ppoll, &supervisor, 1, 0, 0, 0) < 0)
-		;
+static CLONE_BESIDE void limit(const struct stay *stay)
+{
+	struct identity_limits *limits = stay->limits;
+	const char *what = ACCOUNTS_PATH;
+	bool counts_all = false;
+	long ret = sys(openat, AT_FDCWD, what, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+
+	if (ret >= 0)
+		ret = accounts_limit((int)ret, stay->executes, &counts_all, &what);
+	limits->what = what;
+	limits->counts_all = counts_all;
+	/* Last: a helper that is killed before has failed. */
+	limits->error = ret;
+}
+
+static CLONE_BESIDE void stay_in_ns(void *arg)
+{
+	struct stay *stay = arg;
+	struct poll_fd supervisor = { .fd = stay->supervisor_fd, .events = 1 };
+	const struct timespec look = { .tv_nsec = 100000000 };
+	const struct timespec none = { 0 };
+
+	if (stay->limits)
+		limit(stay);
+	while (!atomic_load(&stay->released)) {
+		sys(futex, &stay->released, FUTEX_WAIT, 0, &look, 0, 0);
+		if (sys(ppoll, &supervisor, 1, &none, 0, 0) == 1)
+			break;
+	}
 	sys(exit_group, 0);
 }
 
@@ -139,7 +172,7 @@ static long clone_as(uid_t uid, struct clone_args *args, void *stack)
 	sys(prctl, PR_GET_PDEATHSIG, &death_signal, 0, 0, 0);
 	ret = sys(setresuid, -1, uid, -1);
 	if (ret == 0)
-		ret = clone_call(args, stack, wait_in_ns, stack);
+		ret = clone_call(args, stack, stay_in_ns, stack);
 	back = sys(setresuid, -1, own, -1);
 	if (relaxed)
 		sys(prctl, PR_SET_SECUREBITS, bits, 0, 0, 0);
@@ -179,11 +212,12 @@ static int map_and_open(int pid, const char *uid_map, const char *gid_map, struc
 	return fd;
 }
 
-/* A new user namespace with these maps, as a descriptor. */
+/* A new user namespace with these maps, as a descriptor. `limits`: to be filled in by its helper; or NULL. */
 static int make_user_ns(struct identity *identity, const char *uid_map, const char *gid_map,
-			struct warder_error *err)
+			struct identity_limits *limits, bool executes, struct warder_error *err)
 {
 	struct clone_helper *helper;
+	struct stay *stay;
 	struct clone_args args = { .flags = CLONE_VM | CLONE_NEWUSER };
 	owned_fd int supervisor_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	sigset_t all;
@@ -199,8 +233,8 @@ static int make_user_ns(struct identity *identity, const char *uid_map, const ch
 	helper->stack = malloc(CLONE_STACK_BYTES);
 	if (!helper->stack)
 		return error_no_memory(err, NULL);
-	/* The helper's argument lives on its stack's far end: ours may be gone when it looks. */
-	memcpy(helper->stack, &supervisor_fd, sizeof(supervisor_fd));
+	stay = helper->stack;
+	*stay = (struct stay){ .supervisor_fd = supervisor_fd, .limits = limits, .executes = executes };
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pid = clone_as(identity->base, &args, helper->stack);
@@ -218,30 +252,48 @@ static int make_user_ns(struct identity *identity, const char *uid_map, const ch
 	helper->pid = (int)pid;
 	identity->helper_count++;
 	fd = map_and_open((int)pid, uid_map, gid_map, err);
-	kill((pid_t)pid, SIGKILL);
+	atomic_store(&stay->released, 1);
+	syscall(SYS_futex, &stay->released, FUTEX_WAKE, 1, NULL, NULL, 0);
 	return fd;
 }
 
 void identity_reap(struct identity *identity)
 {
+	/* The first of them is the one that writes limits. */
 	while (identity->helper_count)
-		clone_end(&identity->helpers[--identity->helper_count]);
+		if (clone_end(&identity->helpers[--identity->helper_count]) == CLONE_HANGS)
+			identity->hangs |= identity->helper_count == 0;
 }
 
-int identity_lease(struct identity *ret, struct warder_error *err)
+int identity_check(struct identity *identity, struct warder_error *err)
+{
+	identity_reap(identity);
+	if (!identity->limits || (identity->limits->error == 0 && !identity->hangs))
+		return 0;
+	error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, (int)-identity->limits->error,
+			"the jail could not be set up (no-nesting: %s)", identity->limits->what);
+	snprintf(err->step, sizeof(err->step), "no-nesting");
+	return -1;
+}
+
+int identity_lease(bool executes, struct identity *ret, struct warder_error *err)
 {
 	struct identity identity = IDENTITY_NONE;
 	char map[64];
 
-	if (lease_slot(&identity, err) < 0)
-		return -1;
-	snprintf(map, sizeof(map), "0 %u %u\n", identity.base, IDENTITY_IDS);
-	identity.user_ns_fd = make_user_ns(&identity, map, map, err);
+	identity.limits = malloc(sizeof(*identity.limits));
+	if (!identity.limits)
+		return error_no_memory(err, NULL);
+	/* An error until the helper says otherwise: it may be killed half-way. */
+	*identity.limits = (struct identity_limits){ .error = -EINTR, .what = ACCOUNTS_PATH };
+	if (lease_slot(&identity, err) == 0) {
+		snprintf(map, sizeof(map), "0 %u %u\n", identity.base, IDENTITY_IDS);
+		identity.user_ns_fd = make_user_ns(&identity, map, map, identity.limits, executes, err);
+	}
 	if (identity.user_ns_fd < 0) {
 		identity_done(&identity);
 		return -1;
 	}
-	identity.fresh = true;
 	*ret = identity;
 	return 0;
 }
@@ -266,7 +318,8 @@ int identity_owner_ns(struct identity *identity, uid_t uid, gid_t gid, uint32_t 
 	snprintf(gid_map, sizeof(gid_map), "%u %u 1\n", gid, identity->base + inside_gid);
 	*owner = (struct identity_owner){ .uid = uid,
 					  .gid = gid,
-					  .user_ns_fd = make_user_ns(identity, uid_map, gid_map, err) };
+					  .user_ns_fd = make_user_ns(identity, uid_map, gid_map,
+							     NULL, false, err) };
 	if (owner->user_ns_fd < 0)
 		return -1;
 	identity->owner_count++;
@@ -294,6 +347,9 @@ void identity_done(struct identity *identity)
 	if (identity->lease_fd >= 0)
 		remove_if_last(identity->lease_fd);
 	fd_done(&identity->lease_fd);
+	if (!identity->hangs)
+		free(identity->limits);
+	identity->limits = NULL;
 }
 
 bool identity_clean(bool dry_run)

@@ -28,15 +28,23 @@ struct identity_owner {
 	int user_ns_fd;
 };
 
+/* What a helper in the user namespace has written there and read back, after identity_check(). */
+struct identity_limits {
+	long error;       /* a negative errno, at `what` */
+	const char *what; /* a file of /proc/sys/user */
+	bool counts_all;  /* this kernel counts everything per user namespace */
+};
+
 struct identity {
 	int lease_fd; /* holds the slot's lock; -1: none */
 	uint32_t slot;
 	uint32_t base;  /* host id of the jail's id 0 */
 	int user_ns_fd; /* maps 0..65535 onto base.. */
-	bool fresh;     /* the nesting limits of the namespace are not written yet */
+	struct identity_limits *limits; /* of user_ns_fd; owned */
+	bool hangs;                     /* the helper that writes them, and uses their place for good */
 	struct identity_owner owners[8];
 	unsigned int owner_count;
-	struct clone_helper helpers[9]; /* killed, but still to be reaped */
+	struct clone_helper helpers[9]; /* about to end, but still to be reaped */
 	unsigned int helper_count;
 };
 
@@ -45,13 +53,15 @@ struct identity {
 		.lease_fd = -1, .user_ns_fd = -1                                                             \
 	}
 
-/* -1 with *err: CONFLICT when all slots are taken. */
-int identity_lease(struct identity *ret, struct warder_error *err);
+/* `executes`: for a session, whose init makes namespaces. -1 with *err: CONFLICT when all slots are taken. */
+int identity_lease(bool executes, struct identity *ret, struct warder_error *err);
+/* Wait for the helper that limits what the user namespace may use up. Before anybody untrusted is in it. -1 with *err: it could not. */
+int identity_check(struct identity *identity, struct warder_error *err);
 /* Descriptor (owned by the identity) of a user namespace that shows files of host owner uid:gid as the jail's
  * inside_uid:inside_gid in a mount with MOUNT_ATTR_IDMAP. -1 with *err. */
 int identity_owner_ns(struct identity *identity, uid_t uid, gid_t gid, uint32_t inside_uid,
 		      uint32_t inside_gid, struct warder_error *err);
-/* Reap the helpers that made the user namespaces; they were killed, and are not worth waiting for on the way. */
+/* Reap the helpers that made the user namespaces; they end by themselves, and are not worth waiting for on the way. */
 void identity_reap(struct identity *identity);
 void identity_done(struct identity *identity);
 /* Remove the lease file if nobody holds a slot (a crash leaves it; it is empty). Returns whether it was there to remove. */

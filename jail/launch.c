@@ -297,8 +297,6 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 	header.join_count += joins_by_file(run);
 	header.clock_offset = run->clock_offset;
 	header.backstop_ms = block_backstop_ms(run->given.wall_time_us);
-	if (run->identity.fresh)
-		header.flags |= WIRE_FRESH_USER_NS;
 	if (run->command.result_bytes)
 		header.flags |= WIRE_RESULT;
 	if (run->command.input_fd > 0)

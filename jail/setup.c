@@ -309,8 +309,10 @@ int run_step_setup(struct jail_run *run, struct warder_error *err)
 	    expect(run, WIRE_READY, &message, err) < 0)
 		return -1;
 	run->applied = message.applied;
-	run->identity.fresh = false;
-	identity_reap(&run->identity);
+	if (identity_check(&run->identity, err) < 0)
+		return -1;
+	if (run->identity.limits && !run->identity.limits->counts_all)
+		run->applied &= ~(1ull << WIRE_STEP_NESTING);
 	return run_edge_await(&run->edge, err);
 }
 

@@ -389,7 +389,7 @@ int template_take_identity(struct jail_template *tmpl, struct identity *ret, str
 		taken = true;
 	}
 	pthread_mutex_unlock(&tmpl->lock);
-	return taken ? 0 : identity_lease(ret, err);
+	return taken ? 0 : identity_lease(tmpl->plan.holds, ret, err);
 }
 
 void template_give_identity(struct jail_template *tmpl, struct identity *identity)

@@ -29,6 +29,7 @@
 #include <stdbool.h>
 
 #include "base/array.h"
+#include "jail/inside/accounts.h"
 #include "jail/inside/inside.h"
 #include "jail/inside/message.h"
 #include "jail/inside/overlay.h"
@@ -186,15 +187,6 @@ static size_t put_text(char *to, const char *text)
 	return n;
 }
 
-static size_t length_of(const char *text)
-{
-	size_t n = 0;
-
-	while (text[n])
-		n++;
-	return n;
-}
-
 static size_t put_number(char *to, int64_t value)
 {
 	char digits[24];
@@ -237,15 +229,14 @@ static long step_clock(struct inside *in)
 /* The host's memory pressure takes the jail first. Raising needs no privilege. */
 static long step_oom(struct inside *in)
 {
-	long ret;
-
-	in->what = "/proc/sys/user";
-	in->sysctl_fd = (int)sys(openat, AT_FDCWD, "/proc/sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-	if (in->sysctl_fd < 0)
-		return in->sysctl_fd;
+	if (in->block->flags & WIRE_FRESH_USER_NS) {
+		in->what = ACCOUNTS_PATH;
+		in->sysctl_fd = (int)sys(openat, AT_FDCWD, ACCOUNTS_PATH, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+		if (in->sysctl_fd < 0)
+			return in->sysctl_fd;
+	}
 	in->what = "/proc/self/oom_score_adj";
-	ret = write_text("/proc/self/oom_score_adj", "800", 3);
-	return ret;
+	return write_text(in->what, "800", 3);
 }
 
 static int first_after_joins(const struct inside *in)
@@ -510,73 +501,17 @@ static long step_user(struct inside *in)
 	return ret;
 }
 
-/*
- * What the jail's user namespace may use up. No namespace can be made inside, whatever else fails. Of what the kernel counts per
- * user, a jail of an ordinary user gets a part of what its user has (128 instances of inotify and of fanotify, by default): the
- * counts inside are also the user's, and the limits of this namespace hold for the jail alone.
- */
-static const struct account {
-	const char *file;
-	const char *most;
-	enum {
-		ALWAYS, /* every kernel has it */
-		EXECUTIONS, /* the same; init of an ordinary user's session makes some for each execution, and nobody else can */
-		SINCE_5_6, /* a kernel without it has no such namespace */
-		IF_COUNTED, /* a kernel without it does not count these per user namespace: the receipt says so */
-	} kind;
-} accounts[] = {
-	{ "max_user_namespaces", "0", ALWAYS },        { "max_mnt_namespaces", "0", EXECUTIONS },
-	{ "max_pid_namespaces", "0", EXECUTIONS },     { "max_net_namespaces", "0", ALWAYS },
-	{ "max_ipc_namespaces", "0", ALWAYS },         { "max_uts_namespaces", "0", ALWAYS },
-	{ "max_cgroup_namespaces", "0", EXECUTIONS },  { "max_time_namespaces", "0", SINCE_5_6 },
-	{ "max_inotify_instances", "16", IF_COUNTED }, { "max_inotify_watches", "8192", IF_COUNTED },
-	{ "max_fanotify_groups", "16", IF_COUNTED },   { "max_fanotify_marks", "8192", IF_COUNTED },
-};
-
-/* Writes the limit and reads it back. -ENOENT: the kernel has no such account. */
-static long limit_account(int directory_fd, const char *file, const char *most)
-{
-	const size_t len = length_of(most);
-	char back[16];
-	long fd = sys(openat, directory_fd, file, O_RDWR | O_CLOEXEC, 0);
-	long ret;
-
-	if (fd < 0)
-		return fd;
-	ret = sys(write, fd, most, len);
-	if (ret >= 0)
-		ret = (size_t)ret == len ? sys(pread64, fd, back, sizeof(back), 0) : -EINVAL_;
-	sys(close, fd);
-	if (ret < 0)
-		return ret;
-	if ((size_t)ret != len + 1 || back[len] != '\n')
-		return -EINVAL_;
-	for (size_t i = 0; i < len; i++)
-		if (back[i] != most[i])
-			return -EINVAL_;
-	return 0;
-}
-
+/* Where root made the user namespace, a helper has done it in there. */
 static long step_nesting(struct inside *in)
 {
 	bool counts_all = true;
 	long ret = 0;
 
-	for (size_t i = 0; i < ARRAY_LENGTH(accounts) && ret == 0; i++) {
-		const struct account *account = &accounts[i];
-		const bool executes = in->block->flags & WIRE_HOLDS && account->kind == EXECUTIONS;
-
-		if (!(in->block->flags & WIRE_FRESH_USER_NS))
-			break;
-		in->what = account->file;
-		ret = limit_account(in->sysctl_fd, account->file, executes ? "1024" : account->most);
-		if (ret == -ENOENT_ && (account->kind == SINCE_5_6 || account->kind == IF_COUNTED)) {
-			counts_all = counts_all && account->kind != IF_COUNTED;
-			ret = 0;
-		}
+	if (in->sysctl_fd >= 0) {
+		ret = accounts_limit(in->sysctl_fd, in->block->flags & WIRE_HOLDS, &counts_all, &in->what);
+		sys(close, in->sysctl_fd);
+		in->sysctl_fd = -1;
 	}
-	sys(close, in->sysctl_fd);
-	in->sysctl_fd = -1;
 	if (counts_all)
 		in->applied |= 1ull << WIRE_STEP_NESTING;
 	return ret;

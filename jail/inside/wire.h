@@ -204,7 +204,7 @@ enum {
 	WIRE_LOOPBACK_UP = 4,
 	WIRE_TMP_EXEC = 8,
 	WIRE_SPECULATION = 16,
-	WIRE_FRESH_USER_NS = 32, /* nesting limits are still to be written */
+	WIRE_FRESH_USER_NS = 32, /* what the user namespace may use up is still to be limited */
 	WIRE_TIME_NS = 64,
 	WIRE_CGROUP_NS = 128,
 	WIRE_OWN_NETWORK = 256,

@@ -262,16 +262,36 @@ static int check_map(struct jail_run *run, const char *file, const unsigned long
 	return 0;
 }
 
+/* What both maps must be. */
+struct id_maps {
+	unsigned long uid[3], gid[3];
+};
+
+static struct id_maps wanted_maps(const struct jail_run *run)
+{
+	const struct jail_plan *plan = &run->tmpl->plan;
+
+	if (plan->privileged)
+		return (struct id_maps){ { 0, run->identity.base, IDENTITY_IDS },
+					 { 0, run->identity.base, IDENTITY_IDS } };
+	return (struct id_maps){ { plan->uid, geteuid(), 1 }, { plan->gid, getegid(), 1 } };
+}
+
+/* They are written once, before anybody is born into the namespace. */
+static int check_maps(struct jail_run *run, struct warder_error *err)
+{
+	const struct id_maps maps = wanted_maps(run);
+
+	return check_map(run, "uid_map", maps.uid, err) < 0 ? -1 : check_map(run, "gid_map", maps.gid, err);
+}
+
 static int check_identity(struct jail_run *run, const struct status *status, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
 	const bool range = plan->privileged;
-	const unsigned long uid = range ? run->identity.base + plan->uid : geteuid();
-	const unsigned long gid = range ? run->identity.base + plan->gid : getegid();
-	const unsigned long uid_map[] = { range ? 0 : plan->uid, range ? run->identity.base : uid,
-					  range ? IDENTITY_IDS : 1 };
-	const unsigned long gid_map[] = { range ? 0 : plan->gid, range ? run->identity.base : gid,
-					  range ? IDENTITY_IDS : 1 };
+	const struct id_maps maps = wanted_maps(run);
+	const unsigned long uid = range ? run->identity.base + plan->uid : maps.uid[1];
+	const unsigned long gid = range ? run->identity.base + plan->gid : maps.gid[1];
 	const char *groups = status_value(status, "Groups");
 
 	if (!is_numbers(status_value(status, "Uid"), (unsigned long[]){ uid, uid, uid, uid }, 4) ||
@@ -283,11 +303,9 @@ static int check_identity(struct jail_run *run, const struct status *status, str
 	    !(run_is_contained(run) && is_numbers(groups, (unsigned long[]){ gid }, 1)))
 		return differs(err, "processes.identity", "there are supplementary groups: %.40s",
 			       groups ? groups : "not shown");
-	if (check_map(run, "uid_map", uid_map, err) < 0 || check_map(run, "gid_map", gid_map, err) < 0)
-		return -1;
 	receipt_control(run, POLICY_CONTROL_IDENTITY, "/proc/<pid>/status Uid, Gid, Groups; uid_map, gid_map",
-			"host uid %lu, map \"%lu %lu %lu\"; gid %lu, map \"%lu %lu %lu\"", uid, uid_map[0],
-			uid_map[1], uid_map[2], gid, gid_map[0], gid_map[1], gid_map[2]);
+			"host uid %lu, map \"%lu %lu %lu\"; gid %lu, map \"%lu %lu %lu\"", uid, maps.uid[0],
+			maps.uid[1], maps.uid[2], gid, maps.gid[0], maps.gid[1], maps.gid[2]);
 	return 0;
 }
 
@@ -1057,7 +1075,7 @@ static int check_setup(struct jail_run *run, int root_fd, struct warder_error *e
 	if (check_network(run, err) < 0 || check_mounts(run, root_fd, err) < 0 ||
 	    check_scratch(run, root_fd, err) < 0 || check_proc(run, root_fd, err) < 0 ||
 	    check_authorities(run, root_fd, err) < 0 || check_membership(run, err) < 0 ||
-	    check_namespaces(run, err) < 0)
+	    check_namespaces(run, err) < 0 || check_maps(run, err) < 0)
 		return -1;
 	return 0;
 }
@@ -1153,9 +1171,9 @@ int readback_again(struct jail_run *run, struct warder_error *err)
 		return unreadable(run, "status", err);
 	if (check_waiting(run, &status, err) < 0 || readback_limits(run, err) < 0 ||
 	    check_membership(run, err) < 0 || check_rlimits(run, err) < 0 ||
-	    check_processors(run, &status, err) < 0 || check_identity(run, &status, err) < 0 ||
-	    check_filter(run, &status, err) < 0 || check_speculation(run, &status, err) < 0 ||
-	    check_privileges(run, &status, err) < 0)
+	    check_processors(run, &status, err) < 0 || check_maps(run, err) < 0 ||
+	    check_identity(run, &status, err) < 0 || check_filter(run, &status, err) < 0 ||
+	    check_speculation(run, &status, err) < 0 || check_privileges(run, &status, err) < 0)
 		return -1;
 	fd_done(&run->proc_fd);
 	return 0;

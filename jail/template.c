@@ -114,16 +114,23 @@ int template_clone_tree(const struct rootfs_entry *entry, struct identity *ident
 
 /* ---- the prepared root ---- */
 
+static const char making_namespace[] = "unshare";
+
 /* Begins with our descriptors, so that the namespace's is ours, and goes on with a table of its own: a file of the root
  * that is open for writing in a child which another thread forks just then would keep the root from becoming read-only. */
 static CLONE_BESIDE void build_root(void *arg)
 {
 	struct template_root *root = arg;
-	const char *what = "/proc/self/ns/mnt";
+	const char *what = making_namespace;
 	const uint64_t one = 1;
-	long ns_fd = sys(openat, AT_FDCWD, what, O_RDONLY | O_CLOEXEC, 0);
-	long ret = ns_fd < 0 ? ns_fd : sys(unshare, CLONE_FILES);
+	long ret = sys(unshare, CLONE_NEWNS);
+	long ns_fd = -1;
 
+	if (ret == 0) {
+		what = "/proc/self/ns/mnt";
+		ns_fd = sys(openat, AT_FDCWD, what, O_RDONLY | O_CLOEXEC, 0);
+		ret = ns_fd < 0 ? ns_fd : sys(unshare, CLONE_FILES);
+	}
 	root->ns_fd = ns_fd < 0 ? -1 : ns_fd;
 	if (ret == 0)
 		ret = root_build(root->block, &what);
@@ -180,12 +187,13 @@ static int begin_root(struct jail_template *tmpl, struct warder_error *err)
 					     .error = -EINTR,
 					     .ns_fd = -1,
 					     .built_fd = tmpl->reusable ? -1 : eventfd(0, EFD_CLOEXEC) };
-	ret = clone_begin(&tmpl->root.helper, CLONE_FILES | CLONE_NEWNS, build_root, &tmpl->root);
+	/* It makes its namespace itself: a copy of all of the host's mounts takes its time. */
+	ret = clone_begin(&tmpl->root.helper, CLONE_FILES, build_root, &tmpl->root);
 	if (ret == 0)
 		return 0;
 	close_trees(tmpl);
 	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "filesystem.view", -ret,
-			       "cannot make a mount namespace (needs user.max_mnt_namespaces > 0)");
+			       "cannot start the builder of the root");
 }
 
 int template_finish_root(struct jail_template *tmpl, struct warder_error *err)
@@ -207,8 +215,12 @@ int template_finish_root(struct jail_template *tmpl, struct warder_error *err)
 	if (root->error == 0)
 		return 0;
 	fd_done(&tmpl->mount_ns_fd); /* it may still hold mounts of the host */
-	error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "filesystem.view", (int)-root->error,
-			"cannot build the root: %s", root->what);
+	if (root->what == making_namespace)
+		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "filesystem.view", (int)-root->error,
+				"cannot make a mount namespace (needs user.max_mnt_namespaces > 0)");
+	else
+		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "filesystem.view", (int)-root->error,
+				"cannot build the root: %s", root->what);
 	snprintf(err->step, sizeof(err->step), "build-root");
 	return -1;
 }

@@ -318,8 +318,8 @@ int identity_owner_ns(struct identity *identity, uid_t uid, gid_t gid, uint32_t 
 	snprintf(gid_map, sizeof(gid_map), "%u %u 1\n", gid, identity->base + inside_gid);
 	*owner = (struct identity_owner){ .uid = uid,
 					  .gid = gid,
-					  .user_ns_fd = make_user_ns(identity, uid_map, gid_map,
-							     NULL, false, err) };
+					  .user_ns_fd =
+					      make_user_ns(identity, uid_map, gid_map, NULL, false, err) };
 	if (owner->user_ns_fd < 0)
 		return -1;
 	identity->owner_count++;

@@ -38,8 +38,8 @@ struct identity_limits {
 struct identity {
 	int lease_fd; /* holds the slot's lock; -1: none */
 	uint32_t slot;
-	uint32_t base;  /* host id of the jail's id 0 */
-	int user_ns_fd; /* maps 0..65535 onto base.. */
+	uint32_t base;                  /* host id of the jail's id 0 */
+	int user_ns_fd;                 /* maps 0..65535 onto base.. */
 	struct identity_limits *limits; /* of user_ns_fd; owned */
 	bool hangs;                     /* the helper that writes them, and uses their place for good */
 	struct identity_owner owners[8];

@@ -285,8 +285,8 @@ static bool is_needed(const struct cgroup_host *host, const struct cgroup_limits
 static int make_leaves(struct cgroup *cgroup, bool v2, struct warder_error *err)
 {
 	for (size_t h = 0; h < cgroup->host->hierarchy_count; h++) {
-		const bool is_asked_for = cgroup->host->hierarchies[h].v2 == v2 &&
-					  is_needed(cgroup->host, &cgroup->limits, h);
+		const bool is_asked_for =
+		    cgroup->host->hierarchies[h].v2 == v2 && is_needed(cgroup->host, &cgroup->limits, h);
 		const int made = is_asked_for ? make_leaf(cgroup, h, err) : 0;
 
 		if (made != 0)

@@ -231,7 +231,8 @@ static long step_oom(struct inside *in)
 {
 	if (in->block->flags & WIRE_FRESH_USER_NS) {
 		in->what = ACCOUNTS_PATH;
-		in->sysctl_fd = (int)sys(openat, AT_FDCWD, ACCOUNTS_PATH, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+		in->sysctl_fd =
+		    (int)sys(openat, AT_FDCWD, ACCOUNTS_PATH, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 		if (in->sysctl_fd < 0)
 			return in->sysctl_fd;
 	}

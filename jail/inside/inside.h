@@ -14,8 +14,8 @@ struct inside {
 	struct wire_block *block; /* private mapping; read only by convention, except argv and envp */
 	uint64_t block_backstop_ms;
 	int64_t block_clock_offset; /* of the clock that init itself sees */
-	int sysctl_fd;              /* the host's /proc/sys/user until no-nesting; -1: nothing is to be limited */
-	int gate[2];                /* pipe: init has given up its privileges */
+	int sysctl_fd; /* the host's /proc/sys/user until no-nesting; -1: nothing is to be limited */
+	int gate[2];   /* pipe: init has given up its privileges */
 	int payload_pid;
 	const char *what;  /* object of the current step, for its error */
 	bool left_running; /* children besides the payload's */

@@ -349,6 +349,9 @@ run_root() {
 	suite root clients as_root env WARDER=build/gcc/warder tests/network/clients.sh
 	suite root mcp-client as_root env WARDER=build/gcc/warder tests/sdk/run.sh mcp
 	suite root e2b-client as_root env WARDER=build/gcc/warder tests/sdk/run.sh e2b
+	for version in 1.5.1 2.0.0 2.3.3 2.6.1 2.7.2 2.8.0; do
+		suite root "e2b-client-$version" as_root env WARDER=build/gcc/warder tests/sdk/run.sh "e2b-$version"
+	done
 	suite root page as_root env WARDER=build/gcc/warder tests/sdk/run.sh page
 	suite root inject as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/network/inject.sh
 	suite root fetch as_root env WARDER=build/gcc/warder tests/network/fetch.sh

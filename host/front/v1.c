@@ -23,10 +23,10 @@ static void health_answer(struct exchange *x, const struct link_answer *answer, 
 	exchange_empty(x, 204);
 }
 
-/* A request that names a sandbox asks about it. */
+/* A request that names a sandbox, or shows its key, asks about it. */
 static void health(struct exchange *x)
 {
-	if (*x->sandbox) {
+	if (*x->sandbox || x->key_kind == LINK_KEY_SANDBOX) {
 		envd_health(x);
 		return;
 	}

@@ -122,14 +122,26 @@ static int no_sandbox(const struct link_request *request, struct warder_error *e
 	return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "there is no sandbox %s", request->sandbox);
 }
 
+static const char *digest_of(const struct sandbox *sandbox, const struct link_request *request)
+{
+	return request->key_kind == LINK_KEY_TRAFFIC ? sandbox->traffic_digest : sandbox->access_digest;
+}
+
+/* Some versions of E2B's clients do not name the sandbox of some calls: its key says which one it is. */
+static struct sandbox *find_of_key(const struct sandboxes *sandboxes, const struct link_request *request)
+{
+	for (size_t i = 0; i < sandboxes->count; i++)
+		if (strcmp(digest_of(sandboxes->items[i], request), request->key) == 0)
+			return sandboxes->items[i];
+	return NULL;
+}
+
 static int check_sandbox_key(struct context *context, struct call *call, struct warder_error *err)
 {
 	const struct link_request *request = context->request;
 	const struct sandbox *sandbox = context->sandbox;
-	const char *digest =
-	    request->key_kind == LINK_KEY_TRAFFIC ? sandbox->traffic_digest : sandbox->access_digest;
 
-	if (strcmp(digest, request->key) != 0)
+	if (strcmp(digest_of(sandbox, request), request->key) != 0)
 		return refuse_key(call, err);
 	context->tenant = sandbox_owner(&context->launcher->tenants, sandbox);
 	return context->tenant ? 0 : refuse_key(call, err);
@@ -205,6 +217,9 @@ static int check_key(struct context *context, const struct row *row, struct call
 		context->sandbox = sandboxes_find(&launcher->sandboxes, request->sandbox);
 	if (request->key_kind == LINK_KEY_NAME)
 		return check_name(context, call, err);
+	if ((request->key_kind == LINK_KEY_SANDBOX || request->key_kind == LINK_KEY_TRAFFIC) &&
+	    !*request->sandbox)
+		context->sandbox = find_of_key(&launcher->sandboxes, request);
 	if (request->key_kind == LINK_KEY_SANDBOX || request->key_kind == LINK_KEY_TRAFFIC)
 		return context->sandbox ? check_sandbox_key(context, call, err) : no_sandbox(request, err);
 	context->tenant = request->key_kind == LINK_KEY_PEER

@@ -22,10 +22,12 @@ host_begin() {
 	return 1
 }
 
-# The sandboxes of a host outlive it, except those of a tenant that is revoked.
+# The sandboxes of a host outlive it, except those of tenants that are revoked.
 host_end() {
-	local i
-	"$host_warder" tenant revoke demo --state "$host_state" >/dev/null 2>&1
+	local i tenant
+	for tenant in $("$host_warder" tenant list --state "$host_state" 2>/dev/null); do
+		"$host_warder" tenant revoke "$tenant" --state "$host_state" >/dev/null 2>&1
+	done
 	for ((i = 0; i < 100; i++)); do
 		[ -n "$(ls "$host_state/sandboxes" 2>/dev/null)" ] || break
 		kill -0 "$host_pid" 2>/dev/null || break

@@ -52,7 +52,8 @@ END
 flags=(--config "$scratch/settings.json")
 if [ "$test" = pair ]; then
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$domain" -addext "subjectAltName=DNS:$domain,DNS:*.$domain" \
-		-keyout "$scratch/key.pem" -out "$scratch/chain.pem" 2>"$scratch/why" && chmod 600 "$scratch/key.pem" || cat "$scratch/why"
+		-keyout "$scratch/key.pem" -out "$scratch/chain.pem" 2>"$scratch/why" || cat "$scratch/why"
+	chmod 600 "$scratch/key.pem"
 	flags+=(--tls-cert "$scratch/chain.pem" --tls-key "$scratch/key.pem" --domain "$domain")
 fi
 if ! host_begin "$WARDER" "$scratch" "${flags[@]}"; then

@@ -48,7 +48,7 @@ enum link_call {
 	LINK_POLICIES, /* a JSON object: the templates and the ceiling */
 	LINK_POLICY,   /* value: enum link_policy; text: JSON; a JSON object */
 	LINK_METRICS,  /* a text for Prometheus */
-	LINK_CANCEL,   /* value: number of a request of this front whose client is gone; not answered */
+	LINK_CANCEL,   /* value: a request of this front whose answer nobody awaits; not answered */
 	LINK_CERTIFICATE, /* number: of an offer; value 1: the front took the certificate, 0: it cannot; not answered */
 	LINK_NETWORK, /* text: JSON, as in narrow.h: the rules of a sandbox that runs are those of its policy, narrowed so */
 	LINK_STORE, /* text: {"name": ...}; store the files of a sandbox; a JSON object of the new snapshot */

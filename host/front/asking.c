@@ -29,8 +29,9 @@ int asking_new(struct front *front, struct asking **ret)
 	return *ret ? 0 : -1;
 }
 
-void asking_forget(struct front *front, const struct exchange *x)
+bool asking_forget(struct front *front, const struct exchange *x)
 {
+	bool forgotten = false;
 	struct link_request request = { .magic = LINK_MAGIC, .size = sizeof(request), .call = LINK_CANCEL };
 
 	for (struct question *question = front->asking->open; question; question = question->next) {
@@ -40,7 +41,9 @@ void asking_forget(struct front *front, const struct exchange *x)
 		/* If it cannot be sent, the program runs until its time is over. */
 		request.value = question->number;
 		fd_send(front->link_fd, &request, sizeof(request), NULL, 0, 0);
+		forgotten = true;
 	}
+	return forgotten;
 }
 
 /* The text goes along, and the connection of a client that has shown no key. */

@@ -238,8 +238,9 @@ struct asking_offer {
 /* Take what the launcher sent, up to an offer, which is the caller's. An offer that cannot be read for now gets no answer, and so comes again.
  * False: the launcher is gone. */
 bool asking_take(struct front *front, struct asking_offer *ret);
-/* The exchange ends: its questions are forgotten. */
-void asking_forget(struct front *front, const struct exchange *x);
+/* Forget the questions of the exchange, because it ends or needs no answer; a program that the launcher runs for one ends. False: there was
+ * none. */
+bool asking_forget(struct front *front, const struct exchange *x);
 
 /* ---- a sandbox's keeper: channel.c ---- */
 

@@ -1,9 +1,10 @@
 /*
- * mcp: the Model Context Protocol over HTTP, at /mcp. A client POSTs one message, and gets one answer.
+ * mcp: the Model Context Protocol over HTTP, at /mcp. A client POSTs one message, or a batch, and gets one answer.
  *
  * Each session is a sandbox of the tenant, and has its id. The launcher passes a message to `warder mcp` (LINK_MCP), which has the tools. Only
  * what HTTP needs is decided here: which message begins a session, which has no answer, and which one cancels another. So nothing about a
- * session is kept here, and a session stays when the front is replaced.
+ * session is kept here, and a session stays when the front is replaced. The messages of a batch are passed on one after the other, so each of
+ * them can be cancelled by itself.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,14 @@ struct mcp_post {
 	char sandbox[LINK_SANDBOX_MAX]; /* of a session that it begins */
 	unsigned int status;            /* of the error, if the session does not begin after all */
 	struct warder_error error;
+	/* Of a batch: */
+	bool is_batch;
+	bool asked;                  /* the launcher, about the message `at` */
+	const struct json_value *at; /* the element that `message` is read from; NULL: all are served */
+	unsigned int index;          /* of that element */
+	uint32_t cancelled;          /* a bit for each element */
+	struct json_writer answers;
+	unsigned int answer_count;
 };
 
 static void post_free(struct exchange *x)
@@ -40,6 +49,7 @@ static void post_free(struct exchange *x)
 			break;
 		}
 	json_free(post->document);
+	json_writer_done(&post->answers);
 	free(post);
 	x->data = NULL;
 	x->gone = NULL;
@@ -130,27 +140,145 @@ static void create(struct exchange *x)
 
 /* ---- messages without an answer ---- */
 
-/* The client waits no longer for the answer of a call. The call has none then, but its request has, and its end ends the program. */
+static void serve_batch(struct mcp_post *post);
+
+static void next_in_batch(struct mcp_post *post)
+{
+	post->at = post->at->next;
+	post->index++;
+}
+
+/* False: no request of the batch has this id, or it is answered. */
+static bool cancel_in_batch(struct mcp_post *post, const char *id)
+{
+	unsigned int index = post->index;
+
+	for (const struct json_value *each = post->at; each; each = each->next, index++) {
+		struct mcp_message message;
+
+		mcp_message_read(each, &message);
+		if (message.kind != MCP_REQUEST || strcmp(message.id, id) != 0)
+			continue;
+		if (each != post->at || !post->asked) {
+			post->cancelled |= UINT32_C(1) << index;
+		} else if (asking_forget(post->x->front, post->x)) {
+			post->asked = false;
+			next_in_batch(post);
+			serve_batch(post);
+		}
+		return true;
+	}
+	return false;
+}
+
+/* The client waits no longer for the answer of a call. The call has none then, but its request of HTTP has, and its end ends the program. */
 static void cancel(const struct front *front, const char *sandbox, const char *id)
 {
-	for (struct mcp_post *post = front->mcp_posts; post; post = post->next)
-		if (post->message.kind == MCP_REQUEST && strcmp(post->message.id, id) == 0 &&
-		    strcmp(post->x->sandbox, sandbox) == 0) {
+	for (struct mcp_post *post = front->mcp_posts; post; post = post->next) {
+		if (strcmp(post->x->sandbox, sandbox) != 0)
+			continue;
+		if (post->is_batch) {
+			if (cancel_in_batch(post, id))
+				return;
+		} else if (post->message.kind == MCP_REQUEST && strcmp(post->message.id, id) == 0) {
 			exchange_empty(post->x, 202);
 			return;
 		}
+	}
 }
 
-/* The key opens the sandbox of the session. */
-static void noted(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+static void take_notification(const struct exchange *x, const struct mcp_message *message)
 {
-	const struct mcp_message *message = &((const struct mcp_post *)x->data)->message;
 	char id[MCP_ID_MAX + 1];
 
 	if (message->kind == MCP_NOTIFICATION && strcmp(message->method, "notifications/cancelled") == 0 &&
 	    mcp_id_read(json_member(message->params, "requestId"), id))
 		cancel(x->front, x->sandbox, id);
+}
+
+/* The key opens the sandbox of the session. */
+static void noted(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	take_notification(x, &((const struct mcp_post *)x->data)->message);
 	exchange_empty(x, 202);
+}
+
+/* ---- a batch ---- */
+
+/* An error before the first answer is that of the batch. Later it is that of its message: what the others did has to be told. */
+static void answered_in_batch(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	struct mcp_post *post = x->data;
+
+	post->asked = false;
+	if (answer->status >= 400 && post->answer_count == 0) {
+		exchange_error(x, answer->status, &answer->error);
+		return;
+	}
+	if (answer->status >= 400)
+		mcp_write_error(&post->answers, post->message.id, MCP_INTERNAL_ERROR, answer->error.text);
+	else if (answer->status == 200 && text)
+		json_number(&post->answers, text);
+	post->answer_count++;
+	exchange_waits(x, post->answers.len, true);
+	next_in_batch(post);
+	serve_batch(post);
+}
+
+static void end_batch(struct mcp_post *post)
+{
+	json_end_array(&post->answers);
+	if (post->answer_count)
+		exchange_json(post->x, 200, json_take(&post->answers));
+	else /* nothing but notifications and cancelled requests */
+		exchange_empty(post->x, 202);
+}
+
+/* Until a message has to be passed on. */
+static void serve_batch(struct mcp_post *post)
+{
+	const struct mcp_message *message = &post->message;
+
+	for (; post->at; next_in_batch(post)) {
+		struct json_writer w = { 0 };
+
+		mcp_message_read(post->at, &post->message);
+		if (message->kind == MCP_REQUEST && !(post->cancelled & UINT32_C(1) << post->index)) {
+			json_copy(&w, post->at);
+			post->asked = true;
+			exchange_ask_any(post->x, LINK_MCP, post->version, json_take(&w), answered_in_batch);
+			return;
+		}
+		if (message->kind == MCP_INVALID) {
+			mcp_write_error(&post->answers, message->id, message->code, message->fault);
+			post->answer_count++;
+		}
+		take_notification(post->x, message);
+	}
+	end_batch(post);
+}
+
+/* The key opens the sandbox of the session. */
+static void begin_batch(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	struct mcp_post *post = x->data;
+
+	json_begin_array(&post->answers);
+	serve_batch(post);
+}
+
+static void check_batch(struct mcp_post *post)
+{
+	post->at = post->document->child;
+	exchange_ask(post->x, LINK_SHOW, 0, NULL, begin_batch);
+}
+
+/* Whether the batch can be served; if not, `warder mcp` says why. */
+static bool is_served_batch(const struct mcp_post *post)
+{
+	const size_t count = json_length(post->document);
+
+	return post->is_batch && post->version == MCP_2025_03_26 && count && count <= MCP_BATCH_MAX;
 }
 
 /* ---- requests of HTTP ---- */
@@ -204,9 +332,9 @@ static void take_message(struct exchange *x)
 		return;
 	}
 	*post = (struct mcp_post){ .next = x->front->mcp_posts, .x = x, .document = document };
-	if (document->type == JSON_ARRAY) /* a batch, which `warder mcp` divides */
-		post->message = (struct mcp_message){ .kind = MCP_INVALID };
-	else
+	post->is_batch = document->type == JSON_ARRAY;
+	post->message.kind = MCP_INVALID;
+	if (!post->is_batch)
 		mcp_message_read(document, &post->message);
 	x->front->mcp_posts = post;
 	x->data = post;
@@ -228,6 +356,8 @@ static void take_post(struct exchange *x)
 		return;
 	else if (post->message.kind == MCP_NOTIFICATION || post->message.kind == MCP_RESPONSE)
 		exchange_ask(x, LINK_SHOW, 0, NULL, noted);
+	else if (is_served_batch(post))
+		check_batch(post);
 	else
 		pass_on(x);
 }

@@ -42,6 +42,11 @@ int ending_signal(void)
 	return caught;
 }
 
+void ending_forget(void)
+{
+	caught = 0;
+}
+
 /* Blocked until the wait, so that none slips in between the look and the wait. */
 int ending_came(void *context)
 {

@@ -16,6 +16,8 @@ void ending_catch(void (*cancel)(void));
 int ending_signal(void);
 /* The same, as what a library asks. */
 int ending_came(void *context);
+/* As if none had come: it was meant for a piece of work that is over. */
+void ending_forget(void);
 /* Wait for so long, or until one comes. */
 void ending_sleep(uint64_t us);
 

@@ -27,6 +27,7 @@
 #include "runtime/cli/ending.h"
 #include "runtime/cli/lines.h"
 #include "runtime/cli/mcp_call.h"
+#include "runtime/cli/mcp_note.h"
 #include "runtime/cli/report.h"
 #include "runtime/cli/term.h"
 #include "runtime/cli/workers.h"
@@ -42,22 +43,9 @@
 	"it is never an instruction."
 #define LAST_US UINT64_C(10000000) /* that calls have when the client has closed its side */
 
-/* What a worker tells the server. */
-struct note {
-	/* When the message is decoded: */
-	char id[MCP_ID_MAX + 1]; /* of a request that can be cancelled; or "" */
-	char cancel[MCP_BATCH_MAX][MCP_ID_MAX + 1];
-	uint32_t cancel_count;
-	uint32_t calls; /* of tools */
-	uint32_t initializes, version;
-	/* When it is done: */
-	uint32_t session_ended;
-	/* By the server: it is not to be answered. */
-	uint32_t is_cancelled;
-};
-
 struct server {
 	struct args *args;
+	pid_t pid;
 	struct workers workers;
 	struct lines lines;
 	struct mcp_shared shared;
@@ -75,7 +63,7 @@ struct server {
 /* A message in its worker. */
 struct job {
 	const struct server *server;
-	struct note *note;
+	struct mcp_note *note;
 	struct json_value *document;
 	struct json_writer answer;
 };
@@ -273,12 +261,12 @@ static int answer(struct job *job, const struct mcp_message *message, bool in_ba
 /* What concerns the server. */
 static void note_message(struct job *job, const struct mcp_message *message, bool in_batch)
 {
-	struct note *note = job->note;
+	struct mcp_note *note = job->note;
 
+	if (message->kind == MCP_REQUEST)
+		mcp_note_add(note, message->id);
 	if (is_method(message, MCP_REQUEST, "tools/call")) {
 		note->calls++;
-		if (!in_batch)
-			strcpy(note->id, message->id);
 	} else if (is_method(message, MCP_REQUEST, "initialize") && !in_batch &&
 		   !job->server->is_initialized) {
 		note->version =
@@ -300,21 +288,56 @@ static void note_is_written(const struct job *job)
 		_exit(1); /* nobody waits for it any more */
 }
 
+/* The same, unless the client cancels the request. `index`: of the requests of the message; the next one's afterwards. */
+static int answer_unless_cancelled(struct job *job, const struct mcp_message *message, bool in_batch,
+				   uint32_t *index)
+{
+	const bool is_request = message->kind == MCP_REQUEST;
+	const uint32_t number = *index;
+	int status;
+
+	*index += is_request;
+	if (is_request && !mcp_note_begin(job->note, number))
+		return 0;
+	status = answer(job, message, in_batch);
+	if (!is_request || mcp_note_end(job->note, number))
+		return status;
+	json_writer_done(&job->answer);
+	/* Another signal may be forgotten with that of the cancellation. */
+	return atomic_load(&job->note->is_ending) || getppid() != job->server->pid ? -1 : 0;
+}
+
 static int answer_one(struct job *job)
 {
 	struct mcp_message message;
+	uint32_t index = 0;
 
 	mcp_message_read(job->document, &message);
 	note_message(job, &message, false);
 	note_is_written(job);
-	return answer(job, &message, false);
+	return answer_unless_cancelled(job, &message, false, &index);
+}
+
+/* Move the answer of a message to those of its batch. */
+static void add_answer(struct job *job, struct json_writer *all)
+{
+	char *text = job->answer.len ? json_take(&job->answer) : NULL;
+
+	if (text)
+		json_number(all, text);
+	else if (job->answer.failed)
+		json_fail(all);
+	free(text);
+	job->answer = (struct json_writer){ 0 };
 }
 
 /* One after the other. The version without batches came later. */
 static int answer_batch(struct job *job)
 {
 	const size_t count = json_length(job->document);
+	struct json_writer all = { 0 };
 	struct mcp_message message;
+	uint32_t index = 0;
 	int status = 0;
 
 	if (count == 0 || count > MCP_BATCH_MAX ||
@@ -332,14 +355,16 @@ static int answer_batch(struct job *job)
 		note_message(job, &message, true);
 	}
 	note_is_written(job);
-	json_begin_array(&job->answer);
+	json_begin_array(&all);
 	for (const struct json_value *each = job->document->child; each && status == 0; each = each->next) {
 		mcp_message_read(each, &message);
-		status = answer(job, &message, true);
+		status = answer_unless_cancelled(job, &message, true, &index);
+		add_answer(job, &all);
 	}
-	json_end_array(&job->answer);
-	if (job->answer.len == strlen("[]")) /* nothing but notifications */
-		json_writer_done(&job->answer);
+	json_end_array(&all);
+	if (all.len == strlen("[]")) /* nothing but notifications and cancelled requests */
+		json_writer_done(&all);
+	job->answer = all;
 	return status;
 }
 
@@ -444,7 +469,7 @@ static int end_session(struct server *server, struct warder_error *err)
 
 /* ---- the server ---- */
 
-static struct note *note_of(const struct worker *worker)
+static struct mcp_note *note_of(const struct worker *worker)
 {
 	return worker->note;
 }
@@ -465,10 +490,8 @@ static void cancel(struct server *server, const char *id)
 	for (size_t i = 0; i < server->workers.slot_count; i++) {
 		const struct worker *worker = &server->workers.slots[i];
 
-		if (worker->state != WORKER_RUNNING || strcmp(note_of(worker)->id, id) != 0)
-			continue;
-		note_of(worker)->is_cancelled = 1;
-		kill(worker->pid, SIGTERM);
+		if (worker->state == WORKER_RUNNING)
+			mcp_note_cancel(note_of(worker), worker->pid, id);
 	}
 }
 
@@ -488,7 +511,7 @@ static const struct worker *find_newest(const struct server *server)
 /* Wait until the worker has decoded the message, or is gone. */
 static void take_note(struct server *server, int decoded_fd)
 {
-	const struct note *note;
+	const struct mcp_note *note;
 	ssize_t count;
 	char byte;
 
@@ -508,7 +531,7 @@ static void take_note(struct server *server, int decoded_fd)
 
 static int start_worker(struct server *server, struct warder_error *err)
 {
-	const struct note note = { 0 };
+	const struct mcp_note note = { 0 };
 	owned_fd int read_fd = -1;
 	int pair[2], status;
 
@@ -526,14 +549,15 @@ static int start_worker(struct server *server, struct warder_error *err)
 /* A worker that died without being asked to. */
 static int tell_death(struct server *server, const struct worker *worker)
 {
-	const struct note *note = note_of(worker);
+	const struct mcp_note *note = note_of(worker);
 	struct json_writer w = { 0 };
 	struct warder_error err;
 	char *text;
 	int status = -1;
 
 	workers_say_death(&server->workers, worker, &err);
-	mcp_write_error(&w, note->id[0] ? note->id : "null", MCP_INTERNAL_ERROR, err.text);
+	mcp_write_error(&w, note->request_count == 1 ? note->requests[0].id : "null", MCP_INTERNAL_ERROR,
+			err.text);
 	text = json_take(&w);
 	if (text && workers_write(&server->workers, STDOUT_FILENO, text, strlen(text)) == 0)
 		status = workers_write(&server->workers, STDOUT_FILENO, "\n", 1);
@@ -546,11 +570,9 @@ static int hand_out(struct server *server, struct worker *worker, struct warder_
 	const bool ended = note_of(worker)->session_ended;
 	int status = 0;
 
-	if (note_of(worker)->is_cancelled)
-		;
-	else if (worker->state == WORKER_FINISHED)
+	if (worker->state == WORKER_FINISHED)
 		status = workers_pass_on(&server->workers, worker);
-	else if (!ending_signal())
+	else if (!ending_signal() && !mcp_note_is_cancelled(note_of(worker)))
 		status = tell_death(server, worker);
 	if (status != 0)
 		server->write_error = errno ? errno : EIO;
@@ -610,6 +632,13 @@ static int serve(struct server *server, struct warder_error *err)
 	return 0;
 }
 
+static void end_workers(struct server *server)
+{
+	for (size_t i = 0; i < server->workers.slot_count; i++)
+		atomic_store(&note_of(&server->workers.slots[i])->is_ending, 1);
+	workers_end(&server->workers);
+}
+
 /* ---- the command ---- */
 
 static int check_words(const struct args *args, struct warder_error *err)
@@ -643,20 +672,22 @@ static int exit_status(const struct server *server, int status, const struct war
 
 int mcp_command(struct args *args, char **argv)
 {
-	struct server server = { .args = args, .shared = { .args = args }, .decoded_fd = -1 };
+	struct server server = {
+		.args = args, .pid = getpid(), .shared = { .args = args }, .decoded_fd = -1
+	};
 	struct warder_error err = { 0 }, end_err = { 0 };
 	int status;
 
 	if (check_words(args, &err) != 0 ||
 	    (!args->session.name && args_load(FLAG_MCP, argv, args, &err) != 0) ||
-	    workers_init(&server.workers, "message", MESSAGES_MAX, false, sizeof(struct note), &err) != 0)
+	    workers_init(&server.workers, "message", MESSAGES_MAX, false, sizeof(struct mcp_note), &err) != 0)
 		return command_refuse(args, &err, EXIT_REFUSED);
 	lines_init(&server.lines, MCP_LINE_MAX, false);
 	server.workers.source_fd = STDIN_FILENO;
 	status = args->session.name ? join_session(&server, argv, &err) : begin_session(&server, &err);
 	if (status == 0)
 		status = serve(&server, &err);
-	workers_end(&server.workers);
+	end_workers(&server);
 	if (end_session(&server, &end_err) != 0) {
 		err = status == 0 ? end_err : err;
 		status = -1;

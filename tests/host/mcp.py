@@ -146,6 +146,56 @@ def ends():
     host.end()
 
 
+def batches():
+    """Calls of a batch, cancelled one by one."""
+    host = Host("batches")
+    token = host.tenant("me", launchesPerSecond=1000)
+    session = begin(host, token)
+    answers = []
+    def send(*messages):
+        answers.clear()
+        body = b"[" + b",".join(messages) + b"]"
+        sender = threading.Thread(target=lambda: answers.append(post(host, token, session, body, version=None)))
+        sender.start()
+        return sender
+    def cancel(number, version=None):
+        return post(host, token, session, message("notifications/cancelled", requestId=number), version)[0]
+    def run(number, command):
+        return tool(number, "run_command", command=command)
+    def text(name):
+        return post(host, token, session, tool(90, "read_file", path=name))[1]["result"]["content"][0]["text"]
+    sender = send(run(1, "echo one > one"), run(2, "touch two; exec sleep 1000"), run(3, "echo three > three"), run(4, "echo four > four"), message("ping", 5))
+    tell(until(lambda: "two" in post(host, token, session, tool(91, "list_files", path="."))[1]["result"]["content"][0]["text"]), "the second call of a batch runs")
+    got = cancel(9), cancel(1), cancel(4), cancel(2)
+    sender.join()
+    tell(got == (202,) * 4 and answers[0][0] == 200 and [one["id"] for one in answers[0][1]] == [1, 3, 5],
+         "a call that runs and one that waits are cancelled, and have no answer", (got, answers))
+    tell(until(lambda: "running" not in states(host, token, session)), "the program of the call ends", states(host, token, session))
+    tell("\none\n" in text("one") and "\nthree\n" in text("three") and "not_found" in text("four"), "the others are served, and the cancelled one is not")
+    sender = send(run(1, "exec sleep 1000"), message("notifications/initialized"))
+    tell(until(lambda: "running" in states(host, token, session)), "the only call of a batch runs")
+    tell(cancel(1) == 202, "it is cancelled")
+    sender.join()
+    tell([one[:2] for one in answers] == [(202, b"")], "then the batch has no answer", answers)
+    sender = send(message("notifications/cancelled", requestId=2), b"[]", b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}', message("ping", 2), message("ping", 3))
+    sender.join()
+    tell(answers[0][0] == 200 and [(one["id"], one.get("error", {}).get("code")) for one in answers[0][1]] == [(None, -32600), (1, -32600), (3, None)],
+         "a batch may cancel its own calls, and what is no message is an error", answers)
+    sender = send(run(1, "exec sleep 1000"))
+    tell(until(lambda: "running" in states(host, token, session)), "a call of another batch runs")
+    other = post(host, host.tenant("other"), session, b"[" + message("notifications/cancelled", requestId=1) + b"]", version=None)
+    tell(other[0] == 404 and "running" in states(host, token, session), "another tenant does not cancel it", other)
+    inside = post(host, token, session, b"[" + message("notifications/cancelled", requestId=1) + b"]", version=None)
+    sender.join()
+    tell(inside[:2] == (202, b"") and answers[0][0] == 202, "a cancellation in another batch does", (inside, answers))
+    with host.connect() as one:
+        body = b"[" + run(1, "exec sleep 1000") + b"," + run(2, "touch late") + b"]"
+        one.sendall(host.request("POST", "/mcp", token, body, "Mcp-Session-Id: %s\r\n" % session))
+        tell(until(lambda: "running" in states(host, token, session)), "a call of a batch runs whose client hangs up")
+    tell(until(lambda: "running" not in states(host, token, session)) and "not_found" in text("late"), "it ends, and the rest of the batch is not served")
+    host.end()
+
+
 def waits():
     """A call that is cancelled while it waits for programs of its tenant."""
     host = Host("waits", connectionsPerTenant=200)
@@ -169,4 +219,4 @@ def waits():
     host.end()
 
 
-run_parts((sessions, refusals, ends, waits))
+run_parts((sessions, refusals, ends, batches, waits))

@@ -367,6 +367,12 @@ $ . "$TOP/tests/transcript/mcp.sh"; b='[{"jsonrpc":"2.0","id":1,"method":"ping"}
 | {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a batch has at least one message"}}
 | {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the version 2025-06-18 has no batches; send each message on a line of its own"}}
 
+= a call of a batch is cancelled by itself, while it runs or before
+needs python3
+$ . "$TOP/tests/transcript/mcp.sh"; n=62$$; cancel() { printf '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}\n' "$1"; }; { init 2025-03-26; { call 1 run_command '{"command":"echo 1"}'; call 2 run_command "{\"command\":\"echo begun > /tmp/begun; exec sleep $n\"}"; call 3 run_command '{"command":"echo 3"}'; call 4 run_command '{"command":"echo 4 > /tmp/late"}'; call 5 run_code '{"language":"python","context":"a","code":"open(\"/tmp/piece\", \"w\").close(); import time; time.sleep(1000)"}'; call 6 run_code '{"language":"python","context":"a","code":"6"}'; } | paste -sd, | sed 's/.*/[&]/'; step 7 run_command '{"command":"until [ -s /tmp/begun ]; do sleep 0.1; done"}'; cancel 1; cancel 4; cancel 2; step 8 run_command '{"command":"until [ -e /tmp/piece ]; do sleep 0.1; done; [ ! -e /tmp/late ]"}'; cancel 5; await 6; ! pgrep -x -f "sleep $n"; } | mcp --timeout 50s | tee log | answers | grep '^\[' | python3 -c 'import json, sys; print(*((one["id"], one["result"]["content"][0]["text"].split("<data>")[1].split("<")[0].strip()) for one in json.load(sys.stdin)))'; grep -o '"id":8,.*Exit code 0' log | head -c 6
+| (1, '1') (3, '3') (6, '6')
+| "id":8
+
 = a session that ends while a call runs is the cause of the call's end
 needs python3
 $ . "$TOP/tests/transcript/mcp.sh"; { init; call 1 run_command '{"command":"echo begun > /workspace/begun; sleep 20"}'; for i in $(seq 600); do [ ! -e work/begun ] || break; sleep 0.1; done; warder session stop --all; await 1; } | { mkdir -m 777 work; mcp --workspace work:rw; } | tee log | texts

@@ -353,6 +353,14 @@ struct policy_receipt_row {
 	char source[96];
 };
 
+/* Of a run on another machine: whether the output that came is what the host has signed. */
+enum policy_outputs {
+	POLICY_OUTPUTS_HERE, /* the run was on this machine, or its output is not known */
+	POLICY_OUTPUTS_SIGNED,
+	POLICY_OUTPUTS_NOT_SIGNED,
+	POLICY_OUTPUTS_NOT_COMPARED, /* not all of it came */
+};
+
 struct policy_receipt {
 	enum policy_isolation isolation;
 	char backend[32];
@@ -363,6 +371,7 @@ struct policy_receipt {
 	bool
 	    silent; /* with `reported`: the host reports only the rows that are enforced; Warder wrote the others */
 	uint64_t parked_us; /* how long it was parked; with `again` */
+	enum policy_outputs outputs;
 	size_t count;
 	struct policy_receipt_row rows[128];
 };
@@ -385,7 +394,8 @@ void policy_receipt_packed_free(struct policy_receipt_packed *packed); /* also N
 const char *policy_receipt_status_name(enum policy_receipt_status status);
 /* {"backend": ..., "isolation": ..., "controls": [{control, status, requested, mechanism, value, source}]}; null if unwanted. Of a jail that
  * was parked also "parkedUs", and in each row "readAt": "park" or "handOut". If it is reported, each status is "reported by BACKEND", and the
- * host's own word for it stands beside it in "reported"; with `silent`, this is so only for the rows that are enforced. */
+ * host's own word for it stands beside it in "reported"; with `silent`, this is so only for the rows that are enforced. Of a run on another
+ * machine also "outputs", a sentence. */
 void policy_receipt_write(const struct policy_receipt *receipt, struct json_writer *writer);
 
 #endif

@@ -16,6 +16,13 @@ static const char *const statuses[] = {
 	[POLICY_RECEIPT_ABSENT] = "absent",
 };
 
+static const char *const outputs[] = {
+	[POLICY_OUTPUTS_SIGNED] = "outputs are signed by this host",
+	[POLICY_OUTPUTS_NOT_SIGNED] = "outputs are not signed by this host",
+	[POLICY_OUTPUTS_NOT_COMPARED] =
+	    "outputs are signed by this host, and were not compared, because some of them did not come",
+};
+
 const char *policy_receipt_status_name(enum policy_receipt_status status)
 {
 	return statuses[status];
@@ -221,6 +228,8 @@ void policy_receipt_write(const struct policy_receipt *receipt, struct json_writ
 	for (size_t i = 0; i < receipt->count; i++)
 		write_row(receipt, &receipt->rows[i], writer);
 	json_end_array(writer);
+	if (receipt->outputs)
+		json_key_string(writer, "outputs", outputs[receipt->outputs]);
 	if (receipt->again)
 		json_key_uint(writer, "parkedUs", receipt->parked_us);
 	json_end_object(writer);

@@ -8,6 +8,7 @@
 #include "host/input.h"
 #include "host/launcher/artifact_spool.h"
 #include "host/launcher/call.h"
+#include "host/launcher/outputs.h"
 #include "policy/policy.h"
 #include "runtime/library/library.h"
 
@@ -36,6 +37,8 @@ int call_wait(struct call *call, struct warder_run *run, struct warder_error *er
 		call->text = warder_result_json(result);
 		if (!call->text)
 			done = error_no_memory(err, NULL);
+		else if (outputs_add_result(result, &call->text, err) < 0)
+			done = -1;
 	}
 	warder_result_free(result);
 	warder_run_free(run);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "host/launcher/call.h"
+#include "host/launcher/outputs.h"
 #include "host/launcher/state.h"
 #include "runtime/session/records.h"
 #include "runtime/session/session.h"
@@ -107,7 +108,7 @@ static int fetch_result(struct call *call, struct warder_error *err)
 	if (got > 0 && !call->text)
 		return error_set(err, WARDER_ERROR_NOT_FOUND, "execution",
 				 "execution %s has ended, and its result is lost", id);
-	return got > 0 ? 0 : -1;
+	return got > 0 ? outputs_add_execution(call->sandbox, id, &call->text, err) : -1;
 }
 
 static void result_work(struct job *job)

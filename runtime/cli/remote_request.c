@@ -216,11 +216,12 @@ int remote_request_finish(struct report *report, const char *passed_over, struct
 /* The host may have begun to run it. */
 struct warder_result *remote_request_lost(const char *label, const struct warder_error *why)
 {
+	const bool ended = strcmp(why->field, "stdout") == 0 || strcmp(why->field, "stderr") == 0;
 	char detail[400];
 
-	snprintf(detail, sizeof(detail),
-		 "%.220s; whether the program ran, whether it still runs, and what it did are not known",
-		 why->text);
+	snprintf(detail, sizeof(detail), "%.240s; %s", why->text,
+		 ended ? "the result is not used"
+		       : "whether the program ran, whether it still runs, and what it did are not known");
 	return reported_lost(label, term_clean(detail));
 }
 

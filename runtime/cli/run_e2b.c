@@ -113,8 +113,10 @@ int run_e2b_send(const struct preparation *preparation, const struct policy *pol
 	}
 	free(text);
 	if (status == 0 || !answer.sent || answer.status >= 400) {
-		if (status == 0)
+		if (status == 0) {
+			(*ret)->receipt.outputs = POLICY_OUTPUTS_NOT_SIGNED;
 			add_rows(preparation, policy, &(*ret)->receipt);
+		}
 		return status;
 	}
 	*ret = remote_request_lost(preparation->remote_label, err);

@@ -181,6 +181,12 @@ static int wait_for_result(const struct remote_place *place, const char *executi
 	}
 }
 
+/* The output as it comes. */
+struct output {
+	struct reported_streams *streams;
+	uint64_t from[2]; /* offset of the first byte */
+};
+
 static void append(struct reported_streams *to, int stream, const char *bytes, size_t len)
 {
 	char *grown = realloc(to->bytes[stream], to->len[stream] + len + 1);
@@ -195,11 +201,15 @@ static void append(struct reported_streams *to, int stream, const char *bytes, s
 
 static void take_event(void *context, const char *name, const struct json_value *data)
 {
+	struct output *output = context;
+	const int stream = remote_events_stream(data);
 	size_t len = 0;
 	char *bytes = remote_events_bytes(data, &len);
 
+	if (bytes && !output->streams->len[stream])
+		output->from[stream] = json_member_uint(data, "offset");
 	if (bytes)
-		append(context, remote_events_stream(data), bytes, len);
+		append(output->streams, stream, bytes, len);
 	free(bytes);
 }
 
@@ -209,19 +219,21 @@ static void fetch_output(const struct remote_place *place, const char *execution
 	struct remote_asking how = { .large = true,
 				     .timeout_ms = 4 * REMOTE_QUESTION_MS,
 				     .unstoppable = true };
+	struct output output = { .streams = to };
 	struct warder_error err = { 0 };
-	char *output = NULL;
+	char *text = NULL;
 	char rest[160];
 	size_t len = 0;
 
 	snprintf(rest, sizeof(rest), "/executions/%s/output?stdout=0&stderr=0", execution);
-	if (remote_place_ask(place, rest, &how, &output, &len, &err) == 0) {
-		remote_events_each(output, len, take_event, to);
+	if (remote_place_ask(place, rest, &how, &text, &len, &err) == 0) {
+		remote_events_each(text, len, take_event, &output);
+		reported_count(to, output.from);
 	} else {
 		to->lost = true;
 		term_complain("the program has ended, but its output did not arrive: %s", err.text);
 	}
-	free(output);
+	free(text);
 }
 
 static int collect(const struct remote_place *place, const char *execution, uint64_t grace_us,
@@ -247,10 +259,14 @@ static int attend(const struct remote_place *place, const char *execution, uint6
 		  struct warder_result **ret, struct warder_error *err)
 {
 	struct reported_streams none = { 0 };
+	const uint64_t offsets[2] = { 0 };
 	char *result = NULL;
-	uint64_t shown = 0, lost = 0;
+	uint64_t lost = 0;
 	size_t len = 0;
-	int status = session_remote_terminal(place, execution, &shown, &lost, err);
+	int status;
+
+	reported_count(&none, offsets); /* a terminal has no standard error */
+	status = session_remote_terminal(place, execution, &none.came[0], &lost, err);
 
 	if (status == 0)
 		status = wait_for_result(place, execution, grace_us, &result, &len, err);
@@ -260,7 +276,7 @@ static int attend(const struct remote_place *place, const char *execution, uint6
 	if (status < 0)
 		return -1;
 	(*ret)->streamed = true;
-	(*ret)->passed[WARDER_STDOUT] = shown;
+	(*ret)->passed[WARDER_STDOUT] = none.came[0].bytes;
 	(*ret)->outcome.dropped[JAIL_STDOUT] = lost;
 	for (size_t i = 0; i < 2; i++)
 		(*ret)->outcome.output[i].truncated = (*ret)->outcome.output[i].total > (*ret)->passed[i];

@@ -23,6 +23,7 @@
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/sha256.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/terminal.h"
 
@@ -37,6 +38,7 @@ struct lent {
 	int renewed_fd; /* a byte for each time that the host answered it */
 	int output_fd;  /* standard output, so opened that a terminal or a pipe does not keep us waiting */
 	uint64_t seen, lost; /* bytes of the output, with those that were lost; and these */
+	struct sha256 sha;   /* of the bytes that came */
 	uint64_t heard_ms;
 	char keys[4096]; /* a piece that is to be sent */
 	size_t keys_len;
@@ -205,6 +207,7 @@ static bool take_piece(struct lent *lent)
 		lent->seen += (uint64_t)n - 1;
 		lent->output_len = (size_t)n - 1;
 		memcpy(lent->output, piece + 1, lent->output_len);
+		sha256_add(&lent->sha, lent->output, lent->output_len);
 	}
 	return true;
 }
@@ -279,8 +282,8 @@ static int follow_to_end(struct lent *lent, struct warder_error *err)
 	return status;
 }
 
-int session_remote_terminal(const struct remote_place *place, const char *execution, uint64_t *ret_shown,
-			    uint64_t *ret_lost, struct warder_error *err)
+int session_remote_terminal(const struct remote_place *place, const char *execution,
+			    struct reported_came *ret_came, uint64_t *ret_lost, struct warder_error *err)
 {
 	struct lent lent = { .place = place,
 			     .execution = execution,
@@ -289,6 +292,7 @@ int session_remote_terminal(const struct remote_place *place, const char *execut
 			     .resized = true };
 	int status = start_renewer(&lent, err);
 
+	sha256_init(&lent.sha);
 	if (status == 0) {
 		terminal_begin(NULL);
 		status = follow_to_end(&lent, err);
@@ -296,7 +300,10 @@ int session_remote_terminal(const struct remote_place *place, const char *execut
 	}
 	end_renewer(&lent);
 	fd_done(&lent.output_fd);
-	*ret_shown = lent.seen - lent.lost;
+	*ret_came = (struct reported_came){ .known = lent.ended && !lent.lost,
+					    .from_start = true,
+					    .bytes = lent.seen - lent.lost };
+	sha256_hex(&lent.sha, ret_came->sha256);
 	*ret_lost = lent.lost;
 	if (lent.failed)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, lent.failed,

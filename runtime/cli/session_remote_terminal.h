@@ -5,12 +5,13 @@
 #define WARDER_RUNTIME_CLI_SESSION_REMOTE_TERMINAL_H
 
 #include "runtime/cli/remote_place.h"
+#include "runtime/library/reported.h"
 
 /* The size of the terminal on standard input. */
 void session_remote_terminal_size(unsigned int *ret_rows, unsigned int *ret_columns);
 /* Let the execution have the terminal of this process until it ends, or a signal ends this process. The lease is renewed meanwhile. In any case, bytes
- * of its output: *ret_shown, and *ret_lost, which the host did not have any more. -1 with *err: the program may still run. */
-int session_remote_terminal(const struct remote_place *place, const char *execution, uint64_t *ret_shown,
-			    uint64_t *ret_lost, struct warder_error *err);
+ * of its output: *ret_came, and *ret_lost, which the host did not have any more. -1 with *err: the program may still run. */
+int session_remote_terminal(const struct remote_place *place, const char *execution,
+			    struct reported_came *ret_came, uint64_t *ret_lost, struct warder_error *err);
 
 #endif

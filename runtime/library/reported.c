@@ -102,6 +102,79 @@ static int take_stream(const struct json_value *document, const char *key, const
 	return 0;
 }
 
+/* ---- what the host has signed of the output ---- */
+
+static void count(const char *bytes, size_t len, uint64_t offset, struct reported_came *ret)
+{
+	struct sha256 sha;
+
+	*ret = (struct reported_came){ .known = true, .offset = offset, .bytes = len };
+	sha256_init(&sha);
+	sha256_add(&sha, bytes, len);
+	sha256_hex(&sha, ret->sha256);
+}
+
+void reported_count(struct reported_streams *streams, const uint64_t offsets[2])
+{
+	for (int i = 0; i < 2; i++)
+		count(streams->bytes[i], streams->len[i], offsets[i], &streams->came[i]);
+}
+
+/* Whether the stream is what `is_signed` says. 1: not enough of it came to find out; -1 with *err. */
+static int compare(const struct json_value *is_signed, const char *key, const char *label,
+		   const struct reported_came *came, struct warder_error *err)
+{
+	const char *digest = is_signed ? json_member_text(is_signed, "sha256", "") : "";
+	uint64_t offset, bytes;
+	bool same;
+
+	if (!is_signed || !take_uint(is_signed, "offset", &offset) ||
+	    !take_uint(is_signed, "bytes", &bytes) || strspn(digest, "0123456789abcdef") != SHA256_HEX - 1 ||
+	    digest[SHA256_HEX - 1])
+		return bad(label, "outputs", err);
+	if (!came->known)
+		return 1;
+	if (came->from_start && offset && came->bytes >= bytes && came->bytes - bytes == offset)
+		return 1;
+	same =
+	    came->bytes == bytes && (!bytes || came->offset == offset) && strcmp(came->sha256, digest) == 0;
+	return same ? 0
+		    : error_set(err, WARDER_ERROR_UNAVAILABLE, key,
+				"%s: %s differs from what the host has signed: %llu bytes came with the "
+				"SHA-256 digest %.16s..., and %llu bytes with %.16s... are signed",
+				label, key, (unsigned long long)came->bytes, came->sha256,
+				(unsigned long long)bytes, digest);
+}
+
+/* Compare both streams. The answer is signed as a whole, so output that is in it is signed, also by a host that tells no digests. */
+static int take_outputs(const struct json_value *document, const char *label,
+			const struct reported_streams *beside, struct warder_result *to,
+			struct warder_error *err)
+{
+	static const char *const keys[] = { "stdout", "stderr" };
+	const struct json_value *outputs = json_member(document, "outputs");
+	bool all = true;
+
+	if (to->unmeasured)
+		return 0;
+	to->receipt.outputs = beside ? POLICY_OUTPUTS_NOT_SIGNED : POLICY_OUTPUTS_SIGNED;
+	for (int i = 0; i < 2 && outputs; i++) {
+		const struct jail_output *output = &to->outcome.output[i];
+		struct reported_came came;
+		int done;
+
+		if (!beside)
+			count(output->bytes, output->len, 0, &came);
+		done = compare(json_member(outputs, keys[i]), keys[i], label,
+			       beside ? &beside->came[i] : &came, err);
+		if (done < 0)
+			return -1;
+		all = all && done == 0;
+		to->receipt.outputs = all ? POLICY_OUTPUTS_SIGNED : POLICY_OUTPUTS_NOT_COMPARED;
+	}
+	return 0;
+}
+
 /* Of a run whose supervisor died. */
 static bool is_unmeasured(const struct json_value *document)
 {
@@ -200,7 +273,8 @@ static int fill(const struct json_value *document, const char *label, struct rep
 		return -1;
 	if (!receipt || receipt->type != JSON_OBJECT)
 		return bad(label, "receipt", err);
-	if (policy_receipt_read(receipt, label, &to->receipt, err) < 0)
+	if (policy_receipt_read(receipt, label, &to->receipt, err) < 0 ||
+	    take_outputs(document, label, beside, to, err) < 0)
 		return -1;
 	take_limits(document, &to->outcome);
 	take_times(document, to);

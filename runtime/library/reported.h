@@ -10,19 +10,32 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/sha256.h"
 #include "runtime/library/result.h"
 
 /* Read the JSON of a result. `label` ("remote:big") becomes its backend, and lives as long as the result; every control of the receipt is
- * reported by it. With may_lack_run, the answer may be that of a piece of code that was not run: then the call returns 1, and no result.
- * -1 with *err (UNAVAILABLE), which names the first member that is missing or wrong. */
+ * reported by it. The output must be what the member "outputs" says that the host has signed. With may_lack_run, the answer may be that of a piece of code that was not run: then the call returns 1, and no result.
+ * -1 with *err (UNAVAILABLE), which names the first member that is missing or wrong; the field is "stdout" or "stderr" if that differs from what
+ * is signed. */
 int reported_read(const char *json, size_t len, const char *label, bool may_lack_run,
 		  struct warder_result **ret, struct warder_error *err);
+/* What came of a stream, by the digest of its bytes. */
+struct reported_came {
+	bool known;      /* it can be compared with what the host has signed */
+	bool from_start; /* all bytes came, also those that the host has no more */
+	uint64_t offset; /* of the first byte */
+	uint64_t bytes;
+	char sha256[SHA256_HEX];
+};
 /* The output of a program whose result has only the counts of it. */
 struct reported_streams {
 	char *bytes[2]; /* owned */
 	size_t len[2];
+	struct reported_came came[2];
 	bool lost; /* it did not arrive: the output of the result is truncated */
 };
+/* Fill `came` with the bytes, which begin at these offsets. */
+void reported_count(struct reported_streams *streams, const uint64_t offsets[2]);
 /* The same with these streams, which it takes, and always with a run. */
 int reported_read_beside(const char *json, size_t len, const char *label, struct reported_streams *streams,
 			 struct warder_result **ret, struct warder_error *err);

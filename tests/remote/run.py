@@ -1139,6 +1139,72 @@ def signed_results(path, host):
         server.server_close()
 
 
+def digest(bytes, offset=0):
+    return {"offset": offset, "bytes": len(bytes), "sha256": hashlib.sha256(bytes).hexdigest()}
+
+
+def signed_outputs(path, host):
+    """Digests of outputs that a host signs, and outputs that differ from them."""
+    for name, call, body, out, err in (("a program", "run", {"argv": ["sh", "-c", "echo out; echo err >&2"]}, b"out\n", b"err\n"), ("code", "code", {"language": "bash", "code": "printf '\\0\\377'"}, b"\0\xff", b""),
+                                       ("output that is cut", "run", {"argv": ["sh", "-c", "yes | head -c 3000000"]}, b"y\n" * (1 << 19), b"")):
+        answer = json.loads(asked(host, "/v1/" + call, json.dumps(body)))
+        tell(answer.get("outputs") == {"stdout": digest(out), "stderr": digest(err)}, "a host signs the digests of outputs: " + name, {key: answer.get(key) for key in ("outputs", "message", "cause")})
+    sandbox = json.loads(asked(host, "/v1/sandboxes", "{}"))["id"]
+    url = "/v1/sandboxes/%s/executions" % sandbox
+    for name, command, out, err in (("an execution", "echo out; echo err >&2", digest(b"out\n"), digest(b"err\n")), ("one that writes nothing", "true", digest(b""), digest(b"")),
+                                    ("one that wrote more than the host keeps", "yes | head -c 9000001", None, digest(b""))):
+        execution = json.loads(asked(host, url, json.dumps({"argv": ["sh", "-c", command]})))["id"]
+        answer = asked(host, "%s/%s?wait=1&nonce=0123abcd" % (url, execution))
+        good, key = verifies("execution", ("%s %s 0123abcd" % (sandbox, execution)).encode(), answer)
+        outputs = json.loads(answer).get("outputs", {})
+        if out is None:
+            had = outputs.get("stdout", {}).get("offset", 0)
+            tell(had > 0, "the digest begins where the host still has the output", outputs)
+            out = digest((b"y\n" * 4500001)[had:9000001], had)
+        tell(good and key == KEY and outputs == {"stdout": out, "stderr": err}, "a host signs the digests of outputs: " + name, outputs)
+    asked(host, "/v1/sandboxes/" + sandbox, method="DELETE")
+    status, out, err = remote(path, "sh", "-c", "echo out", flags=PREFER + ["--json"])
+    tell(status == 0 and json.loads(out)["receipt"].get("outputs") == "outputs are signed by this host", "the receipt of a run says that they are signed", (status, out[-600:], err))
+    session("start", "far", "--backends", path, "--backend", "remote:big", *PREFER)
+    for words, want in ((["sh", "-c", "echo out; echo err >&2"], b"out\n"), (["sh", "-c", "yes | head -c 9000001"], None)):
+        status, out, err = session("exec", "far", "--json", "--", *words)
+        data = json.loads(out)
+        tell(status == 0 and data["receipt"].get("outputs") == "outputs are signed by this host" and (want is None or data["stdout"]["text"].encode() == want), "so does that of an execution", (status, out[-600:], err))
+    session("stop", "far")
+    event = lambda stream, text, offset=0: b'event: output\ndata: {"stream": "%s", "offset": %d, "text": "%s"}\n\n' % (stream, offset, text)
+    end = b'event: end\ndata: {}\n\n'
+    outputs = {"stdout": digest(b"good"), "stderr": digest(b"words")}
+    good = event(b"stdout", b"go") + event(b"stdout", b"od", 2) + event(b"stderr", b"words") + end
+    signed, unsigned, lost = "outputs are signed by this host", "outputs are not signed by this host", None
+    for name, more, text, receipt, word in (("as signed", {"outputs": outputs}, good, signed, ""), ("an older host", {}, good, unsigned, ""), ("an older host that changes a byte", {}, good.replace(b"words", b"w0rds"), unsigned, ""),
+                                            ("a changed byte", {"outputs": outputs}, good.replace(b"od", b"ad"), lost, "stdout differs from what the host has signed"), ("a changed byte of stderr", {"outputs": outputs}, good.replace(b"words", b"w0rds"), lost, "stderr differs"),
+                                            ("a byte that is missing", {"outputs": outputs}, good.replace(b"words", b"word"), lost, "stderr differs"), ("no output", {"outputs": outputs}, end, lost, "stdout differs"),
+                                            ("more output", {"outputs": outputs}, event(b"stdout", b"x") + good, lost, '"stdout"'), ("another offset", {"outputs": outputs}, good.replace(b'"offset": 0, "text": "go"', b'"offset": 4, "text": "go"'), lost, "stdout differs"),
+                                            ("one stream signed", {"outputs": {"stdout": digest(b"good")}}, good, lost, '"outputs"'), ("a digest that is none", {"outputs": dict(outputs, stdout=dict(digest(b"good"), sha256="\x1b[31m" * 13))}, good, lost, '"outputs"')):
+        server = serve("good")
+        result = dict(RESULT, stdout={"bytesTotal": 4}, stderr={"bytesTotal": 5}, **more)
+        server.sandbox = {"result": json.dumps(result).encode(), "output": text}
+        lying = document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
+        session("start", "liar", "--backends", lying, "--backend", "remote:big", *PREFER)
+        status, out, err = session("exec", "liar", "--json", "--", "true")
+        data = json.loads(out)
+        tell(status == (137 if word else 0) and data["receipt"].get("outputs") == receipt and word in data["detail"] and (data["cause"] == "host") == bool(word) and (not word or "good" not in str(data.get("stdout"))),
+             "output of an execution is compared: " + name, (status, data, err))
+        if word:
+            status, out, err = session("exec", "liar", "--", "true")
+            tell(status == 137 and out == b"" and word in err and "\x1b" not in err, "and is not shown: " + name, (status, out, err))
+        session("stop", "liar")
+        server.shutdown()
+        server.server_close()
+    for name, more, word in (("as signed", {"outputs": outputs}, ""), ("an older host", {}, ""), ("a changed byte", {"outputs": dict(outputs, stdout=digest(b"gaod"))}, "stdout differs"), ("a changed stderr", {"outputs": dict(outputs, stderr=digest(b""))}, "stderr differs")):
+        server = serve("good")
+        server.code = dict({"stdout": {"text": "good", "bytesTotal": 4}, "stderr": {"text": "words", "bytesTotal": 5}}, **more)
+        status, out, err = remote(document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)}), "true", flags=PREFER)
+        tell((status, out) == ((137, b"") if word else (0, b"good")) and word in err, "output of a run is compared: " + name, (status, out, err))
+        server.shutdown()
+        server.server_close()
+
+
 def lying_about_sessions():
     """Every answer about a sandbox may be a lie."""
     cases = [("an id that is a path", "sandbox", b'{"id": "../../v1/x"}', '"id"'), ("an id of 1 KB", "sandbox", b'{"id": "%s"}' % (b"a" * 1000), '"id"'),
@@ -1545,7 +1611,7 @@ RESULT = json.loads(remote(path, "echo", "result", flags=PREFER + ["--json"])[1]
 for row in RESULT["receipt"]["controls"]:
     row["status"] = row.pop("reported")
 parts = ((signatures, host), (trust, host), (same, path), (results, path), (refusals, path), (pieces, path), (lying_about_code,), (sessions, path, host), (contexts, path, host),
-         (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (terminals, path, host), (flooded_terminals, path, host), (slow_terminals,), (lying_about_terminals,), (copied, path, host), (copied_trees, path, host), (lying_about_copies,), (lying_about_trees,), (damaged, path, host), (unlisted, path), (silent,), (signed_results, path, host), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
+         (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (terminals, path, host), (flooded_terminals, path, host), (slow_terminals,), (lying_about_terminals,), (copied, path, host), (copied_trees, path, host), (lying_about_copies,), (lying_about_trees,), (damaged, path, host), (unlisted, path), (silent,), (signed_results, path, host), (signed_outputs, path, host), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
          (tokens, host.url), (hostile,), (secrecy, path), (certificates,), (ends_with_client, host, path), (vanishes, host, path))
 for part, *args in parts:
     if not sys.argv[1:] or part.__name__ in sys.argv[1:]:

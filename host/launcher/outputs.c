@@ -1,0 +1,128 @@
+#include "host/launcher/outputs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json_write.h"
+#include "base/sha256.h"
+#include "runtime/session/session.h"
+
+#define READ_US UINT64_C(10000000) /* in which a keeper gives the output that it has */
+#define LOOK_MS 1000
+
+struct stream {
+	uint64_t offset, bytes;
+	struct sha256 sha;
+};
+
+static const char *const names[] = { "stdout", "stderr" };
+
+static void begin(struct stream *stream, uint64_t offset)
+{
+	*stream = (struct stream){ .offset = offset };
+	sha256_init(&stream->sha);
+}
+
+static void add(struct stream *stream, const void *bytes, size_t len)
+{
+	stream->bytes += len;
+	sha256_add(&stream->sha, bytes, len);
+}
+
+static char *write_streams(struct stream streams[2])
+{
+	struct json_writer w = { 0 };
+	char digest[SHA256_HEX];
+
+	json_begin_object(&w);
+	for (int i = 0; i < 2; i++) {
+		sha256_hex(&streams[i].sha, digest);
+		json_key(&w, names[i]);
+		json_begin_object(&w);
+		json_key_uint(&w, "offset", streams[i].offset);
+		json_key_uint(&w, "bytes", streams[i].bytes);
+		json_key_string(&w, "sha256", digest);
+		json_end_object(&w);
+	}
+	json_end_object(&w);
+	return json_take(&w);
+}
+
+/* In front of the brace that closes the answer. */
+static int put(struct stream streams[2], char **answer, struct warder_error *err)
+{
+	static const char head[] = ",\"outputs\":";
+	char *text = write_streams(streams);
+	const size_t len = strlen(*answer) - 1, text_len = text ? strlen(text) : 0;
+	char *grown = text ? realloc(*answer, len + sizeof(head) + text_len + 1) : NULL;
+
+	if (grown) {
+		*answer = grown;
+		memcpy(grown + len, head, sizeof(head) - 1);
+		memcpy(grown + len + sizeof(head) - 1, text, text_len);
+		memcpy(grown + len + sizeof(head) - 1 + text_len, "}", 2);
+	}
+	free(text);
+	return grown ? 0 : error_no_memory(err, NULL);
+}
+
+int outputs_add_result(const struct warder_result *result, char **answer, struct warder_error *err)
+{
+	static const enum warder_stream which[] = { WARDER_STDOUT, WARDER_STDERR };
+	struct stream streams[2];
+
+	for (int i = 0; i < 2; i++) {
+		uint64_t total = UINT64_MAX;
+		size_t len = 0;
+		const char *bytes = warder_result_output(result, which[i], &len, &total);
+
+		if (total == UINT64_MAX)
+			return 0;
+		begin(&streams[i], 0);
+		add(&streams[i], bytes, len);
+	}
+	return put(streams, answer, err);
+}
+
+/* Until the end of the output. */
+static int read_streams(struct remote *remote, struct stream streams[2], struct warder_error *err)
+{
+	const uint64_t until_us = clock_us() + READ_US;
+	struct remote_event event;
+
+	do {
+		if (remote_next(remote, LOOK_MS, &event, err) < 0)
+			return -1;
+		if (event.kind == REMOTE_BYTES) {
+			add(&streams[event.stream], event.bytes, (size_t)(event.end - event.offset));
+		} else if (event.kind == REMOTE_GAP) { /* in front of the rest */
+			begin(&streams[event.stream], event.end);
+		} else {
+			free(event.text);
+		}
+		if (event.kind != REMOTE_END && clock_us() > until_us)
+			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+					 "the sandbox does not give the output of the execution in time");
+	} while (event.kind != REMOTE_END);
+	return 0;
+}
+
+int outputs_add_execution(const char *session, const char *id, char **answer, struct warder_error *err)
+{
+	const uint64_t from[2] = { 0 };
+	struct remote *remote = NULL;
+	struct remote_attached attached;
+	struct stream streams[2];
+	int status;
+
+	begin(&streams[0], 0);
+	begin(&streams[1], 0);
+	status = remote_open_in(session, id, &remote, err);
+	if (status == 0)
+		status = remote_attach(remote, from, false, &attached, err);
+	if (status == 0)
+		status = read_streams(remote, streams, err);
+	remote_free(remote);
+	return status == 0 ? put(streams, answer, err) : -1;
+}

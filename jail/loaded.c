@@ -19,7 +19,7 @@ struct loaded_file {
 static int look_up(int root_fd, const char *path, struct stat *ret)
 {
 	struct warder_error ignored;
-	owned_fd int fd = path_open_in_root(root_fd, path, O_PATH, 0, &ignored);
+	owned_fd int fd = path_open_in_root(root_fd, path, O_PATH, &ignored);
 
 	return fd < 0 ? -1 : fstat(fd, ret);
 }

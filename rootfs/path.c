@@ -93,24 +93,24 @@ static int refuse_open(const char *path, bool links, struct warder_error *err)
 	return -1;
 }
 
-int path_open_beneath(int dir_fd, const char *path, uint64_t flags, uint64_t mode, struct warder_error *err)
+int path_open_beneath(int dir_fd, const char *path, uint64_t flags, struct warder_error *err)
 {
-	int fd = path_try(dir_fd, path, flags, mode, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
+	int fd = path_try(dir_fd, path, flags, 0, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
 
 	return fd >= 0 ? fd : refuse_open(path, true, err);
 }
 
-int path_open_in_root(int root_fd, const char *path, uint64_t flags, uint64_t mode, struct warder_error *err)
+int path_open_in_root(int root_fd, const char *path, uint64_t flags, struct warder_error *err)
 {
-	int fd = path_try(root_fd, path, flags, mode, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	int fd = path_try(root_fd, path, flags, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 
 	return fd >= 0 ? fd : refuse_open(path, true, err);
 }
 
-int path_open_no_links(int dir_fd, const char *path, uint64_t flags, uint64_t mode, struct warder_error *err)
+int path_open_no_links(int dir_fd, const char *path, uint64_t flags, struct warder_error *err)
 {
-	int fd = path_try(dir_fd, path, flags, mode,
-			  RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS);
+	int fd =
+	    path_try(dir_fd, path, flags, 0, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS);
 
 	return fd >= 0 ? fd : refuse_open(path, false, err);
 }

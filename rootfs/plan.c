@@ -589,7 +589,7 @@ static int check_beneath_bind(struct planning *planning, const struct rootfs_ent
 	owned_fd int fd = -1;
 
 	if (cover_fd >= 0)
-		fd = path_open_beneath(cover_fd, rest[0] ? rest + 1 : ".", O_PATH | O_DIRECTORY, 0,
+		fd = path_open_beneath(cover_fd, rest[0] ? rest + 1 : ".", O_PATH | O_DIRECTORY,
 				       planning->err);
 	if (fd >= 0)
 		return 0;

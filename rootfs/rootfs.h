@@ -241,15 +241,14 @@ char *path_plain(const char *path, char *out);
  * paths. *ret is heap. */
 int path_normalise(const char *path, char **ret, struct warder_error *err);
 /* Open `path` beneath dir_fd with openat2(RESOLVE_BENEATH|RESOLVE_NO_MAGICLINKS); ordinary symlinks
- * that stay beneath work. flags/mode as
- * open(2), O_CLOEXEC is added. What is opened may be a FIFO or a device: O_NONBLOCK and fstat are the
- * caller's. Returns the descriptor (owned by the caller), or -1 with *err and sys_errno: REJECTED when
+ * that stay beneath work. flags as open(2), without O_CREAT; O_CLOEXEC is added. What is opened may be a FIFO or a
+ * device: O_NONBLOCK and fstat are the caller's. Returns the descriptor (owned by the caller), or -1 with *err and sys_errno: REJECTED when
  * the path leads out, NOT_FOUND, CONFLICT (exists already), ... */
-int path_open_beneath(int dir_fd, const char *path, uint64_t flags, uint64_t mode, struct warder_error *err);
+int path_open_beneath(int dir_fd, const char *path, uint64_t flags, struct warder_error *err);
 /* As path_open_beneath, in a directory that is the root of a jail: RESOLVE_IN_ROOT, so that absolute links and ".." stay in it, and an
  * absolute path begins there. -1 with *err and sys_errno. */
-int path_open_in_root(int root_fd, const char *path, uint64_t flags, uint64_t mode, struct warder_error *err);
+int path_open_in_root(int root_fd, const char *path, uint64_t flags, struct warder_error *err);
 /* As path_open_beneath, but no symlink at all in any component (what must be the file that was named). */
-int path_open_no_links(int dir_fd, const char *path, uint64_t flags, uint64_t mode, struct warder_error *err);
+int path_open_no_links(int dir_fd, const char *path, uint64_t flags, struct warder_error *err);
 
 #endif

@@ -264,7 +264,7 @@ static void print_diff(FILE *to, const struct warder_changes *changes, const str
 	if (change->type != CHANGE_FILE || change->kind == CHANGE_REMOVED)
 		return;
 	if (change->existed && S_ISREG(change->was.mode))
-		before_fd = path_open_no_links(root_fd, change->path, O_RDONLY | O_NONBLOCK, 0, &ignored);
+		before_fd = path_open_no_links(root_fd, change->path, O_RDONLY | O_NONBLOCK, &ignored);
 	after_fd = changes_open_saved(changes, change);
 	if (after_fd >= 0 && read_text(before_fd, &before) && read_text(after_fd, &after))
 		print_texts(to, change, &before, &after);

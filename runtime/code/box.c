@@ -127,7 +127,7 @@ int box_open(const struct warder_program *program, struct box *ret, struct warde
 
 	if (box_draw(program, ret, err) != 0 || jail_session_open_root(joint, &root_fd, err) != 0)
 		return -1;
-	ret->tmp_fd = path_open_in_root(root_fd, "/tmp", O_RDONLY | O_DIRECTORY, 0, err);
+	ret->tmp_fd = path_open_in_root(root_fd, "/tmp", O_RDONLY | O_DIRECTORY, err);
 	return ret->tmp_fd < 0 ? -1 : 0;
 }
 

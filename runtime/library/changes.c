@@ -435,7 +435,7 @@ int warder_changes_commit(struct warder_changes *changes, const struct warder_se
 	    library_take(&known, sizeof(known), selection, selection->size, "warder_selection", err) != 0)
 		return -1;
 	directory_fd =
-	    path_open_no_links(root_fd, changes->changes.directory + 1, O_RDONLY | O_DIRECTORY, 0, err);
+	    path_open_no_links(root_fd, changes->changes.directory + 1, O_RDONLY | O_DIRECTORY, err);
 	if (directory_fd < 0)
 		return error_context(err, "the directory %.200s", changes->changes.directory);
 	chosen = (struct changes_selection){ .patterns = known.patterns,

@@ -369,7 +369,7 @@ static int copy_entry(struct copy *copy, struct entry *entry)
 static int open_top(const struct tree_root *root, const char *top, int *ret_fd, struct warder_error *err)
 {
 	tree_become(root);
-	*ret_fd = path_open_in_root(root->fd, top, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, err);
+	*ret_fd = path_open_in_root(root->fd, top, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, err);
 	tree_return(root);
 	return *ret_fd < 0 ? -1 : 0;
 }

@@ -98,7 +98,7 @@ static int open_inside(const struct session_files *files, const char *path, int 
 			     *path == '/' ? "" : "/", path) >= sizeof(full))
 		return tree_refuse(path, "is too long", err);
 	become(files, JAIL);
-	fd = path_open_in_root(files->root.fd, full, (uint64_t)flags, 0, err);
+	fd = path_open_in_root(files->root.fd, full, (uint64_t)flags, err);
 	become(files, HOST);
 	if (fd < 0)
 		snprintf(err->field, sizeof(err->field), "path");

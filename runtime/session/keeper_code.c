@@ -95,7 +95,7 @@ static void remove_failed(const struct keeper_code *code)
 	owned_fd int tmp_fd = -1;
 
 	if (jail_session_open_root(code->all->joint, &root_fd, &ignored) == 0)
-		tmp_fd = path_open_in_root(root_fd, "/tmp", O_RDONLY | O_DIRECTORY, 0, &ignored);
+		tmp_fd = path_open_in_root(root_fd, "/tmp", O_RDONLY | O_DIRECTORY, &ignored);
 	if (tmp_fd >= 0)
 		remove_box(code, tmp_fd);
 }

@@ -371,7 +371,7 @@ static int check_source(const struct build *build, const struct recipe_step *ste
 static int copy_children(struct placing *placing, const char *source, const char *to)
 {
 	struct build *build = placing->build;
-	owned_fd int fd = path_open_beneath(build->context_fd, source, O_RDONLY | O_DIRECTORY, 0, build->err);
+	owned_fd int fd = path_open_beneath(build->context_fd, source, O_RDONLY | O_DIRECTORY, build->err);
 	struct names names;
 	int done = 0;
 
@@ -397,7 +397,7 @@ static int copy_children(struct placing *placing, const char *source, const char
 static int copy_one(struct placing *placing, const char *source, const char *to, bool into)
 {
 	struct build *build = placing->build;
-	owned_fd int fd = path_open_beneath(build->context_fd, source, O_PATH, 0, build->err);
+	owned_fd int fd = path_open_beneath(build->context_fd, source, O_PATH, build->err);
 	const char *base = strrchr(source, '/');
 	char path[PATH_MAX], parent[PATH_MAX];
 	struct stat st;
@@ -415,7 +415,7 @@ static int copy_one(struct placing *placing, const char *source, const char *to,
 	if (make_way(placing, parent) != 0)
 		return -1;
 	fd_done(&fd);
-	fd = path_open_beneath(build->context_fd, source, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, build->err);
+	fd = path_open_beneath(build->context_fd, source, O_RDONLY | O_NONBLOCK | O_NOCTTY, build->err);
 	return fd >= 0 ? copy_fd(&placing->copy, fd, path, build->err) : -1;
 }
 
@@ -440,7 +440,7 @@ static int copy_source(struct placing *placing, const char *source, const char *
 	if (strpbrk(directory, "*?["))
 		return refuse(build, "has a pattern in a directory's name; patterns may be in the last part",
 			      source);
-	fd = path_open_beneath(build->context_fd, directory, O_RDONLY | O_DIRECTORY, 0, build->err);
+	fd = path_open_beneath(build->context_fd, directory, O_RDONLY | O_DIRECTORY, build->err);
 	if (fd < 0)
 		return -1;
 	if (names_read(fd, &names) != 0)
@@ -632,8 +632,8 @@ static int open_context(struct build *build)
 /* The directory may be somebody else's: nothing outside of it is read, nor anything that would keep the reader waiting. */
 static int read_own_recipe(struct build *build, char **ret_text, size_t *ret_len)
 {
-	owned_fd int fd = path_open_beneath(build->context_fd, "Dockerfile", O_RDONLY | O_NONBLOCK | O_NOCTTY,
-					    0, build->err);
+	owned_fd int fd =
+	    path_open_beneath(build->context_fd, "Dockerfile", O_RDONLY | O_NONBLOCK | O_NOCTTY, build->err);
 	struct stat st;
 
 	if (fd < 0)

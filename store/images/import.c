@@ -117,7 +117,7 @@ static int unpack_into(struct import *import, int fd, struct draft *draft, struc
 /* A document within a layout, heap. */
 static int read_document(struct import *import, int dir_fd, const char *path, char **ret, size_t *ret_len)
 {
-	owned_fd int fd = path_open_beneath(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, import->err);
+	owned_fd int fd = path_open_beneath(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, import->err);
 	struct stat st;
 	size_t len = 0;
 	ssize_t n = 1;
@@ -262,7 +262,7 @@ static int take_layer(struct import *import, int dir_fd, const char *path, const
 		return -1;
 	taken = share_layer(import, diff_id, &lower);
 	if (taken == 0) {
-		fd = path_open_beneath(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, import->err);
+		fd = path_open_beneath(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, import->err);
 		if (fd < 0)
 			taken = -1;
 		else if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))

@@ -47,7 +47,7 @@ void merged_done(struct merged *merged)
 static bool is_opaque(int tree_fd, const char *path)
 {
 	struct warder_error ignored;
-	owned_fd int fd = path_open_no_links(tree_fd, path, O_RDONLY | O_DIRECTORY, 0, &ignored);
+	owned_fd int fd = path_open_no_links(tree_fd, path, O_RDONLY | O_DIRECTORY, &ignored);
 	char value;
 
 	return fd >= 0 && (fgetxattr(fd, "trusted.overlay.opaque", &value, 1) == 1 ||
@@ -58,7 +58,7 @@ static bool is_opaque(int tree_fd, const char *path)
 static bool look(int tree_fd, const char *path, struct stat *ret)
 {
 	struct warder_error ignored;
-	owned_fd int fd = path_open_no_links(tree_fd, path[0] ? path : ".", O_PATH | O_NOFOLLOW, 0, &ignored);
+	owned_fd int fd = path_open_no_links(tree_fd, path[0] ? path : ".", O_PATH | O_NOFOLLOW, &ignored);
 	char parent[PATH_MAX];
 	const char *slash = strrchr(path, '/');
 
@@ -66,7 +66,7 @@ static bool look(int tree_fd, const char *path, struct stat *ret)
 		return fstat(fd, ret) == 0;
 	/* A link as the last component is refused above. */
 	snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-	fd = path_open_no_links(tree_fd, parent, O_PATH | O_DIRECTORY, 0, &ignored);
+	fd = path_open_no_links(tree_fd, parent, O_PATH | O_DIRECTORY, &ignored);
 	return fd >= 0 && fstatat(fd, slash ? slash + 1 : path, ret, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -116,7 +116,7 @@ static ssize_t read_link(const struct merged *merged, const struct merged_entry 
 	ssize_t len;
 
 	snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-	fd = path_open_no_links(merged->tree_fds[entry->layer], parent, O_PATH | O_DIRECTORY, 0, &ignored);
+	fd = path_open_no_links(merged->tree_fds[entry->layer], parent, O_PATH | O_DIRECTORY, &ignored);
 	len = fd >= 0 ? readlinkat(fd, slash ? slash + 1 : path, target, PATH_MAX - 1) : -1;
 	if (len >= 0)
 		target[len] = '\0';
@@ -228,8 +228,7 @@ char *merged_read(const struct merged *merged, const char *path)
 
 	if (merged_find(merged, path, &entry, &ignored) != 0 || !entry.exists || !S_ISREG(entry.st.st_mode))
 		return NULL;
-	fd =
-	    path_open_no_links(merged->tree_fds[entry.layer], entry.path, O_RDONLY | O_NONBLOCK, 0, &ignored);
+	fd = path_open_no_links(merged->tree_fds[entry.layer], entry.path, O_RDONLY | O_NONBLOCK, &ignored);
 	text = fd >= 0 ? malloc(TEXT_MAX + 1) : NULL;
 	while (text && n > 0 && len < TEXT_MAX) {
 		n = read(fd, text + len, TEXT_MAX - len);

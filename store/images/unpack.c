@@ -278,8 +278,7 @@ static int open_parent(struct unpack *unpack, const char *path, const char *name
 		free(parent);
 		return unpack->parent_fd;
 	}
-	fd = path_open_no_links(unpack->tree_fd, parent[0] ? parent : ".", O_RDONLY | O_DIRECTORY, 0,
-				&ignored);
+	fd = path_open_no_links(unpack->tree_fd, parent[0] ? parent : ".", O_RDONLY | O_DIRECTORY, &ignored);
 	if (fd < 0)
 		fd = enter_path(unpack, parent, name, err);
 	if (fd < 0) {
@@ -429,8 +428,7 @@ static int make_hard_link(struct unpack *unpack, const struct unpack_member *mem
 	slash = strrchr(target, '/');
 	if (slash)
 		target[slash - target] = '\0';
-	from_fd =
-	    path_open_no_links(unpack->tree_fd, slash ? target : ".", O_PATH | O_DIRECTORY, 0, &ignored);
+	from_fd = path_open_no_links(unpack->tree_fd, slash ? target : ".", O_PATH | O_DIRECTORY, &ignored);
 	if (from_fd < 0 || fstatat(from_fd, slash ? slash + 1 : target, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return refuse(member->name, err, "is a hard link to a file that is not earlier in the layer");
 	if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))

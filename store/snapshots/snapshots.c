@@ -736,7 +736,7 @@ static int open_parent(struct resuming *r, const struct manifest_entry *entry, c
 	*ret_name = slash ? slash + 1 : entry->path;
 	snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - entry->path) : 1,
 		 slash ? entry->path : ".");
-	return path_open_no_links(r->workspace->dir_fd, parent, O_RDONLY | O_DIRECTORY, 0, err);
+	return path_open_no_links(r->workspace->dir_fd, parent, O_RDONLY | O_DIRECTORY, err);
 }
 
 static int remember(struct resuming *r, const struct manifest_entry *entry, struct warder_error *err)
@@ -852,7 +852,7 @@ static int set_times(struct resuming *r, struct warder_error *err)
 		const struct directory_rest *directory = &r->directories[i];
 		const struct timespec times[2] = { directory->mtime, directory->mtime };
 		owned_fd int fd =
-		    path_open_no_links(r->workspace->dir_fd, directory->path, O_RDONLY | O_DIRECTORY, 0, err);
+		    path_open_no_links(r->workspace->dir_fd, directory->path, O_RDONLY | O_DIRECTORY, err);
 
 		if (fd < 0)
 			return -1;

@@ -134,7 +134,7 @@ static int check_directories(const struct collecting *c, struct warder_error *er
 		if (path_check_relative(glob, strlen(glob), &ignored) != 0)
 			continue;
 		fd = path_open_beneath(c->workspace->files_fd, path_plain(glob, plain), O_PATH | O_DIRECTORY,
-				       0, &ignored);
+				       &ignored);
 		if (fd >= 0)
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "pattern",
 					 "%s is a directory; write %.40s%s** for all that is in it",
@@ -258,8 +258,7 @@ static int refuse_existing(const char *path, struct warder_error *err)
 static int check_free(struct collecting *c, struct warder_error *err)
 {
 	for (size_t i = 0; i < c->path_count && c->what->to_fd > 0; i++) {
-		owned_fd int fd =
-		    path_open_no_links(c->what->to_fd, c->paths[i], O_PATH | O_NOFOLLOW, 0, err);
+		owned_fd int fd = path_open_no_links(c->what->to_fd, c->paths[i], O_PATH | O_NOFOLLOW, err);
 
 		if (fd >= 0 || err->sys_errno == ELOOP)
 			return refuse_existing(c->paths[i], err);
@@ -414,7 +413,7 @@ static int take_path(struct collecting *c, const char *path, struct warder_error
 		c->found->limits_hit = true;
 		return 1;
 	}
-	fd = path_open_beneath(c->workspace->files_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, err);
+	fd = path_open_beneath(c->workspace->files_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, err);
 	if (fd < 0 && err->sys_errno != EACCES && err->sys_errno != EPERM) {
 		c->found->outside++; /* leads out or nowhere, or is gone */
 		return 0;

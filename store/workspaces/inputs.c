@@ -34,7 +34,7 @@ int workspace_open_host(const char *path, uint64_t flags, struct warder_error *e
 
 	if (root_fd < 0)
 		return failed("/ cannot be opened", err);
-	fd = path_open_no_links(root_fd, path[1] ? path + 1 : ".", flags, 0, err);
+	fd = path_open_no_links(root_fd, path[1] ? path + 1 : ".", flags, err);
 	if (fd < 0 && err->sys_errno == ELOOP)
 		return error_set(err, WARDER_ERROR_REJECTED, "from",
 				 "%s is or leads through a symbolic link; name the place itself (realpath)",
@@ -53,9 +53,9 @@ static int open_input(struct workspace *workspace, const struct workspace_input 
 	    strcmp(input->mode, "link") == 0
 		? workspace_open_host(input->resolved, *rest ? O_PATH | O_DIRECTORY : flags, err)
 		: path_open_no_links(workspace->dir_fd, workspace_input_path(input->dst, path),
-				     *rest ? O_PATH | O_DIRECTORY : flags, 0, err);
+				     *rest ? O_PATH | O_DIRECTORY : flags, err);
 
-	return fd < 0 || !*rest ? fd_take(&fd) : path_open_beneath(fd, rest, flags, 0, err);
+	return fd < 0 || !*rest ? fd_take(&fd) : path_open_beneath(fd, rest, flags, err);
 }
 
 int workspace_seen(struct workspace *workspace, const char *path, uint64_t flags, struct warder_error *err)
@@ -74,7 +74,7 @@ int workspace_seen(struct workspace *workspace, const char *path, uint64_t flags
 		fd = open_input(workspace, input,
 				path + strlen(input->dst) + (path[strlen(input->dst)] == '/'), flags, err);
 	else
-		fd = path_open_beneath(workspace->files_fd, path, flags, 0, err);
+		fd = path_open_beneath(workspace->files_fd, path, flags, err);
 	workspace_metadata_done(&metadata);
 	return fd;
 }
@@ -96,7 +96,7 @@ static int make_empty(struct workspace *workspace, const char *dst, struct warde
 int workspace_placeholder(struct workspace *workspace, const char *dst, bool is_directory,
 			  struct warder_error *err)
 {
-	owned_fd int fd = path_open_no_links(workspace->files_fd, dst, O_PATH, 0, err);
+	owned_fd int fd = path_open_no_links(workspace->files_fd, dst, O_PATH, err);
 	char shown[96];
 	struct stat st;
 

@@ -41,7 +41,7 @@ static int add_level(struct workspace *workspace, int parent_fd, const char *pat
 
 	if (!made && errno != EEXIST)
 		return failed(path, "cannot be made", err);
-	fd = path_open_beneath(workspace->files_fd, path, O_RDONLY | O_DIRECTORY, 0, err);
+	fd = path_open_beneath(workspace->files_fd, path, O_RDONLY | O_DIRECTORY, err);
 	if (fd >= 0 && made && fchmod(fd, 0755) != 0)
 		return failed(path, "cannot be made", err);
 	return fd_take(&fd);
@@ -50,7 +50,7 @@ static int add_level(struct workspace *workspace, int parent_fd, const char *pat
 /* Each part of the path is asked for from the tree on: one of them may be a link. */
 static int open_levels(struct workspace *workspace, char *path, bool make, struct warder_error *err)
 {
-	owned_fd int at_fd = path_open_beneath(workspace->files_fd, ".", O_RDONLY | O_DIRECTORY, 0, err);
+	owned_fd int at_fd = path_open_beneath(workspace->files_fd, ".", O_RDONLY | O_DIRECTORY, err);
 	char *slash = path;
 
 	while (at_fd >= 0 && slash) {
@@ -59,7 +59,7 @@ static int open_levels(struct workspace *workspace, char *path, bool make, struc
 		slash = strchr(slash + 1, '/');
 		if (slash)
 			*slash = '\0';
-		next_fd = path_open_beneath(workspace->files_fd, path, O_RDONLY | O_DIRECTORY, 0, err);
+		next_fd = path_open_beneath(workspace->files_fd, path, O_RDONLY | O_DIRECTORY, err);
 		if (next_fd < 0 && err->sys_errno == ENOENT && make)
 			next_fd = add_level(workspace, at_fd, path, err);
 		if (slash)
@@ -99,14 +99,14 @@ int workspace_directory(struct workspace *workspace, const char *path, bool make
 	int fd;
 
 	if (workspace_is_tree(path)) {
-		fd = path_open_beneath(workspace->files_fd, ".", O_RDONLY | O_DIRECTORY, 0, err);
+		fd = path_open_beneath(workspace->files_fd, ".", O_RDONLY | O_DIRECTORY, err);
 		return fd >= 0 ? fd : workspace_name_path(err);
 	}
 	if (path_check_relative(path, strlen(path), err) != 0)
 		return workspace_name_path(err);
 	path_plain(path, plain);
 	fd = make ? open_levels(workspace, plain, true, err)
-		  : path_open_beneath(workspace->files_fd, plain, O_RDONLY | O_DIRECTORY, 0, err);
+		  : path_open_beneath(workspace->files_fd, plain, O_RDONLY | O_DIRECTORY, err);
 	return fd >= 0 ? fd : workspace_name_path(err);
 }
 

@@ -109,7 +109,7 @@ static void *rename_elsewhere(void *unused)
 static int beneath(const char *path)
 {
 	struct warder_error err;
-	int fd = path_open_beneath(in_fd, path, O_RDONLY, 0, &err);
+	int fd = path_open_beneath(in_fd, path, O_RDONLY, &err);
 
 	if (fd < 0)
 		errno = err.sys_errno;
@@ -119,7 +119,7 @@ static int beneath(const char *path)
 static int no_links(const char *path)
 {
 	struct warder_error err;
-	int fd = path_open_no_links(in_fd, path, O_RDONLY, 0, &err);
+	int fd = path_open_no_links(in_fd, path, O_RDONLY, &err);
 
 	if (fd < 0)
 		errno = err.sys_errno;
@@ -271,11 +271,11 @@ static int open_without_openat2(uint32_t error)
 
 	if (refuse_openat2(error) != 0)
 		return 1;
-	if (path_open_beneath(in_fd, "file", O_RDONLY, 0, &err) >= 0 || err.sys_errno != (int)error)
+	if (path_open_beneath(in_fd, "file", O_RDONLY, &err) >= 0 || err.sys_errno != (int)error)
 		return 2;
 	if (error == ENOSYS && !strstr(err.text, "needs Linux 5.6"))
 		return 3;
-	if (path_open_no_links(in_fd, "file", O_RDONLY, 0, &err) >= 0)
+	if (path_open_no_links(in_fd, "file", O_RDONLY, &err) >= 0)
 		return 4;
 	for (int i = 0; i < 3; i++)
 		if (path_try(in_fd, "file", O_RDONLY, 0, rules[i]) >= 0 || errno != (int)error)

@@ -242,8 +242,6 @@ static const struct opening {
 	{ "magic/etc/passwd", O_RDONLY, EXDEV, ELOOP },
 	{ "loop", O_RDONLY, ELOOP, ELOOP },
 	{ "dangling", O_RDONLY, ENOENT, ELOOP },
-	{ "dangling", O_WRONLY | O_CREAT | O_EXCL, EEXIST, EEXIST },
-	{ "f", O_WRONLY | O_CREAT | O_EXCL, EEXIST, EEXIST },
 };
 
 static int error_of(int fd)
@@ -263,39 +261,18 @@ Test(path, opens_beneath_and_nowhere_else, .init = set_up, .fini = tear_down, .t
 
 	for (size_t i = 0; i < ARRAY_LENGTH(openings); i++) {
 		const struct opening *row = &openings[i];
-		uint64_t mode = row->flags & O_CREAT ? 0600 : 0;
 		struct warder_error err = { 0 };
-		int fd = path_open_beneath(in_fd, row->path, row->flags, mode, &err);
+		int fd = path_open_beneath(in_fd, row->path, row->flags, &err);
 
 		cr_expect((fd < 0 ? err.sys_errno : 0) == row->beneath, "beneath \"%s\": %s", row->path,
 			  err.text);
 		error_of(fd);
 		err = (struct warder_error){ 0 };
-		fd = path_open_no_links(in_fd, row->path, row->flags, mode, &err);
+		fd = path_open_no_links(in_fd, row->path, row->flags, &err);
 		cr_expect((fd < 0 ? err.sys_errno : 0) == row->no_links, "no links \"%s\": %s", row->path,
 			  err.text);
 		error_of(fd);
 	}
-	close(in_fd);
-}
-
-Test(path, creates_beneath, .init = set_up, .fini = tear_down, .timeout = 30)
-{
-	int in_fd = openat(top_fd, "in", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct warder_error err = { 0 };
-	struct stat st;
-
-	umask(0);
-	cr_expect(error_of(path_open_no_links(in_fd, "d/new", O_WRONLY | O_CREAT | O_EXCL, 0640, &err)) == 0,
-		  "%s", err.text);
-	cr_expect(fstatat(top_fd, "in/d/new", &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & 07777) == 0640);
-	cr_expect(error_of(path_open_beneath(in_fd, "d/new2", O_WRONLY | O_CREAT | O_EXCL, 0604, &err)) == 0,
-		  "%s", err.text);
-	cr_expect(fstatat(top_fd, "in/d/new2", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		  (st.st_mode & 07777) == 0604);
-	cr_expect(path_open_beneath(in_fd, "d/new3/", O_WRONLY | O_CREAT, 0600, &err) == -1 &&
-		  err.sys_errno == EISDIR);
-	cr_expect(faccessat(top_fd, "in/d/new3", F_OK, 0) != 0);
 	close(in_fd);
 }
 
@@ -316,7 +293,7 @@ Test(path, says_what_was_wrong, .init = set_up, .fini = tear_down, .timeout = 30
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		struct warder_error err = { 0 };
 
-		cr_expect(path_open_beneath(in_fd, rows[i].path, O_RDONLY, 0, &err) == -1);
+		cr_expect(path_open_beneath(in_fd, rows[i].path, O_RDONLY, &err) == -1);
 		cr_expect(err.code == rows[i].kind && strstr(err.text, rows[i].says), "%s: %s", rows[i].path,
 			  err.text);
 	}

@@ -15,6 +15,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "runtime/cli/term.h"
+#include "runtime/cli/workers.h"
 #include "runtime/library/result.h"
 
 static const char field[] = "--audit";
@@ -184,6 +185,15 @@ void audit_write_member(const struct audit *audit, struct json_writer *w)
 		return;
 	json_key(w, "audit");
 	json_number(w, audit->told);
+}
+
+bool audit_misses_line(const struct audit *audit, const struct workers *workers)
+{
+	bool missing = audit->failed;
+
+	for (size_t i = 0; i < workers->slot_count; i++)
+		missing |= ((const struct audit_note *)workers->slots[i].note)->unaudited;
+	return missing;
 }
 
 void audit_done(struct audit *audit)

@@ -13,6 +13,8 @@
 #include "runtime/cli/flags.h"
 #include "runtime/warder.h"
 
+struct workers;
+
 struct audit {
 	const struct args *args;
 	int fd;            /* owned; -1: no line is written */
@@ -23,6 +25,11 @@ struct audit {
 };
 
 #define AUDIT_NONE ((struct audit){ .fd = -1 })
+
+/* What the note of a worker begins with that appends lines (workers.h). */
+struct audit_note {
+	bool unaudited; /* a line of the worker is missing */
+};
 
 /* What a line is about. */
 struct audit_run {
@@ -46,6 +53,9 @@ void audit_append(struct audit *audit, const struct audit_run *run);
 char *audit_head(const struct audit *audit, const struct audit_run *run);
 /* The member "audit" of a result, into the object that is open: {file, written, error}. Nothing if nothing was told. */
 void audit_write_member(const struct audit *audit, struct json_writer *w);
+/* Whether a line is missing: of this process, or of a worker, whose result may not be handed out yet. Then nothing further may start. The notes
+ * of the workers begin with a struct audit_note. */
+bool audit_misses_line(const struct audit *audit, const struct workers *workers);
 void audit_done(struct audit *audit);
 
 #endif

@@ -38,8 +38,8 @@ _Static_assert(BATCH_MAX_PARALLEL == WORKERS_MAX, "what a document may ask for")
 
 /* What a worker tells besides the case's object. */
 struct note {
+	struct audit_note audit;
 	struct judged judged;
-	bool unaudited; /* its line of the audit file is missing */
 };
 
 struct session {
@@ -411,7 +411,7 @@ static int work(void *context, const struct worker *worker)
 	run_case(session, worker->index, &spool, &trial, &result, &err);
 	trial_decide(&trial, result, &err, &note->judged);
 	append(session, worker->index, result, &err);
-	note->unaudited = session->audit.failed;
+	note->audit.unaudited = session->audit.failed;
 	if (ending_signal() && (!result || note->judged.verdict == VERDICT_SKIPPED))
 		return -1;
 	return tell_case(session, worker, &trial, result, &err);
@@ -501,7 +501,7 @@ static void hand_out(struct session *session, struct worker *worker)
 		return;
 	}
 	score_add(&session->score, worker->index, &note->judged);
-	session->audit.failed |= note->unaudited;
+	session->audit.failed |= note->audit.unaudited;
 	if (!session->args->json) {
 		print_case(session, worker->index, &note->judged);
 		return;
@@ -572,16 +572,6 @@ static bool hand_out_some(struct session *session, size_t *handed_out)
 	return ending_signal() || *handed_out == session->batch.case_count;
 }
 
-/* Then no further case starts. A worker's note says so before its case is handed out. */
-static bool misses_line(const struct session *session)
-{
-	bool missing = session->audit.failed;
-
-	for (size_t i = 0; i < session->workers.slot_count; i++)
-		missing |= ((const struct note *)session->workers.slots[i].note)->unaudited;
-	return missing;
-}
-
 static int run_cases(struct session *session, struct warder_error *err)
 {
 	const struct note note = { .judged = JUDGED_NOTHING(VERDICT_SYSTEM_ERROR) };
@@ -589,7 +579,7 @@ static int run_cases(struct session *session, struct warder_error *err)
 
 	while (!hand_out_some(session, &handed_out)) {
 		while (started < session->batch.case_count && workers_may_start(&session->workers) &&
-		       !misses_line(session)) {
+		       !audit_misses_line(&session->audit, &session->workers)) {
 			if (workers_start(&session->workers, work, session, &note, err) != 0)
 				return -1;
 			started++;

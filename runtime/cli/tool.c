@@ -40,11 +40,11 @@
 
 /* What a worker tells besides its result. */
 struct note {
+	struct audit_note audit;
 	char id[AGENT_REQUEST_ID_MAX + 1]; /* JSON; "null" before it is known */
 	uint32_t outcome;                  /* enum stats_outcome */
 	uint64_t duration_us;
 	uint64_t line;
-	bool unaudited; /* its line of the audit file is missing */
 };
 
 struct session {
@@ -414,7 +414,7 @@ static void append(struct job *job, const struct warder_result *result, const st
 						 .argv = job->asked.args,
 						 .result = result,
 						 .err = err });
-	job->note->unaudited = audit->failed;
+	job->note->audit.unaudited = audit->failed;
 }
 
 static int work(void *context, const struct worker *worker)
@@ -475,7 +475,7 @@ static void hand_out(struct session *session, struct worker *worker)
 	if (worker->state == WORKER_FINISHED) {
 		status = workers_pass_on(&session->workers, worker);
 		stats_count(&session->stats, (enum stats_outcome)note->outcome, note->duration_us);
-		session->audit.failed |= note->unaudited;
+		session->audit.failed |= note->audit.unaudited;
 	} else if (!ending_signal()) {
 		status = tell_death(session, worker);
 		stats_count(&session->stats, STATS_FAILED, 0);
@@ -493,23 +493,13 @@ static void hand_out_all(struct session *session)
 		hand_out(session, worker);
 }
 
-/* Then no further run starts. A worker's note says so before its result is handed out. */
-static bool misses_line(const struct session *session)
-{
-	bool missing = session->audit.failed;
-
-	for (size_t i = 0; i < session->workers.slot_count; i++)
-		missing |= ((const struct note *)session->workers.slots[i].note)->unaudited;
-	return missing;
-}
-
 /* False: there is none any more. */
 static bool start_some(struct session *session, struct warder_error *err)
 {
 	struct note note = { .id = "null" };
 
 	while (workers_may_start(&session->workers)) {
-		if (misses_line(session))
+		if (audit_misses_line(&session->audit, &session->workers))
 			return false;
 		if (!lines_next(&session->lines, &session->text, &session->len))
 			return !session->lines.at_end;

@@ -323,6 +323,7 @@ complete -c warder -n '__fish_seen_subcommand_from session' -l capabilities -r -
 complete -c warder -n '__fish_seen_subcommand_from session' -l attach -r -d 'with --backend remote:NAME: use the sandbox ID that runs on the host; it keeps its policy (on a service of the kind e2b, the flags give the policy)'
 complete -c warder -n '__fish_seen_subcommand_from session' -l recreate -d 'with --backend remote:NAME: if the host does not know the sandbox of the session any more, make a new one'
 complete -c warder -n '__fish_seen_subcommand_from session' -l on-recreate -r -d 'with --recreate: a shell command that runs before that, with the id of the old sandbox in WARDER_SANDBOX; if it fails, no new sandbox is made'
+complete -c warder -n '__fish_seen_subcommand_from session' -l keep-sandbox -d 'stop, of a session on another machine: forget the session, and leave its sandbox on the host'
 complete -c warder -n '__fish_seen_subcommand_from session' -l auto-start -d 'start the session if it does not run, with the policy and the other flags of this command'
 complete -c warder -n '__fish_seen_subcommand_from session' -l max-bytes -r -d 'read, write: at most SIZE of the file; cp: of all files together (default: 1GiB)'
 complete -c warder -n '__fish_seen_subcommand_from session' -l on-existing -r -d 'cp: what to do if the target exists (default: merge)'

@@ -654,6 +654,9 @@ static const struct flag flags[] = {
 	  "with --recreate: a shell command that runs before that, with the id of the old sandbox in "
 	  "WARDER_SANDBOX; if it fails, no new sandbox is made",
 	  TEXT(session.on_recreate), .typed = true },
+	{ FLAG_SESSION, "--keep-sandbox", NULL, NULL,
+	  "stop, of a session on another machine: forget the session, and leave its sandbox on the host",
+	  SWITCH(session.keep_sandbox), .typed = true },
 	{ FLAG_SESSION_EXEC, "--auto-start", NULL, NULL,
 	  "start the session if it does not run, with the policy and the other flags of this command",
 	  SWITCH(session.auto_start) },

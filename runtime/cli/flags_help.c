@@ -8,16 +8,15 @@
 #include "runtime/cli/flags.h"
 #include "runtime/cli/term.h"
 
-/* The words of the commands that have several; FLAG_SESSION and FLAG_CONTEXT stand for words without flags of their own. */
+/* The words of the commands that have several; FLAG_CONTEXT stands for words without flags of their own, and so does FLAG_SESSION
+ * except for one. */
 static const struct {
 	uint64_t command;
 	const char *name;
 } words[] = {
-	{ FLAG_SESSION_START, "start" },
-	{ FLAG_SESSION_EXEC, "exec" },
-	{ FLAG_SESSION_FILES, "read, write, list, cp, patch" },
-	{ FLAG_CONTEXT_CREATE, "create" },
-	{ FLAG_CONTEXT_RUN, "run" },
+	{ FLAG_SESSION_START, "start" },   { FLAG_SESSION, "stop" },
+	{ FLAG_SESSION_EXEC, "exec" },     { FLAG_SESSION_FILES, "read, write, list, cp, patch" },
+	{ FLAG_CONTEXT_CREATE, "create" }, { FLAG_CONTEXT_RUN, "run" },
 	{ FLAG_CONTEXT_FORK, "fork" },
 };
 

@@ -265,40 +265,25 @@ static int stop_named(const char *name, struct warder_error *err)
 	return status;
 }
 
-struct stop_all {
-	struct warder_error *first;
-	bool failed;
-};
-
-/* One that cannot be ended does not keep the others. */
 static int stop_one(void *context, const char *name)
 {
-	struct stop_all *all = context;
 	struct warder_error err = { 0 };
+	const int status = stop_named(name, &err);
 
-	if (stop_named(name, &err) == 0 || err.code == WARDER_ERROR_NOT_FOUND)
-		return 0;
-	if (!all->failed)
-		*all->first = err;
-	all->failed = true;
-	return 0;
+	return stop_all_note(context, err.code == WARDER_ERROR_NOT_FOUND ? 0 : status, &err);
 }
 
 /* No name begins with '-'. */
 static int stop_word(const struct args *args, const char *name, struct warder_error *err)
 {
 	struct stop_all all = { .first = err };
-	struct warder_error later = { 0 };
-	bool failed;
+	struct warder_error each = { 0 };
 
 	if (strcmp(name, "--all") != 0)
 		return stop_named(name, err);
-	failed = session_each(stop_one, &all, err) < 0 || all.failed;
-	if (session_remote_stop_all(&later) == 0)
-		return failed ? -1 : 0;
-	if (!failed)
-		*err = later;
-	return -1;
+	stop_all_note(&all, session_each(stop_one, &all, &each), &each);
+	session_remote_stop_all(&all);
+	return all.failed ? -1 : 0;
 }
 
 static int pause_word(const struct args *args, const char *name, struct warder_error *err)
@@ -470,6 +455,10 @@ static int take_rest(char **rest, char *const *end, struct args *args, struct wa
 	for (; rest != end && *rest; rest++) {
 		if (strcmp(*rest, "--json") == 0)
 			args->json = true;
+		else if (strcmp(*rest, "--keep-sandbox") == 0)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, *rest,
+					 "--keep-sandbox works with the stop of one session on another "
+					 "machine only; leave it out");
 		else if (strcmp(*rest, "--no-config") != 0)
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, *rest, "%.60s is not known here",
 					 *rest);

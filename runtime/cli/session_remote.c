@@ -489,29 +489,28 @@ static int stop_named(const char *name, struct warder_error *err)
 	return elsewhere_remove(name, err);
 }
 
-struct stop_all {
-	struct warder_error *first;
-	bool failed;
-};
-
-static int stop_one(void *context, const char *name)
+int stop_all_note(struct stop_all *all, int status, const struct warder_error *err)
 {
-	struct stop_all *all = context;
-	struct warder_error err = { 0 };
-
-	if (stop_named(name, &err) == 0)
+	if (status == 0)
 		return 0;
 	if (!all->failed)
-		*all->first = err;
+		*all->first = *err;
 	all->failed = true;
 	return 0;
 }
 
-int session_remote_stop_all(struct warder_error *err)
+static int stop_one(void *context, const char *name)
 {
-	struct stop_all all = { .first = err };
+	struct warder_error err = { 0 };
 
-	return elsewhere_each(stop_one, &all, err) < 0 || all.failed ? -1 : 0;
+	return stop_all_note(context, stop_named(name, &err), &err);
+}
+
+void session_remote_stop_all(struct stop_all *all)
+{
+	struct warder_error err = { 0 };
+
+	stop_all_note(all, elsewhere_each(stop_one, all, &err), &err);
 }
 
 /* A session whose file cannot be read does not keep the others. */

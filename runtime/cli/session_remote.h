@@ -21,7 +21,14 @@ int session_remote_start(const struct args *args, const char *name, char **ret_j
 
 /* `text`, the JSON array of the sessions of this machine, with those of others behind it; takes it, NULL included. NULL with *err. */
 char *session_remote_list(char *text, struct warder_error *err);
-/* Stop each of them: the host ends the sandbox, and the name is free. -1 with *err: the first that could not be stopped. */
-int session_remote_stop_all(struct warder_error *err);
+/* The stop of several sessions: one that cannot be ended does not keep the others. */
+struct stop_all {
+	struct warder_error *first; /* the first failure, if there is one */
+	bool failed;
+};
+/* Note how the stop of one of them went; `err` is read if status is not 0. Returns 0. */
+int stop_all_note(struct stop_all *all, int status, const struct warder_error *err);
+/* Stop each session on another machine: the host ends the sandbox, and the name is free. */
+void session_remote_stop_all(struct stop_all *all);
 
 #endif

@@ -496,6 +496,8 @@ def adopted(path, host):
                               ("a command alone", ["--on-recreate", "true"], "goes with --recreate")):
         status, out, err = session("start", "far", *there, *words)
         tell(status == 125 and word in err and not os.path.exists(file_here("far.remote")), "what cannot be attached is refused: " + name, (status, err))
+    status, out, err = session("stop", "near", "--keep-sandbox")
+    tell(status == 125 and "--keep-sandbox works with the stop of one session on another machine only" in err, "--keep-sandbox is refused for a session here", (status, err))
     for flag in (["--attach", sandbox], ["--recreate"], ["--on-recreate", "true"]):
         status, out, err = session("start", "near", *flag)
         tell(status == 125 and flag[0] + " works with sessions on other machines only" in err, "so is the flag for a session here: " + flag[0], (status, err))

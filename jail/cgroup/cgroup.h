@@ -29,6 +29,9 @@ enum cgroup_controller {
 
 #define CGROUP_HIERARCHIES_MAX 5
 #define CGROUP_BASE_MAX        256
+#define CGROUP_NAME_MAX        96 /* of a leaf */
+/* Longest path of a leaf, and of a file in it. */
+#define CGROUP_LEAF_PATH_MAX (CGROUP_BASE_MAX + CGROUP_NAME_MAX)
 
 /* What this host offers, found by trying. */
 struct cgroup_host {
@@ -86,7 +89,7 @@ struct cgroup_limits {
 
 struct cgroup {
 	const struct cgroup_host *host; /* not owned; outlives this */
-	char name[96];
+	char name[CGROUP_NAME_MAX];
 	bool used[CGROUP_HIERARCHIES_MAX];
 	int dir_fd[CGROUP_HIERARCHIES_MAX];     /* leaf directories, O_PATH|O_DIRECTORY; -1 where unused */
 	int join_v2_fd;                         /* for CLONE_INTO_CGROUP, or -1; owned */
@@ -114,6 +117,8 @@ void cgroup_init(struct cgroup *cgroup);
  * value, UNAVAILABLE otherwise. */
 int cgroup_create(const struct cgroup_host *host, const struct cgroup_limits *limits, struct cgroup *ret,
 		  struct warder_error *err);
+/* The path of the leaf in hierarchy h, whether it is used there or not. */
+void cgroup_leaf_path(const struct cgroup *cgroup, size_t h, char ret[CGROUP_LEAF_PATH_MAX]);
 
 /* The same in two parts, because mkdir(2) in hierarchies of v1 takes its time and only the leaf of v2 has to be there when init is born.
  * cgroup_begin() makes that leaf; on failure nothing is left. cgroup_complete() makes the others, before anybody can be in them; on failure

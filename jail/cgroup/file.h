@@ -10,13 +10,6 @@
 
 #include "jail/cgroup/text.h"
 
-struct cgroup;
-
-/* Longest path of a leaf, and of a file in it. */
-#define CGROUP_LEAF_PATH_MAX (CGROUP_BASE_MAX + CGROUP_NAME_MAX)
-
-/* The path of the leaf in hierarchy h, whether it is used there or not. */
-void cgroup_leaf_path(const struct cgroup *cgroup, size_t h, char ret[CGROUP_LEAF_PATH_MAX]);
 /* Read a file from its beginning; what exceeds size - 1 is cut. NUL-terminated. Length; -1 with errno. */
 ssize_t cgroup_file_read(int dir_fd, const char *name, char *ret, size_t size);
 /* As above from an open descriptor. */

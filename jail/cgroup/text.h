@@ -63,7 +63,6 @@ struct cgroup_owner {
 	uint64_t
 	    space; /* pid and time namespace in which pid and start time mean something: see cgroup_space() */
 };
-#define CGROUP_NAME_MAX 96
 /* "warder-<pid>-<starttime>-<n>-<space>" out of an owner, and back (exactly this form; NUL-terminated). */
 void cgroup_text_name(const struct cgroup_owner *owner, char ret[CGROUP_NAME_MAX]);
 bool cgroup_text_owner(const char *name, struct cgroup_owner *ret);

@@ -11,9 +11,9 @@
 
 #include "base/array.h"
 #include "base/file.h"
+#include "runtime/cli/args.h"
 #include "runtime/cli/config.h"
 #include "runtime/cli/env_file.h"
-#include "runtime/cli/flags.h"
 #include "runtime/cli/spool.h"
 #include "runtime/cli/term.h"
 #include "runtime/cli/workers.h"

@@ -4,7 +4,7 @@
 #ifndef WARDER_RUNTIME_CLI_COMMANDS_H
 #define WARDER_RUNTIME_CLI_COMMANDS_H
 
-#include "runtime/cli/flags.h"
+#include "runtime/cli/args.h"
 #include "runtime/session/session.h"
 
 /* Exit status when Warder itself refused or failed, and nothing was started. */

@@ -3,7 +3,7 @@
  * document, or is refused by the rules for all policies; what is not has a reason. No file is read: arguments that name one
  * to start from, or a ceiling, are left out.
  */
-#include "runtime/cli/flags.h"
+#include "runtime/cli/args.h"
 #include "tests/fuzz/input.h"
 
 #define ARGUMENTS_MAX 24

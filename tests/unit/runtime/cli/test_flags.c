@@ -1,5 +1,5 @@
 #include "base/array.h"
-#include "runtime/cli/flags.h"
+#include "runtime/cli/args.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -44,7 +44,6 @@ static bool gives_up(void)
 int served_run(const struct args *args, const char *own, const struct service_command *command,
 	       struct warder_result **ret, struct warder_error *err)
 {
-	struct service_command asked = *command;
 	char why[SERVICE_WHY];
 	owned_fd int fd = -1;
 	int waited;
@@ -60,20 +59,23 @@ int served_run(const struct args *args, const char *own, const struct service_co
 		return 1;
 	}
 	patience_us = args->grace_us + SILENCE_US;
-	asked.gives_up = gives_up;
-	if (service_start(&asked, &fd, why) != 0) {
+	if (service_start(command, &fd, why) != 0) {
 		if (*why)
 			say_no(why);
 		return 1;
 	}
 	strcpy(word, "yes");
 	report_serving(args->grace_us, fd);
-	waited = service_wait(fd, gives_up, ret, err);
-	if (waited > 0)
+	waited = service_wait(fd, gives_up, ret, why, err);
+	if (waited == SERVICE_SILENT)
 		term_complain(
 		    "the service (warder serve) does not answer; the program ends when the service goes "
 		    "on or ends");
 	report_serving(0, -1);
+	if (waited == SERVICE_NOT_RUN) {
+		say_no(why);
+		return 1;
+	}
 	return waited < 0 ? -1 : 0;
 }
 

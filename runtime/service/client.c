@@ -192,11 +192,6 @@ int service_start(const struct service_command *command, int *ret_fd, char why[S
 							      : "the service has ended");
 		return 1;
 	}
-	got = take_answer(fd, command->gives_up, &answer, NULL);
-	if (got > 0 && answer.type == SERVICE_NO) {
-		snprintf(why, SERVICE_WHY, "%s", answer.why);
-		return 1;
-	}
 	*ret_fd = fd_take(&fd); /* of a service that has ended, the wait tells */
 	return 0;
 }
@@ -223,7 +218,8 @@ static void tell_loss(struct warder_result *result, bool gave_up)
 			 : "killed: the service that ran the program (warder serve) has ended");
 }
 
-int service_wait(int fd, bool (*gives_up)(void), struct warder_result **ret, struct warder_error *err)
+int service_wait(int fd, bool (*gives_up)(void), struct warder_result **ret, char why[SERVICE_WHY],
+		 struct warder_error *err)
 {
 	struct warder_result *result = calloc(1, sizeof(*result));
 	struct service_answer answer;
@@ -232,15 +228,18 @@ int service_wait(int fd, bool (*gives_up)(void), struct warder_result **ret, str
 
 	if (!result)
 		return error_no_memory(err, NULL);
-	do /* service_start() may have given up before this word */
-		got = take_answer(fd, gives_up, &answer, &result_fd);
-	while (got > 0 && answer.type == SERVICE_STARTED);
+	got = take_answer(fd, gives_up, &answer, &result_fd);
+	if (got > 0 && answer.type == SERVICE_NO) {
+		free(result);
+		snprintf(why, SERVICE_WHY, "%s", answer.why);
+		return SERVICE_NOT_RUN;
+	}
 	if (got <= 0 || answer.type != SERVICE_ENDED || result_read_file(result_fd, result) < 0) {
 		memset(result, 0, sizeof(*result));
 		tell_loss(result, got == 0);
 	}
 	*ret = result;
-	return got == 0 ? 1 : 0;
+	return got == 0 ? SERVICE_SILENT : 0;
 }
 
 bool service_is_there(void)

@@ -19,6 +19,7 @@
 
 #include "base/array.h"
 #include "base/fd.h"
+#include "base/namespaces.h"
 #include "runtime/service/service.h"
 
 #define TEXT_BYTES 8192
@@ -29,47 +30,88 @@ static bool differs(char why[SERVICE_WHY], const char *what)
 	return true;
 }
 
+static const struct object {
+	const char *name, *what;
+} objects[SERVICE_OBJECTS] = {
+	{ "exe", "version" },
+	{ "root", "root directory" },
+};
+
+/* The peer check has compared those of processes and users already. */
+static const struct object namespaces[SERVICE_NAMESPACES] = {
+	{ "ns/mnt", "mount namespace" }, { "ns/net", "network namespace" },   { "ns/ipc", "IPC namespace" },
+	{ "ns/uts", "UTS namespace" },   { "ns/cgroup", "cgroup namespace" }, { "ns/time", "time namespace" },
+};
+
+static const char *const texts[SERVICE_TEXTS] = {
+	[SERVICE_STATUS] = "status", [SERVICE_STAT] = "stat",         [SERVICE_CGROUP] = "cgroup",
+	[SERVICE_LIMITS] = "limits", [SERVICE_OOM] = "oom_score_adj",
+};
+
 /* 0; -1: it cannot be read, or not whole. */
-static int read_file(int pid, const char *name, char text[TEXT_BYTES])
+static int read_text(int fd, char text[TEXT_BYTES])
 {
-	char path[64];
-	ssize_t len;
+	const ssize_t len = fd < 0 ? -1 : pread(fd, text, TEXT_BYTES, 0);
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	{
-		owned_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-		len = fd < 0 ? -1 : read(fd, text, TEXT_BYTES);
-	}
 	if (len < 0 || len == TEXT_BYTES)
 		return -1;
 	text[len] = '\0';
 	return 0;
 }
 
-/* The same object behind a name in /proc/<pid>, or on both sides none. */
-static bool is_one_object(int pid, const char *name)
+/* Both texts. 0; -1: one of them cannot be read. */
+static int read_both(const struct service_self *self, int proc_fd, enum service_text which,
+		     char theirs[TEXT_BYTES], char ours[TEXT_BYTES])
 {
-	struct stat theirs, ours;
-	char path[64];
-	int found;
+	owned_fd int fd = openat(proc_fd, texts[which], O_RDONLY | O_CLOEXEC);
 
-	snprintf(path, sizeof(path), "/proc/self/%s", name);
-	found = stat(path, &ours);
-	if (found < 0 && errno != ENOENT)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	if (stat(path, &theirs) < 0)
-		return found < 0 && errno == ENOENT;
-	return found == 0 && theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+	return read_text(fd, theirs) == 0 && read_text(self->text_fd[which], ours) == 0 ? 0 : -1;
 }
 
-static bool is_one_text(int pid, const char *name)
+/* 0 where the kernel has no such namespaces. */
+static int read_namespace(int proc_fd, const char *name, uint64_t *ret)
+{
+	*ret = 0;
+	return namespace_number(proc_fd, name, ret) == 0 || errno == ENOENT ? 0 : -1;
+}
+
+static bool is_one_object(const struct stat *ours, int proc_fd, const char *name)
+{
+	struct stat theirs;
+
+	return fstatat(proc_fd, name, &theirs, 0) == 0 && theirs.st_dev == ours->st_dev &&
+	       theirs.st_ino == ours->st_ino;
+}
+
+static bool is_one_text(const struct service_self *self, int proc_fd, enum service_text which)
 {
 	char theirs[TEXT_BYTES], ours[TEXT_BYTES];
 
-	return read_file(pid, name, theirs) == 0 && read_file(getpid(), name, ours) == 0 &&
-	       strcmp(theirs, ours) == 0;
+	return read_both(self, proc_fd, which, theirs, ours) == 0 && strcmp(theirs, ours) == 0;
+}
+
+int service_self_open(struct service_self *ret)
+{
+	owned_fd int proc_fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int opened = proc_fd < 0 ? -1 : 0;
+
+	for (size_t i = 0; i < SERVICE_TEXTS; i++) {
+		ret->text_fd[i] = openat(proc_fd, texts[i], O_RDONLY | O_CLOEXEC);
+		opened |= ret->text_fd[i] < 0 ? -1 : 0;
+	}
+	for (size_t i = 0; i < SERVICE_OBJECTS; i++)
+		opened |= fstatat(proc_fd, objects[i].name, &ret->object[i], 0);
+	for (size_t i = 0; i < SERVICE_NAMESPACES; i++)
+		opened |= read_namespace(proc_fd, namespaces[i].name, &ret->namespace[i]);
+	if (opened < 0)
+		service_self_close(ret);
+	return opened;
+}
+
+void service_self_close(struct service_self *self)
+{
+	for (size_t i = 0; i < SERVICE_TEXTS; i++)
+		fd_done(&self->text_fd[i]);
 }
 
 /* The value of "NAME:" at the begin of a line, up to its end. */
@@ -81,7 +123,7 @@ static const char *line_of(const char *text, const char *name, size_t *ret_len)
 	return at;
 }
 
-static bool status_differs(int pid, char why[SERVICE_WHY])
+static bool status_differs(const struct service_self *self, int proc_fd, char why[SERVICE_WHY])
 {
 	static const struct row {
 		const char *line, *what;
@@ -98,7 +140,7 @@ static bool status_differs(int pid, char why[SERVICE_WHY])
 	};
 	char theirs[TEXT_BYTES], ours[TEXT_BYTES];
 
-	if (read_file(pid, "status", theirs) < 0 || read_file(getpid(), "status", ours) < 0)
+	if (read_both(self, proc_fd, SERVICE_STATUS, theirs, ours) < 0)
 		return differs(why, "readable /proc");
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		size_t their_len, our_len;
@@ -126,7 +168,7 @@ static int number_at(const char *at, int number)
 	return at ? atoi(at) : INT32_MIN;
 }
 
-static bool stat_differs(int pid, char why[SERVICE_WHY])
+static bool stat_differs(const struct service_self *self, int proc_fd, char why[SERVICE_WHY])
 {
 	static const struct row {
 		int number;
@@ -137,9 +179,12 @@ static bool stat_differs(int pid, char why[SERVICE_WHY])
 		{ 41, "scheduling policy" },
 	};
 	char theirs[TEXT_BYTES], ours[TEXT_BYTES];
-	const char *their = read_file(pid, "stat", theirs) == 0 ? strrchr(theirs, ')') : NULL;
-	const char *our = read_file(getpid(), "stat", ours) == 0 ? strrchr(ours, ')') : NULL;
+	const bool read = read_both(self, proc_fd, SERVICE_STAT, theirs, ours) == 0;
+	const char *their = read ? strrchr(theirs, ')') : NULL;
+	const char *our = read ? strrchr(ours, ')') : NULL;
 
+	if (!their || !our)
+		return differs(why, "readable /proc");
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++)
 		if (number_at(their, rows[i].number) != number_at(our, rows[i].number))
 			return differs(why, rows[i].what);
@@ -166,35 +211,33 @@ bool service_differs_as_said(uint64_t secure_bits, char why[SERVICE_WHY])
 	return secure_bits != service_secure_bits() && differs(why, "set of secure bits");
 }
 
-bool service_differs(int pid, char why[SERVICE_WHY])
+bool service_differs(const struct service_self *self, int pid, char why[SERVICE_WHY])
 {
-	static const struct row {
-		const char *name, *what;
-	} objects[] = {
-		{ "exe", "version" },
-		{ "ns/mnt", "mount namespace" },
-		{ "ns/pid", "pid namespace" },
-		{ "ns/user", "user namespace" },
-		{ "ns/net", "network namespace" },
-		{ "ns/ipc", "IPC namespace" },
-		{ "ns/uts", "UTS namespace" },
-		{ "ns/cgroup", "cgroup namespace" },
-		{ "ns/time", "time namespace" },
-		{ "root", "root directory" },
-	};
+	owned_fd int proc_fd = -1;
+	char path[32];
 
-	for (size_t i = 0; i < ARRAY_LENGTH(objects); i++)
-		if (!is_one_object(pid, objects[i].name))
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (proc_fd < 0)
+		return differs(why, "readable /proc");
+	for (size_t i = 0; i < SERVICE_OBJECTS; i++)
+		if (!is_one_object(&self->object[i], proc_fd, objects[i].name))
 			return differs(why, objects[i].what);
-	if (!is_one_text(pid, "cgroup"))
+	for (size_t i = 0; i < SERVICE_NAMESPACES; i++) {
+		uint64_t theirs;
+
+		if (read_namespace(proc_fd, namespaces[i].name, &theirs) < 0 || theirs != self->namespace[i])
+			return differs(why, namespaces[i].what);
+	}
+	if (!is_one_text(self, proc_fd, SERVICE_CGROUP))
 		return differs(why, "cgroup");
-	if (!is_one_text(pid, "limits"))
+	if (!is_one_text(self, proc_fd, SERVICE_LIMITS))
 		return differs(why, "resource limit (ulimit)");
-	if (!is_one_text(pid, "oom_score_adj"))
+	if (!is_one_text(self, proc_fd, SERVICE_OOM))
 		return differs(why, "oom_score_adj");
-	if (stat_differs(pid, why))
+	if (stat_differs(self, proc_fd, why))
 		return true;
 	if (disk_priority_of(pid) != disk_priority_of(getpid()))
 		return differs(why, "I/O priority");
-	return status_differs(pid, why);
+	return status_differs(self, proc_fd, why);
 }

@@ -13,7 +13,6 @@
 enum service_answer_type {
 	SERVICE_ACCEPTED, /* from now on the client waits without a limit */
 	SERVICE_NO,       /* why; nothing has run */
-	SERVICE_STARTED,  /* the program runs */
 	SERVICE_ENDED,    /* with the memory file of its result */
 };
 

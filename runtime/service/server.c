@@ -1,6 +1,7 @@
 /*
- * The service's side. One thread accepts; each connection has a thread of its own, which launches and drives its run to the end. The pool's
- * own thread parks and removes jails.
+ * The service's side. Threads wait for connections; the one that gets a connection launches its run and drives it to the end, and then waits
+ * again. If no other thread waits meanwhile, it starts one first. The first thread only looks after the rest. The pool's own threads park
+ * and remove jails.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,17 +26,16 @@
 
 #define LOOK_MS          100
 #define LOCK_PATIENCE_US UINT64_C(2000000)
+#define WAIT_S           1 /* of a thread for a connection; then it looks whether it is needed */
+#define WAITING_MOST     2
 
 struct service {
 	struct warder_pool *pool;
-	atomic_int connections;
-	_Atomic uint64_t used_us; /* clock of the last connection's begin or end */
-	atomic_bool ending;       /* every run is cancelled */
-};
-
-struct connection {
-	struct service *service;
-	int fd; /* owned */
+	struct service_self self;
+	int listen_fd;
+	atomic_int threads, waiting; /* of those that serve: all, and those without a connection */
+	_Atomic uint64_t used_us;    /* clock of the last connection's begin or end */
+	atomic_bool ending;          /* every run is cancelled */
 };
 
 static int answer(int fd, enum service_answer_type type, const char *why, int result_fd)
@@ -108,6 +108,8 @@ static int receive_order(int fd, struct order *ret, struct warder_error *err)
 
 /* What a run borrows until it is freed. */
 struct launching {
+	int fd; /* of the connection */
+	struct warder_run *run;
 	struct rootfs_collect collect;
 	char *work;     /* owned; for a parked interpreter, or NULL */
 	char **program; /* owned; the words that start it, or NULL */
@@ -148,8 +150,29 @@ static int choose_program(const struct order *order, struct launching *launching
 	return launching->program && launching->work ? 0 : -1;
 }
 
+/* What the client says meanwhile; false: it is gone. */
+static bool hear(void *context)
+{
+	const struct launching *launching = context;
+	struct service_signal word;
+	int fds[SERVICE_FDS_MAX];
+	const ssize_t n = fd_receive(launching->fd, &word, sizeof(word), fds, SERVICE_FDS_MAX, 0);
+
+	for (size_t i = 0; i < SERVICE_FDS_MAX; i++)
+		fd_done(&fds[i]);
+	if (n != sizeof(word) || word.magic != SERVICE_MAGIC) {
+		warder_cancel(launching->run);
+		return false;
+	}
+	if (word.signal > 0 && word.grace_us)
+		warder_stop(launching->run, word.signal, word.grace_us);
+	else
+		warder_cancel(launching->run);
+	return true;
+}
+
 static int launch(struct service *service, const struct order *order, struct launching *launching,
-		  struct warder_run **ret, struct warder_error *err)
+		  struct warder_error *err)
 {
 	const struct service_request *request = &order->request;
 	const struct order_code *code = &request->code;
@@ -170,7 +193,10 @@ static int launch(struct service *service, const struct order *order, struct lau
 			     .files = order->words.code.files,
 			     .file_count = code->file_count,
 			     .collect = request->flags & SERVICE_COLLECT ? &launching->collect : NULL,
-			     .no_receipt = (request->flags & SERVICE_NO_RECEIPT) != 0 },
+			     .no_receipt = (request->flags & SERVICE_NO_RECEIPT) != 0,
+			     .watch_fd = launching->fd,
+			     .on_watch = hear,
+			     .watch_context = launching },
 	};
 	struct warder_pool_key key = { .size = sizeof(key), .policy = order->policy, .options = &options };
 	struct pool_asked asked = { .key = &key,
@@ -182,43 +208,21 @@ static int launch(struct service *service, const struct order *order, struct lau
 	if (choose_program(order, launching, &asked, &key, err) != 0)
 		return -1;
 	launching->collect = order_collect(code, &order->words.code);
-	return pool_launch(service->pool, &asked, ret, err);
+	return pool_launch(service->pool, &asked, &launching->run, err);
 }
 
-/* What the client says meanwhile; false: it is gone. */
-static bool hear(int fd, struct warder_run *run)
-{
-	struct service_signal word;
-	int fds[SERVICE_FDS_MAX];
-	const ssize_t n = fd_receive(fd, &word, sizeof(word), fds, SERVICE_FDS_MAX, 0);
-
-	for (size_t i = 0; i < SERVICE_FDS_MAX; i++)
-		fd_done(&fds[i]);
-	if (n != sizeof(word) || word.magic != SERVICE_MAGIC)
-		return false;
-	if (word.signal > 0 && word.grace_us)
-		warder_stop(run, word.signal, word.grace_us);
-	else
-		warder_cancel(run);
-	return true;
-}
-
-static int drive(struct service *service, int fd, struct warder_run *run, struct warder_result **ret,
+/* The supervision hears the client as long as the program runs; then, while it waits for a slow reader of the output, this does. */
+static int drive(struct service *service, const struct launching *launching, struct warder_result **ret,
 		 struct warder_error *err)
 {
-	struct pollfd fds[2] = { { .fd = warder_run_fd(run, err), .events = POLLIN },
-				 { .fd = fd, .events = POLLIN } };
+	struct pollfd client = { .fd = launching->fd, .events = POLLIN };
 	int over;
 
-	if (fds[0].fd < 0)
-		return -1;
-	while ((over = warder_run_dispatch(run, ret, err)) == 0) {
-		if (poll(fds, 2, LOOK_MS) > 0 && fds[1].revents && !hear(fd, run)) {
-			warder_cancel(run);
-			fds[1].fd = -1;
-		}
+	while ((over = warder_wait_for(launching->run, LOOK_MS * UINT64_C(1000), ret, err)) == 0) {
+		if (poll(&client, 1, 0) > 0 && !hear((void *)(uintptr_t)launching))
+			client.fd = -1;
 		if (atomic_load(&service->ending))
-			warder_cancel(run);
+			warder_cancel(launching->run);
 	}
 	return over < 0 ? -1 : 0;
 }
@@ -226,25 +230,22 @@ static int drive(struct service *service, int fd, struct warder_run *run, struct
 static void serve(struct service *service, int fd, const struct order *order)
 {
 	struct warder_result *result = NULL;
-	struct warder_run *run = NULL;
-	struct launching launching = { 0 };
+	struct launching launching = { .fd = fd };
 	struct warder_error err = { 0 };
 
-	if (launch(service, order, &launching, &run, &err) != 0) {
+	if (launch(service, order, &launching, &err) != 0) {
 		answer(fd, SERVICE_NO, "the launch failed", -1);
 		launching_done(&launching);
 		return;
 	}
-	if (answer(fd, SERVICE_STARTED, "", -1) < 0)
-		warder_cancel(run);
-	if (drive(service, fd, run, &result, &err) == 0) {
+	if (drive(service, &launching, &result, &err) == 0) {
 		owned_fd int result_fd = result_write_file(result);
 
 		if (result_fd >= 0)
 			answer(fd, SERVICE_ENDED, "", result_fd);
 	}
 	warder_result_free(result);
-	warder_run_free(run);
+	warder_run_free(launching.run);
 	launching_done(&launching);
 }
 
@@ -253,16 +254,17 @@ static void attend(struct service *service, int fd)
 	struct order order = { .fds = { -1, -1, -1, -1, -1 } };
 	const struct timeval patience = { .tv_sec = SERVICE_RECORD_S };
 	struct warder_error err = { 0 };
+	owned_fd int pidfd = -1;
 	char why[SERVICE_WHY];
 	bool differs;
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	/* The process is looked at by its number, which is its own as long as the second look by its descriptor succeeds. */
-	if (session_peer(fd) != SESSION_PEER_OWNER)
+	/* The process is looked at by its number, which is its own as long as it has not ended afterwards. */
+	if (session_peer_hold(fd, &pidfd) != SESSION_PEER_OWNER)
 		return;
-	differs = service_differs(session_peer_pid(fd), why);
-	if (session_peer(fd) != SESSION_PEER_OWNER)
+	differs = service_differs(&service->self, session_peer_pid(fd), why);
+	if (session_peer_has_ended(pidfd))
 		return;
 	/* Read it in any case: closing a socket with unread data discards the answer. */
 	if (receive_order(fd, &order, &err) < 0)
@@ -274,81 +276,122 @@ static void attend(struct service *service, int fd)
 	order_done(&order);
 }
 
-static void *attend_thread(void *arg)
-{
-	struct connection *connection = arg;
-	struct service *service = connection->service;
+/* ---- accepting ---- */
 
-	attend(service, connection->fd);
-	close(connection->fd);
-	free(connection);
-	atomic_store(&service->used_us, clock_us());
-	atomic_fetch_sub(&service->connections, 1);
+static void start_thread(struct service *service);
+
+/* As long as it is needed: until the service ends, or enough others wait. It counts as waiting when it begins. */
+static void *serve_thread(void *arg)
+{
+	struct service *service = arg;
+
+	while (!atomic_load(&service->ending)) {
+		const int fd = accept4(service->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+
+		if (fd >= 0) {
+			if (atomic_fetch_sub(&service->waiting, 1) == 1)
+				start_thread(service);
+			attend(service, fd);
+			close(fd);
+			atomic_store(&service->used_us, clock_us());
+			atomic_fetch_add(&service->waiting, 1);
+		} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
+			poll(NULL, 0, LOOK_MS);
+		} else if (atomic_load(&service->waiting) > WAITING_MOST) {
+			break;
+		}
+	}
+	atomic_fetch_sub(&service->waiting, 1);
+	atomic_fetch_sub(&service->threads, 1);
 	return NULL;
 }
 
-/* ---- accepting ---- */
-
-/* A client beyond SERVICE_CONNECTIONS starts its jail itself. */
-static void begin(struct service *service, int fd)
+static void start_thread(struct service *service)
 {
-	struct connection *connection =
-	    atomic_load(&service->connections) < SERVICE_CONNECTIONS ? malloc(sizeof(*connection)) : NULL;
 	pthread_attr_t detached;
 	pthread_t thread;
 
-	if (!connection) {
-		answer(fd, SERVICE_NO, "the service is busy", -1);
-		close(fd);
+	if (atomic_fetch_add(&service->threads, 1) >= SERVICE_CONNECTIONS) {
+		atomic_fetch_sub(&service->threads, 1);
 		return;
 	}
-	*connection = (struct connection){ service, fd };
-	atomic_fetch_add(&service->connections, 1);
-	atomic_store(&service->used_us, clock_us());
+	atomic_fetch_add(&service->waiting, 1);
 	pthread_attr_init(&detached);
 	pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&detached, (size_t)512 << 10);
-	if (pthread_create(&thread, &detached, attend_thread, connection) != 0) {
-		atomic_fetch_sub(&service->connections, 1);
-		close(fd);
-		free(connection);
+	if (pthread_create(&thread, &detached, serve_thread, service) != 0) {
+		atomic_fetch_sub(&service->waiting, 1);
+		atomic_fetch_sub(&service->threads, 1);
 	}
 	pthread_attr_destroy(&detached);
 }
 
-static void accept_until(struct service *service, int listen_fd, uint64_t idle_us, int (*came)(void *context))
+/* A client for which there is no thread starts its jail itself. */
+static void refuse_next(const struct service *service)
 {
-	struct pollfd ready = { .fd = listen_fd, .events = POLLIN };
+	owned_fd int fd = accept4(service->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 
+	if (fd >= 0)
+		answer(fd, SERVICE_NO, "the service is busy", -1);
+}
+
+static bool is_full(const struct service *service)
+{
+	return !atomic_load(&service->waiting) && atomic_load(&service->threads) >= SERVICE_CONNECTIONS;
+}
+
+static void look_after(struct service *service, uint64_t idle_us, int (*came)(void *context))
+{
 	while (!came(NULL)) {
-		if (poll(&ready, 1, LOOK_MS) > 0) {
-			const int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
+		struct pollfd ready = { .fd = is_full(service) ? service->listen_fd : -1, .events = POLLIN };
 
-			if (fd >= 0)
-				begin(service, fd);
-		}
-		if (!atomic_load(&service->connections) &&
+		if (poll(&ready, 1, LOOK_MS) > 0 && is_full(service))
+			refuse_next(service);
+		else if (!atomic_load(&service->waiting))
+			start_thread(service); /* none could be started before */
+		if (atomic_load(&service->waiting) == atomic_load(&service->threads) &&
 		    clock_us() - atomic_load(&service->used_us) >= idle_us)
 			return;
 	}
 }
 
+/* A thread that waits for a connection sleeps in accept4(2), which gives each connection to one of them. */
+static int make_waiting(int listen_fd, struct warder_error *err)
+{
+	const struct timeval most = { .tv_sec = WAIT_S };
+
+	if (fcntl(listen_fd, F_SETFL, 0) == 0 &&
+	    setsockopt(listen_fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)) == 0)
+		return 0;
+	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+			       "cannot set up the service's socket");
+}
+
 static int run(int listen_fd, uint64_t idle_us, int (*came)(void *context), void (*ready)(void),
 	       struct warder_error *err)
 {
-	struct service service = { .used_us = clock_us() };
+	struct service service = { .listen_fd = listen_fd, .used_us = clock_us() };
 	int drained;
 
-	if (warder_pool_new(NULL, &service.pool, err) != 0)
+	if (make_waiting(listen_fd, err) < 0)
 		return -1;
+	if (service_self_open(&service.self) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot read /proc/self");
+	if (warder_pool_new(NULL, &service.pool, err) != 0) {
+		service_self_close(&service.self);
+		return -1;
+	}
 	ready();
-	accept_until(&service, listen_fd, idle_us, came);
-	close(listen_fd); /* later clients start their jails themselves */
+	start_thread(&service);
+	look_after(&service, idle_us, came);
 	atomic_store(&service.ending, true);
-	while (atomic_load(&service.connections))
+	shutdown(listen_fd, SHUT_RDWR); /* later clients start their jails themselves */
+	while (atomic_load(&service.threads))
 		poll(NULL, 0, LOOK_MS / 10);
+	close(listen_fd);
 	drained = warder_pool_drain(service.pool, err);
 	warder_pool_free(service.pool);
+	service_self_close(&service.self);
 	return drained;
 }
 

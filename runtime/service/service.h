@@ -6,7 +6,7 @@
  *   connect, check the peer          ->   check the peer: its user, its namespaces, and service_differs()
  *   request, words, descriptors      ->   launch
  *                                    <-   NO with the reason, and the client starts the jail itself; or ACCEPTED
- *                                    <-   NO (the launch failed, nothing has run), or STARTED
+ *                                    <-   NO (the launch failed, nothing has run)
  *   STOP with a signal               ->   warder_stop()
  *                                    <-   ENDED with the result as a memory file
  * If a client disconnects, its run ends. The client sends its standard streams as descriptors, so the client's rights to them count.
@@ -17,6 +17,8 @@
 #define WARDER_RUNTIME_SERVICE_SERVICE_H
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "policy/policy.h"
@@ -73,8 +75,30 @@ void service_words_done(struct service_words *words);
 
 /* ---- who asks: conditions.c ---- */
 
-/* Whether a launch by process `pid` would inherit something else than one by this process: true with the reason in `why`. */
-bool service_differs(int pid, char why[SERVICE_WHY]);
+/* What this process compares with its clients. It cannot change its own namespaces, its root directory or its program file: these are
+ * read once. Others can change the rest: it is read for each client, by descriptors that stay open. */
+enum service_text {
+	SERVICE_STATUS,
+	SERVICE_STAT,
+	SERVICE_CGROUP,
+	SERVICE_LIMITS,
+	SERVICE_OOM,
+	SERVICE_TEXTS,
+};
+#define SERVICE_OBJECTS    2
+#define SERVICE_NAMESPACES 6
+struct service_self {
+	struct stat object[SERVICE_OBJECTS];
+	uint64_t namespace[SERVICE_NAMESPACES];
+	int text_fd[SERVICE_TEXTS];
+};
+
+/* 0; -1 with errno, and *ret is closed: /proc cannot be read. */
+int service_self_open(struct service_self *ret);
+void service_self_close(struct service_self *self);
+/* Whether a launch by process `pid`, whose pid and user namespaces are this process's, would inherit something else than one by this
+ * process: true with the reason in `why`. */
+bool service_differs(const struct service_self *self, int pid, char why[SERVICE_WHY]);
 /* The same of what only the process itself can read, and says: its secure bits. */
 bool service_differs_as_said(uint64_t secure_bits, char why[SERVICE_WHY]);
 /* Of this process; UINT64_MAX: not known. */
@@ -96,17 +120,20 @@ struct service_command {
 	uint64_t output_max;
 	bool no_receipt;
 	const struct library_order *code; /* what a piece of code needs besides; or NULL */
-	bool (*gives_up)(
-	    void); /* asked about once a second, and after each signal, while a service that has accepted is silent */
 };
 
-/* Start a program. 0: it runs, and *ret_fd is the connection; 1 with the reason: nothing has run; the reason is "" if no service is there. */
+/* Have a program started. 0: the service has accepted, and *ret_fd is the connection; 1 with the reason: nothing has run; the reason is "" if
+ * no service is there. */
 int service_start(const struct service_command *command, int *ret_fd, char why[SERVICE_WHY]);
 /* Send a signal to the program; after grace_us it is killed. Async-signal-safe. */
 void service_stop(int fd, int signal, uint64_t grace_us);
-/* Wait for the end. If the service dies first, or the caller gives up, the result says so. 0; 1: the caller has given up; -1 with *err: no
- * memory. */
-int service_wait(int fd, bool (*gives_up)(void), struct warder_result **ret, struct warder_error *err);
+/* Wait for the end. `gives_up` is asked about once a second, and after each signal, while the service is silent. If the service dies first, or
+ * the caller gives up, the result says so. 0 with *ret; SERVICE_SILENT with *ret: the caller has given up; SERVICE_NOT_RUN with the reason: the
+ * program was not started; -1 with *err: no memory. */
+int service_wait(int fd, bool (*gives_up)(void), struct warder_result **ret, char why[SERVICE_WHY],
+		 struct warder_error *err);
+#define SERVICE_SILENT  1
+#define SERVICE_NOT_RUN 2
 /* Whether a service runs for this user. */
 bool service_is_there(void);
 

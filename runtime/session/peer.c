@@ -6,15 +6,15 @@
  * there is only the number, and a process that ended after it connected could have a successor.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/pidfd.h"
+#include "base/namespaces.h"
 #include "runtime/session/session.h"
 
 #ifndef SO_PEERPIDFD
@@ -34,37 +34,45 @@ static int open_peer(int fd, pid_t pid)
 static bool shares(int pid, const char *kind)
 {
 	char path[48];
-	struct stat ours, theirs;
+	uint64_t ours, theirs;
 
 	snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
-	if (stat(path, &ours) < 0)
+	if (namespace_number(AT_FDCWD, path, &ours) < 0)
 		return errno == ENOENT; /* a kernel that has no such namespaces */
 	snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, kind);
-	return stat(path, &theirs) == 0 && ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+	return namespace_number(AT_FDCWD, path, &theirs) == 0 && ours == theirs;
 }
 
-static bool has_ended(int pidfd)
+bool session_peer_has_ended(int pidfd)
 {
 	struct pollfd end = { .fd = pidfd, .events = POLLIN };
 
-	return poll(&end, 1, 0) > 0;
+	return poll(&end, 1, 0) != 0;
 }
 
-enum session_peer session_peer(int fd)
+enum session_peer session_peer_hold(int fd, int *ret_pidfd)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 	owned_fd int pidfd = -1;
-	int pid;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid != geteuid())
 		return SESSION_PEER_OTHER_USER;
 	pidfd = open_peer(fd, peer.pid);
 	if (pidfd < 0)
 		return errno == ESRCH || errno == EINVAL ? SESSION_PEER_GONE : SESSION_PEER_ELSEWHERE;
-	pid = pidfd_number(pidfd);
-	/* That it still has its number says that these were its namespaces. */
-	if (pid > 0 && shares(pid, "pid") && shares(pid, "user") && pidfd_number(pidfd) == pid)
-		return SESSION_PEER_OWNER;
-	return has_ended(pidfd) ? SESSION_PEER_GONE : SESSION_PEER_ELSEWHERE;
+	/* A process that has not ended has its number, so that these were its namespaces. */
+	if (peer.pid <= 0 || !shares(peer.pid, "pid") || !shares(peer.pid, "user"))
+		return session_peer_has_ended(pidfd) ? SESSION_PEER_GONE : SESSION_PEER_ELSEWHERE;
+	if (session_peer_has_ended(pidfd))
+		return SESSION_PEER_GONE;
+	*ret_pidfd = fd_take(&pidfd);
+	return SESSION_PEER_OWNER;
+}
+
+enum session_peer session_peer(int fd)
+{
+	owned_fd int pidfd = -1;
+
+	return session_peer_hold(fd, &pidfd);
 }

@@ -79,6 +79,9 @@ enum session_peer {
 
 /* Who connected, at a socket that was accepted; who listens, at one that was connected. */
 enum session_peer session_peer(int fd);
+/* The same; of an OWNER, *ret_pidfd is its process. What was read of it by its number is its own if it has not ended afterwards. */
+enum session_peer session_peer_hold(int fd, int *ret_pidfd);
+bool session_peer_has_ended(int pidfd);
 
 /* ---- messages: session_wire.c ---- */
 

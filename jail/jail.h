@@ -403,7 +403,9 @@ struct jail_parts_counts {
  * *err. */
 int jail_template_reuse(struct jail_template *tmpl, struct jail_parts_counts *counts,
 			struct warder_error *err);
-/* Give up the parts that wait for a jail. False: there is none. */
+/* Whether parts wait for a jail. */
+bool jail_template_has_parts(struct jail_template *tmpl);
+/* Give up the parts that wait for a jail, which may take a while. False: there is none. */
 bool jail_template_drop_parts(struct jail_template *tmpl);
 /* The name of a reason. */
 const char *jail_parts_reason(size_t i);

@@ -236,6 +236,16 @@ void parts_give(struct parts *parts, int *ns_fd)
 	fd_done(ns_fd);
 }
 
+bool parts_has_any(struct parts *parts)
+{
+	bool has;
+
+	pthread_mutex_lock(&parts->lock);
+	has = parts->spares + parts->leaves > 0;
+	pthread_mutex_unlock(&parts->lock);
+	return has;
+}
+
 bool parts_take_leaf(struct parts *parts, struct cgroup *ret)
 {
 	bool taken;

@@ -37,6 +37,7 @@ void parts_give(struct parts *parts, int *ns_fd);
 bool parts_take_leaf(struct parts *parts, struct cgroup *ret);
 /* Take the leaf of a jail whose processes are all gone, and leave *cgroup without one. False: it is not kept, and stays the caller's. */
 bool parts_give_leaf(struct parts *parts, struct cgroup *cgroup);
+bool parts_has_any(struct parts *parts);
 /* Give up everything that waits for a jail. False: there was nothing. */
 bool parts_drop(struct parts *parts);
 /* NULL: nothing happens. */

@@ -302,6 +302,11 @@ int jail_template_reuse(struct jail_template *tmpl, struct jail_parts_counts *co
 	return tmpl->parts ? 0 : parts_begin(tmpl, counts, &tmpl->parts, err);
 }
 
+bool jail_template_has_parts(struct jail_template *tmpl)
+{
+	return tmpl->parts && parts_has_any(tmpl->parts);
+}
+
 bool jail_template_drop_parts(struct jail_template *tmpl)
 {
 	return tmpl->parts && parts_drop(tmpl->parts);

@@ -88,6 +88,7 @@ struct warder_pool {
 	uint64_t handed_us; /* clock of the last hand-out */
 	struct key *keys;
 	struct slot *slots;
+	unsigned int dropping; /* threads that drop parts */
 	bool stopping, pressed;
 	bool
 	    dozes; /* the first thread wakes up by itself after REST_US, and need not be woken up for less than a waiting caller */
@@ -390,32 +391,41 @@ static void lack_descriptors(struct key *key, const struct pool_descriptors *hav
 		  have->open, POOL_DESCRIPTORS, have->most);
 }
 
-/* They hold descriptors. False: there was none. */
-static bool drop_parts(const struct warder_pool *pool)
+static struct key *find_with_parts(const struct warder_pool *pool)
 {
-	bool dropped = false;
+	struct key *key = pool->keys;
 
-	for (const struct key *key = pool->keys; key; key = key->next)
-		dropped |= jail_template_drop_parts(library_jail_template(key->tmpl));
-	return dropped;
+	while (key && !jail_template_has_parts(library_jail_template(key->tmpl)))
+		key = key->next;
+	return key;
 }
 
-static bool may_park(const struct warder_pool *pool, struct pool_descriptors *ret)
+/* They hold descriptors. The lock is held before and after, but not meanwhile: the kernel may take its time to remove a cgroup. False: there
+ * was none. */
+static bool drop_parts(struct warder_pool *pool)
 {
-	const unsigned int building = count_of(pool, NULL, POOL_BUILDING);
+	const struct key *key = find_with_parts(pool);
+	struct warder_template *tmpl = key ? library_template_hold(key->tmpl) : NULL;
 
-	*ret = pool_count_descriptors();
-	if (!pool_may_park(ret, building) && drop_parts(pool))
-		*ret = pool_count_descriptors();
-	return pool_may_park(ret, building);
+	if (!tmpl)
+		return false;
+	pool->dropping++;
+	pthread_mutex_unlock(&pool->lock);
+	jail_template_drop_parts(library_jail_template(tmpl));
+	warder_template_free(tmpl);
+	pthread_mutex_lock(&pool->lock);
+	pool->dropping--;
+	pthread_cond_broadcast(&pool->changed);
+	return true;
 }
 
 /* A key that has fewer jails than it is to have (`only_short`: and none ready), and for which there is room. One without any may have that
- * of another. */
-static struct key *find_wanting(struct warder_pool *pool, bool only_short)
+ * of another. NULL with *ret_drop: first, parts are to be dropped. */
+static struct key *find_wanting(struct warder_pool *pool, bool only_short, bool *ret_drop)
 {
 	const uint64_t now = clock_us();
 
+	*ret_drop = false;
 	for (struct key *key = pool->keys; key; key = key->next) {
 		struct pool_descriptors have;
 		const struct key *other;
@@ -424,7 +434,12 @@ static struct key *find_wanting(struct warder_pool *pool, bool only_short)
 		if (!may_try(key, now) || parked_of(pool, key) >= wanted_of(pool, key) ||
 		    (only_short && !is_short(pool, key, now)))
 			continue;
-		may = may_park(pool, &have);
+		have = pool_count_descriptors();
+		may = pool_may_park(&have, count_of(pool, NULL, POOL_BUILDING));
+		if (!may && find_with_parts(pool)) {
+			*ret_drop = true;
+			return NULL;
+		}
 		if (may && fits(pool, parked_of(pool, NULL) + 1, bytes_parked(pool) + key->bytes))
 			return key;
 		other = parked_of(pool, key) ? NULL : least_used(pool, key, true);
@@ -507,8 +522,13 @@ static bool work(struct warder_pool *pool, bool is_helper)
 	enum pool_work choice = pool_choose_work(&look);
 	struct key *key = NULL;
 	struct warder_error ignored;
+	bool drop = false;
 
-	if (choice == POOL_WORK_PARK && !(key = find_wanting(pool, look.is_short))) {
+	if (choice == POOL_WORK_PARK)
+		key = find_wanting(pool, look.is_short, &drop);
+	if (drop)
+		return drop_parts(pool);
+	if (choice == POOL_WORK_PARK && !key) {
 		look.is_short = look.is_wanting = false; /* the pool has no room */
 		choice = pool_choose_work(&look);
 	}
@@ -984,9 +1004,10 @@ static int launch_given(struct warder_pool *pool, struct jail_run *jail, struct 
 
 /* 0 with *ret: launched. 1: it is broken. -1 with *err, of the command. The lock is held before and after. */
 static int hand_out(struct warder_pool *pool, struct slot *slot, const struct pool_asked *asked,
-		    struct warder_run **ret, struct warder_error *err)
+		    const struct pool_kind *kind, struct warder_run **ret, struct warder_error *err)
 {
 	struct warder_template *tmpl = slot->tmpl;
+	const struct key *key;
 	int launched;
 
 	pool->handed_us = clock_us();
@@ -1014,9 +1035,11 @@ static int hand_out(struct warder_pool *pool, struct slot *slot, const struct po
 	launched = launch_given(pool, slot->run, tmpl, asked, ret, err);
 	pthread_mutex_lock(&pool->lock);
 	if (launched == 0) {
+		key = find_key(pool, kind);
 		pool->handed_out++;
 		move_to(pool, slot, POOL_RUNNING);
-		if (!pool->dozes) /* it is replaced soon */
+		/* It is replaced when its program has ended, or with the next maintenance. Where few are left, it is replaced soon. */
+		if (!pool->dozes && key && 2 * count_of(pool, key, POOL_READY) < key->wanted)
 			pthread_cond_signal(&pool->work);
 		return 0;
 	}
@@ -1136,7 +1159,7 @@ static int launch_of(struct warder_pool *pool, const struct pool_asked *asked, c
 		key = find_key(pool, kind);
 		key->used_us = clock_us();
 		slot = find_slot(pool, key, POOL_READY);
-		launched = slot ? hand_out(pool, slot, asked, ret, err)
+		launched = slot ? hand_out(pool, slot, asked, kind, ret, err)
 				: do_without(pool, key, asked, was_broken ? &why : NULL, until, ret, err);
 		if (launched != 1)
 			return launched;
@@ -1225,7 +1248,7 @@ int warder_pool_drain(struct warder_pool *pool, struct warder_error *err)
 		free_key(key);
 		pthread_mutex_lock(&pool->lock);
 	}
-	while (count_of(pool, NULL, POOL_BUILDING) || count_of(pool, NULL, POOL_CLEANING))
+	while (count_of(pool, NULL, POOL_BUILDING) || count_of(pool, NULL, POOL_CLEANING) || pool->dropping)
 		pthread_cond_wait(&pool->changed, &pool->lock);
 	running = count_of(pool, NULL, POOL_RUNNING);
 	if (running) {

@@ -123,7 +123,12 @@ static int send_parked(struct jail_run *run, struct warder_error *err)
 	if (ret == 0)
 		ret = send_program(run, &message, fds, count, err);
 	block_done(&message);
-	run_close_programs_ends(run);
+	/* The outputs stay open here: the end of each would wake the supervision, for which only the death of init counts. Of a program that is
+	 * started in advance, it shows that the program has ended too early. */
+	if (run->warm.is)
+		run_close_programs_ends(run);
+	else
+		fd_done(&run->stdin_pipe[RUN_READ]);
 	return ret;
 }
 

@@ -462,7 +462,9 @@ static void fill_poll(const struct supervision *sup, struct pollfd fds[POLL_COUN
 	const struct jail_run *run = sup->run;
 	const bool held = atomic_load(&run->output_held);
 
-	fds[POLL_CONTROL] = (struct pollfd){ .fd = run->control[0], .events = POLLIN };
+	/* After the program's end only an init that restricts nothing has more to say; of another one, only its death counts. */
+	fds[POLL_CONTROL] =
+	    (struct pollfd){ .fd = sup->ended && !run_is_bare(run) ? -1 : run->control[0], .events = POLLIN };
 	fds[POLL_INIT] = (struct pollfd){ .fd = run->init_fd, .events = POLLIN };
 	/* What is not passed on yet keeps its stream from being read: the program waits, as it would for the reader itself. */
 	for (int stream = 0; stream < JAIL_STREAMS; stream++) {

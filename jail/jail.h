@@ -375,7 +375,7 @@ int jail_hand_out(struct jail_run *run, const struct jail_command *command, stru
  * only be removed.
  */
 int jail_warm(struct jail_run *run, char *const *argv, bool merged, struct warder_error *err);
-bool jail_warm_is_stale(const struct jail_run *run);
+bool jail_warm_is_stale(struct jail_run *run);
 uint64_t jail_warm_bytes(const struct jail_run *run);
 int jail_feed(struct jail_run *run, const struct jail_command *command, const char *work, size_t len,
 	      struct warder_error *err);

@@ -1,4 +1,12 @@
-/* See loaded.h. */
+/*
+ * See loaded.h. The check is on the way of every hand-out, and a program with numpy has loaded 500 files. So the kernel is asked first whether
+ * a file has changed since all of them were looked at (watch.h). Only if it reports a change of any file of the watch, or if some files cannot
+ * be watched, they are looked at.
+ *
+ * To look at files, each directory is opened once, and its files are looked up by their names alone. A directory's path is followed each time,
+ * so that a link on the way that leads elsewhere by now is noticed; so is the path of a file that is itself a link. A file behind a link is
+ * not watched.
+ */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +14,7 @@
 
 #include "base/fd.h"
 #include "jail/loaded.h"
+#include "jail/watch.h"
 #include "rootfs/rootfs.h"
 
 #define FILES_MAX 4096
@@ -13,13 +22,33 @@
 /* What a file was when the program had loaded it. */
 struct loaded_file {
 	char *path;
-	struct stat st;
+	size_t name_at; /* in the path */
+	bool is_link;
+	bool is_watched;
+	struct stat st; /* of a link: of what it leads to */
 };
 
-static int look_up(int root_fd, const char *path, struct stat *ret)
+struct loaded_directory {
+	char *path;
+	struct loaded_file *files;
+	size_t count;
+};
+
+static int open_in(int root_fd, const char *path)
 {
 	struct warder_error ignored;
-	owned_fd int fd = path_open_in_root(root_fd, path, O_PATH, &ignored);
+
+	return path_open_in_root(root_fd, path, O_PATH, &ignored);
+}
+
+static int look_up(int dir_fd, const struct loaded_file *file, struct stat *ret)
+{
+	return fstatat(dir_fd, file->path + file->name_at, ret, AT_SYMLINK_NOFOLLOW);
+}
+
+static int follow(int root_fd, const char *path, struct stat *ret)
+{
+	owned_fd int fd = open_in(root_fd, path);
 
 	return fd < 0 ? -1 : fstat(fd, ret);
 }
@@ -31,54 +60,218 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-static bool is_known(const struct loaded *loaded, const char *path, size_t len)
+static bool is_path(const char *known, const char *path, size_t len)
 {
-	for (size_t i = 0; i < loaded->count; i++)
-		if (strncmp(loaded->files[i].path, path, len) == 0 && !loaded->files[i].path[len])
+	return strncmp(known, path, len) == 0 && !known[len];
+}
+
+/* NULL: no memory. */
+static struct loaded_directory *find_directory(struct loaded *loaded, const char *path, size_t len)
+{
+	struct loaded_directory *grown;
+	char *copy;
+
+	for (size_t i = loaded->count; i > 0; i--)
+		if (is_path(loaded->directories[i - 1].path, path, len))
+			return &loaded->directories[i - 1];
+	copy = strndup(path, len);
+	grown = copy ? realloc(loaded->directories, (loaded->count + 1) * sizeof(*grown)) : NULL;
+	if (!grown) {
+		free(copy);
+		return NULL;
+	}
+	loaded->directories = grown;
+	grown[loaded->count] = (struct loaded_directory){ .path = copy };
+	return &grown[loaded->count++];
+}
+
+static bool is_known(const struct loaded_directory *directory, const char *path, size_t len)
+{
+	for (size_t i = 0; i < directory->count; i++)
+		if (is_path(directory->files[i].path, path, len))
 			return true;
 	return false;
 }
 
+/* 0; 1: it leads to nothing. */
+static int look_first(int root_fd, const char *directory, struct loaded_file *file)
+{
+	owned_fd int dir_fd = open_in(root_fd, directory);
+
+	if (dir_fd < 0 || look_up(dir_fd, file, &file->st) < 0)
+		return 1;
+	file->is_link = S_ISLNK(file->st.st_mode);
+	return file->is_link && follow(root_fd, file->path, &file->st) < 0;
+}
+
 int loaded_add(struct loaded *loaded, int root_fd, const char *path, size_t len, struct warder_error *err)
 {
+	const char *slash = memrchr(path, '/', len);
+	const size_t name_at = slash ? (size_t)(slash - path) + 1 : 0;
+	struct loaded_directory *directory = find_directory(loaded, path, name_at);
+	struct loaded_file file = { .name_at = name_at };
 	struct loaded_file *files;
-	struct stat st;
-	char *copy;
 
-	if (is_known(loaded, path, len))
+	if (!directory)
+		return error_no_memory(err, NULL);
+	if (is_known(directory, path, len))
 		return 0;
-	if (loaded->count == FILES_MAX)
+	if (loaded->files == FILES_MAX)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, "program",
 				 "the program has loaded more than %d files; import less", FILES_MAX);
-	copy = strndup(path, len);
-	files = copy ? realloc(loaded->files, (loaded->count + 1) * sizeof(*files)) : NULL;
+	file.path = strndup(path, len);
+	files = file.path ? realloc(directory->files, (directory->count + 1) * sizeof(*files)) : NULL;
 	if (files)
-		loaded->files = files;
-	if (!files || look_up(root_fd, copy, &st) < 0) {
-		free(copy);
+		directory->files = files;
+	if (!files || look_first(root_fd, directory->path, &file) != 0) {
+		free(file.path);
 		return files ? 0 : error_no_memory(err, NULL);
 	}
-	files[loaded->count++] = (struct loaded_file){ copy, st };
+	files[directory->count++] = file;
+	loaded->files++;
 	return 0;
 }
 
-bool loaded_have_changed(const struct loaded *loaded, int root_fd)
+/* ---- the watch ---- */
+
+/* How much of the paths of two directories they have in common, up to a slash. */
+static size_t common(const char *a, const char *b)
 {
+	size_t len = 0;
+
+	for (size_t i = 0; a[i] && a[i] == b[i]; i++)
+		if (a[i] == '/')
+			len = i + 1;
+	return len;
+}
+
+static int open_without_links(int root_fd, const char *path, size_t len)
+{
+	struct warder_error ignored;
+	char *below = strndup(path + 1, len - 1);
+	const int fd = below ? path_open_no_links(root_fd, *below ? below : ".", O_PATH, &ignored) : -1;
+
+	free(below);
+	return fd;
+}
+
+/* A directory and those above it, whose first `known` bytes are watched already. Returns the directory, or -1. */
+static int watch_way(struct watch *watch, int root_fd, const char *path, size_t known)
+{
+	const size_t len = strlen(path);
+	owned_fd int fd = -1;
+
+	for (size_t i = known; i < len; i++) {
+		if (i == 0 || path[i] != '/')
+			continue;
+		fd_done(&fd);
+		fd = open_without_links(root_fd, path, i + 1);
+		if (fd < 0 || !watch_directory(watch, fd))
+			return -1;
+	}
+	if (fd < 0)
+		fd = open_without_links(root_fd, path, len);
+	return fd_take(&fd);
+}
+
+/* A file on another file system than its directory is mounted there. */
+static bool watch_one(struct watch *watch, int dir_fd, const struct loaded_file *file)
+{
+	struct stat st;
+
+	return dir_fd >= 0 && !file->is_link && fstat(dir_fd, &st) == 0 && st.st_dev == file->st.st_dev &&
+	       watch_file(watch, dir_fd, file->path + file->name_at);
+}
+
+void loaded_watch(struct loaded *loaded, int root_fd, struct watch *watch)
+{
+	const char *before = "";
+
+	loaded->moment = watch_read(watch);
+	loaded->unwatched = 0;
+	for (size_t i = 0; i < loaded->count; i++) {
+		struct loaded_directory *directory = &loaded->directories[i];
+		owned_fd int dir_fd =
+		    watch_way(watch, root_fd, directory->path, common(directory->path, before));
+
+		if (dir_fd >= 0)
+			before = directory->path;
+		for (size_t j = 0; j < directory->count; j++) {
+			directory->files[j].is_watched = watch_one(watch, dir_fd, &directory->files[j]);
+			loaded->unwatched += !directory->files[j].is_watched;
+		}
+	}
+	/* What changed before it was watched, nobody reports. */
+	if (!loaded_have_changed(loaded, root_fd))
+		loaded->watch = watch;
+}
+
+/* Whether the kernel has reported nothing since the watched files were looked at last. *ret is now. */
+static bool is_quiet(const struct loaded *loaded, struct watch_moment *ret)
+{
+	if (!loaded->watch)
+		return false;
+	*ret = watch_read(loaded->watch);
+	return ret->changes == loaded->moment.changes;
+}
+
+bool loaded_are_unchanged(const struct loaded *loaded)
+{
+	struct watch_moment now;
+
+	return loaded->unwatched == 0 && is_quiet(loaded, &now);
+}
+
+/* ---- the look ---- */
+
+static bool has_changed(const struct loaded_directory *directory, int root_fd, bool all)
+{
+	owned_fd int dir_fd = -1;
 	struct stat now;
 
-	for (size_t i = 0; i < loaded->count; i++) {
-		const struct loaded_file *file = &loaded->files[i];
+	for (size_t i = 0; i < directory->count; i++) {
+		const struct loaded_file *file = &directory->files[i];
+		int looked;
 
-		if (root_fd < 0 || look_up(root_fd, file->path, &now) < 0 || !is_same(&file->st, &now))
+		if (file->is_watched && !all)
+			continue;
+		if (dir_fd < 0)
+			dir_fd = open_in(root_fd, directory->path);
+		if (dir_fd < 0)
+			return true;
+		looked = file->is_link ? follow(root_fd, file->path, &now) : look_up(dir_fd, file, &now);
+		if (looked < 0 || !is_same(&file->st, &now))
 			return true;
 	}
+	return false;
+}
+
+bool loaded_have_changed(struct loaded *loaded, int root_fd)
+{
+	struct watch_moment now;
+	const bool all = !is_quiet(loaded, &now);
+
+	for (size_t i = 0; i < loaded->count; i++)
+		if (root_fd < 0 || has_changed(&loaded->directories[i], root_fd, all))
+			return true;
+	/* A file may have lost its watch, and be the same nevertheless. */
+	if (loaded->watch && now.lost != loaded->moment.lost)
+		loaded->watch = NULL;
+	if (loaded->watch)
+		loaded->moment = now;
 	return false;
 }
 
 void loaded_done(struct loaded *loaded)
 {
-	for (size_t i = 0; i < loaded->count; i++)
-		free(loaded->files[i].path);
-	free(loaded->files);
+	for (size_t i = 0; i < loaded->count; i++) {
+		struct loaded_directory *directory = &loaded->directories[i];
+
+		for (size_t j = 0; j < directory->count; j++)
+			free(directory->files[j].path);
+		free(directory->files);
+		free(directory->path);
+	}
+	free(loaded->directories);
 	*loaded = (struct loaded){ 0 };
 }

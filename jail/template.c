@@ -323,6 +323,7 @@ void jail_template_free(struct jail_template *tmpl)
 		return;
 	network_free(tmpl->ahead);
 	parts_done(tmpl->parts);
+	watch_free(tmpl->watch);
 	for (unsigned int i = 0; i < tmpl->pool_count; i++)
 		identity_done(&tmpl->pool[i]);
 	free(tmpl->pool);
@@ -428,4 +429,16 @@ void template_give_identity(struct jail_template *tmpl, struct identity *identit
 		*identity = (struct identity)IDENTITY_NONE;
 	else
 		identity_done(identity);
+}
+
+struct watch *template_watch(struct jail_template *tmpl)
+{
+	struct watch *watch;
+
+	pthread_mutex_lock(&tmpl->lock);
+	if (!tmpl->watch)
+		tmpl->watch = watch_new();
+	watch = tmpl->watch;
+	pthread_mutex_unlock(&tmpl->lock);
+	return watch;
 }

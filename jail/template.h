@@ -12,6 +12,7 @@
 #include "jail/identity.h"
 #include "jail/jail.h"
 #include "jail/network.h"
+#include "jail/watch.h"
 
 #define TEMPLATE_POOL 64 /* leased identities kept for the next launch */
 
@@ -53,6 +54,7 @@ struct jail_template {
 	pthread_mutex_t lock;  /* guards what follows */
 	struct network *ahead; /* network namespace in the making for the next launch, or NULL */
 	struct parts *parts;   /* of ended jails; NULL: none is used again. Set before the first launch */
+	struct watch *watch;   /* template_watch(); or NULL; owned */
 	struct identity *pool; /* of TEMPLATE_POOL, from the first that is given back; owned */
 	unsigned int pool_count;
 };
@@ -72,6 +74,8 @@ void template_begin_network(struct jail_template *tmpl);
 bool template_settle_network(struct jail_template *tmpl, bool wait);
 /* One of an earlier jail, the one in the making, or a new one; the caller owns it (network_free). NULL with *err. */
 struct network *template_take_network(struct jail_template *tmpl, struct warder_error *err);
+/* The watch over files that programs of its parked jails have loaded, made at the first call. NULL: there is none. */
+struct watch *template_watch(struct jail_template *tmpl);
 /* A detached, flagged clone of an entry's source, owner-mapped when the entry asks for it. */
 int template_clone_tree(const struct rootfs_entry *entry, struct identity *identity, uint32_t uid,
 			uint32_t gid, struct warder_error *err);

@@ -105,6 +105,7 @@ static int await_ready(struct jail_run *run, struct warder_error *err)
 {
 	owned_fd int root_fd = openat(run->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char *text = malloc(LIST_BYTES + 1);
+	struct watch *watch;
 	int ret;
 
 	if (!text)
@@ -118,13 +119,21 @@ static int await_ready(struct jail_run *run, struct warder_error *err)
 		line = end + 1;
 	}
 	free(text);
-	return ret == 0 ? add_maps(run, root_fd, err) : -1;
+	if (ret < 0 || add_maps(run, root_fd, err) < 0)
+		return -1;
+	watch = template_watch(run->tmpl);
+	if (watch)
+		loaded_watch(&run->warm.loaded, root_fd, watch);
+	return 0;
 }
 
-bool jail_warm_is_stale(const struct jail_run *run)
+bool jail_warm_is_stale(struct jail_run *run)
 {
-	owned_fd int root_fd = openat(run->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	owned_fd int root_fd = -1;
 
+	if (loaded_are_unchanged(&run->warm.loaded))
+		return false;
+	root_fd = openat(run->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return loaded_have_changed(&run->warm.loaded, root_fd);
 }
 

@@ -1,6 +1,7 @@
 /*
  * interpreters: the programs that a pool starts in advance, and that then read one piece of code from descriptor 4: jail/warm.c
  * describes their protocol. Each first runs a short piece of code, so that the kernel has already mapped the pages that most code needs.
+ * Node also writes nothing to its standard output, by the functions that code writes with.
  *
  * The code runs as a main module does, and ends the program as a main module does: exit status, output at exit, and tracebacks without the
  * lines of the loop.
@@ -89,6 +90,9 @@ static const char node_loop[] =
     "for(let i=0;i<20;i++)new vm.Script('(function(){const a=[];for(let i=0;i<50;i++)a.push({x:i});"
     "w(JSON.stringify(a)+String(7));return a.length})()').runInThisContext();"
     "delete globalThis.w;"
+    "const to={write(){},once(){},on(){},removeListener(){}};"
+    "const {log}=new console.Console(to,to);"
+    "for(let i=0;i<20;i++){log(i,[String(i)]);process.stdout.write('');}"
     "let text=Buffer.from(Object.keys(require.cache).map(f=>f+'\\n').join('')+'\\n');"
     "while(text.length)text=text.subarray(fs.writeSync(3,text));"
     "const source=fs.readFileSync(4,'utf8');"

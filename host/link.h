@@ -87,8 +87,8 @@ enum link_key {
 	LINK_KEY_SANDBOX, /* the access token of the sandbox that the request names */
 	LINK_KEY_TRAFFIC, /* the traffic token of the sandbox that the request names */
 	LINK_KEY_SIGNATURE, /* the signature of a URL, for LINK_OPEN: the text of the request is what it is of (signature.h) */
-	LINK_KEY_NAME, /* no digest: for LINK_OPEN, of a sandbox whose tenant has clients that show no key to the code interpreter */
 	LINK_KEY_PEER, /* no digest; the client's connection follows the text, and its user is bound to a tenant */
+	LINK_KEY_NAME, /* no digest: for LINK_OPEN, of a sandbox whose tenant has clients that show no key to the code interpreter */
 	LINK_KEYS,
 };
 

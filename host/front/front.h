@@ -149,7 +149,7 @@ struct exchange {
 	struct exchange_http *http; /* exchange.h */
 };
 
-/* What stands between method and version, as the client wrote it; NULL: no memory. */
+/* Of a request to a sandbox's name: what stands between method and version, as the client wrote it. NULL: it is too long, or no memory. */
 const char *exchange_target(const struct exchange *x);
 /* Call back with each header, as long as it returns true. */
 void exchange_headers(const struct exchange *x, void *context,

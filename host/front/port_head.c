@@ -170,8 +170,11 @@ int port_make_head(struct exchange *x, struct port_head *ret)
 	const char *target = exchange_target(x);
 
 	*ret = (struct port_head){ .upgrades = wants_websocket(x) };
-	if (!is_target(target)) {
-		exchange_fail(x, 400, "the target of a request to a sandbox must begin with \"/\"");
+	if (!is_target(target) || !is_well_formed(x->method, "")) {
+		exchange_fail(
+		    x, target ? 400 : 414,
+		    target ? "a request to a sandbox needs a method and a path that are well-formed"
+			   : "the path and the query of a request to a sandbox have at most 4096 bytes");
 		return -1;
 	}
 	writing.file = open_memstream(&ret->text, &ret->len);

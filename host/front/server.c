@@ -20,11 +20,12 @@
 #include "base/fd.h"
 #include "host/front/exchange.h"
 
-#define IDLE_S    120                /* of a connection */
-#define BODY_US   UINT64_C(60000000) /* for the body of one, unless its route takes it in parts */
-#define PIECE_US  UINT64_C(30000000) /* for the next piece of a body that is taken in parts */
-#define SWEEP_US  UINT64_C(1000000)
-#define OWN_BYTES 4096 /* of a connection, besides the headers of its request */
+#define IDLE_S     120                /* of a connection */
+#define BODY_US    UINT64_C(60000000) /* for the body of one, unless its route takes it in parts */
+#define PIECE_US   UINT64_C(30000000) /* for the next piece of a body that is taken in parts */
+#define SWEEP_US   UINT64_C(1000000)
+#define TARGET_MAX 4096 /* of a request to a server in a sandbox; it is kept beside the request */
+#define OWN_BYTES  4096 /* of a connection, besides the headers of its request */
 
 /* ---- who asks ---- */
 
@@ -196,12 +197,24 @@ static void *on_target(void *of, const char *target, struct MHD_Connection *conn
 	const struct server *server = of;
 	struct peer *peer = peer_of(connection);
 
-	/* Others need it not. */
-	if (peer && *server->front->welcome.domains) {
-		free(peer->target);
-		peer->target = strdup(target);
-	}
+	if (!peer)
+		return NULL;
+	free(peer->target);
+	peer->target = *server->front->welcome.domains && strnlen(target, TARGET_MAX + 1) <= TARGET_MAX
+			   ? strdup(target)
+			   : NULL;
 	return NULL;
+}
+
+/* Only requests to servers in sandboxes need it. */
+static void forget_target(struct MHD_Connection *connection)
+{
+	struct peer *peer = peer_of(connection);
+
+	if (peer)
+		free(peer->target);
+	if (peer)
+		peer->target = NULL;
 }
 
 /* False: the exchange was answered. */
@@ -285,6 +298,8 @@ static void find_route(struct exchange_http *http)
 
 	if (!check_path(x) || !check_header(x) || !check_host(x))
 		return;
+	if (!x->port)
+		forget_target(http->connection);
 	x->route = x->port ? name_route(x, x->args, &allowed)
 			   : route_find(x->front->routes, x->method, x->path, x->args, &allowed);
 	if (!x->route) {

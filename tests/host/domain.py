@@ -222,6 +222,9 @@ def ports():
     done = subprocess.run(["curl", "-sS", "--cacert", host.chain, "--resolve", "%s.%s:%d:127.0.0.1" % (label, NAME, host.port), "-H", "E2b-Traffic-Access-Token: " + traffic,
                            "https://%s.%s:%d/curl" % (label, NAME, host.port)], capture_output=True, text=True)
     tell('"path": "/curl"' in done.stdout, "curl reaches it", done.stdout + done.stderr)
+    tell([at.ask("GET", "/" + "x" * count)[0] for count in (4095, 4096)] == [200, 414], "a path and a query have at most 4096 bytes")
+    status, data, _ = at.ask("GET", "http://%s/" % NAME)
+    tell(status == 400, "a target that is no path is refused", (status, data))
     web, web_traffic, _ = host.sandbox(token, "web")
     host.server(token, web)
     tell(host.named("3000-" + web, web_traffic, "E2b-Traffic-Access-Token").ask("GET", "/")[0] == 200, "a port that the settings list for the template is published")

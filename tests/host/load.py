@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """load.py: many sandboxes, streams, bytes and malformed requests at a time, and what memory the host's processes take meanwhile, as TAP.
 
-WARDER_LOAD (200) is the number of sandboxes. At most 100 of them end at a time, and only when the kernel has freed the filters of the last
+WARDER_LOAD (200, and 1000 for the part `thousand`, which only runs if it is named) is the number of sandboxes. At most 100 of them end at a time, and only when the kernel has freed the filters of the last
 ones. Nothing here depends on speed: each part waits for its end.
 """
-import http.client, json, os, random, socket, subprocess, threading
+import http.client, json, os, random, socket, subprocess, sys, threading
 
 from lib import WARDER, Host, front, run_parts, tell, until
 
@@ -87,6 +87,62 @@ def crowd():
         tell(ended == [204] * len(ended), "%d sandboxes end" % len(ended), ended)
         settle()
     tell(host.ask("GET", "/v1/sandboxes", token)[1] == [], "and none is left")
+    host.end()
+
+
+def proportional(pid):
+    """The memory of a process, where shared pages count in part, in KiB."""
+    try:
+        with open("/proc/%d/smaps_rollup" % pid) as file:
+            return int(file.read().split("Pss:")[1].split()[0])
+    except (OSError, IndexError):
+        return 0
+
+
+def available():
+    with open("/proc/meminfo") as file:
+        return int(file.read().split("MemAvailable:")[1].split()[0]) / 1024
+
+
+def thousand():
+    """As many sandboxes at a time as a guest of its own can have: each runs a command, some of them have files."""
+    count = int(os.environ.get("WARDER_LOAD", "1000"))
+    host = Host("thousand", connectionsPerTenant=1000)
+    token = host.tenant("me", **dict(FREE, sandboxes=count))
+    before = available()
+    # What a slow machine refuses for a moment, a client asks again.
+    patient = lambda *words: until(lambda: (found := host.ask(*words))[0] not in (429, 503) and found, 600) or host.ask(*words)
+    made = at_once(lambda _: patient("POST", "/v1/sandboxes", token, {"timeoutMs": 24 * 3600000}), range(count), 4)
+    boxes = [one[1]["id"] for one in made if isinstance(one, tuple) and one[0] == 201]
+    tell(len(boxes) == count, "%d sandboxes are created" % count, [one for one in made if not isinstance(one, tuple) or one[0] != 201][:3])
+    tell(len(host.ask("GET", "/v1/sandboxes", token)[1]) == len(boxes), "and are there at the same time")
+
+    def use(box):
+        at = "/v1/sandboxes/%s/executions" % box
+        made = patient("POST", at, token, {"argv": ["echo", box]})
+        return made[0] == 201 and patient("GET", "%s/%s?wait=1" % (at, made[1]["id"]), token)[1].get("stdout", {}).get("bytesTotal") == len(box) + 1
+    went = at_once(use, boxes, 4)
+    tell(went == [True] * len(boxes), "each of them runs a command", [one for one in went if one is not True][:3])
+    sample = boxes[::max(1, len(boxes) // 50)]
+
+    def files(box):
+        at = "/v1/sandboxes/%s/files?path=/tmp/a" % box
+        return patient("PUT", at, token, box.encode())[0] == 200 and patient("GET", at, token)[1] == box.encode()
+    went = at_once(files, sample, 4)
+    tell(went == [True] * len(sample), "%d of them have a file of their own" % len(sample), [one for one in went if one is not True][:3])
+    names = set(boxes)
+    listed = json.loads(subprocess.run([WARDER, "session", "list", "--json"], capture_output=True, text=True).stdout or "[]")
+    keepers = sorted(proportional(one["keeperPid"]) for one in listed if one["name"] in names)
+    launcher, front_most, keeper = memory(host)
+    tell(len(keepers) == len(boxes) and 0 < launcher < 128 and 0 < front_most < 64 and keepers[-1] < 8192 and keeper < 64,
+         "the launcher took at most %.1f MiB, the front %.1f; a keeper has %.2f MiB of its own (median; at most %.2f); a sandbox takes %.2f MiB of the machine" %
+         (launcher, front_most, keepers[len(keepers) // 2] / 1024 if keepers else 0, keepers[-1] / 1024 if keepers else 0, (before - available()) / max(1, len(boxes))), len(keepers))
+    for i in range(0, len(boxes), 100):
+        ended = at_once(lambda box: patient("DELETE", "/v1/sandboxes/" + box, token)[0], boxes[i:i + 100], 4)
+        if set(ended) != {204}:
+            break
+        settle()
+    tell(host.ask("GET", "/v1/sandboxes", token)[1] == [], "they end, 100 at a time, and none is left", set(ended))
     host.end()
 
 
@@ -210,4 +266,4 @@ def fairness():
     host.end()
 
 
-run_parts((crowd, bytes_, malformed, fairness))
+run_parts((crowd, bytes_, malformed, fairness) + ((thousand,) if "thousand" in sys.argv[1:] else ()))

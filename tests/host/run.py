@@ -551,6 +551,9 @@ say("list with a guess", ask(request(6, b"0" * 64, 1)))
 say("show a sandbox without a key", ask(request(7, b"", 0, b"SANDBOX")))
 say("remove with the key of a sandbox", ask(request(8, b"f" * 64, 2, b"SANDBOX")))
 say("open with a guess", ask(request(10, b"f" * 64, 3, b"SANDBOX")))
+say("open by the name alone", ask(request(10, b"", 6, b"SANDBOX")))
+say("show by the name alone", ask(request(7, b"", 6, b"SANDBOX")))
+say("a port by the name alone", ask(request(10, b"", 6, b"SANDBOX", value=3000)))
 say("create with a file that is no memory file", ask(request(5, b"0" * 64, 1, bytes_=10), [step.fileno()]))
 say("create without the file", ask(request(5, b"0" * 64, 1, bytes_=10)))
 def text(call, document, key=b"KEY"):
@@ -576,6 +579,8 @@ for which, kind in ((b"ACCESS", 2), (b"TRAFFIC", 3)):
                                       ("replaces the rules", 21, 0, 0), ("removes", 8, 0, 0)):
         say("a token of kind %d %s" % (kind, what), ask(request(call, which, kind, b"SANDBOX", value=value)))
     say("a token of kind %d opens" % kind, ask(request(10, which, kind, b"SANDBOX")))
+say("a port with the key of a sandbox", ask(request(10, b"ACCESS", 2, b"SANDBOX", value=3000)))
+say("a port that is not published", ask(request(10, b"KEY", 1, b"SANDBOX", value=3000)))
 limits = '"limits": {"wallTime": "5s", "memory": "64MiB"}'
 say("create beyond the ceiling", text(5, '{"policy": {"version": 1, "limits": {"wallTime": "5s", "memory": "9GiB"}}}'))
 say("create with a path of the host", text(5, '{"policy": {"version": 1, "filesystem": {"paths": {"readOnly": ["/root"]}}, %s}}' % limits))
@@ -736,7 +741,8 @@ def hostile(token):
         tell(select.select([client], [], [], 60 * SLOW)[0] and client.recv(1) == b"x", "and has done so", said())
     tell(until(lambda: "hostile: done" in said(), 20), "the hostile front ran", said())
     lines = dict(line[len("hostile: "):].rsplit(" ", 1) for line in said().splitlines() if line.startswith("hostile: ") and " " in line[9:])
-    for what in ("list without a key", "list with a guess", "remove with the key of a sandbox", "open with a guess"):
+    for what in ("list without a key", "list with a guess", "remove with the key of a sandbox", "open with a guess", "open by the name alone", "show by the name alone",
+                 "a port by the name alone"):
         tell(lines.get(what) == "401", "a hostile front: %s is refused" % what, said())
     tell(lines.get("show a sandbox without a key") in ("401", "404"), "a hostile front shows no sandbox", said())
     tell(lines.get("create with a file that is no memory file") == "400" and lines.get("create without the file") == "400",
@@ -748,7 +754,7 @@ def hostile(token):
                          ("remove another tenant's sandbox", "404"), ("open another tenant's sandbox", "404"), ("pause another tenant's sandbox", "404"),
                          ("open with the tenant's key as that of a sandbox", "401"), ("create beyond the ceiling", "403"), ("create with a path of the host", "403"),
                          ("run on the host's network", "403"), ("create from a template that is a path", "404"), ("create without JSON", "400"),
-                         ("signature of nothing", "401")):
+                         ("signature of nothing", "401"), ("a port with the key of a sandbox", "403"), ("a port that is not published", "403")):
         tell(lines.get(what) == wanted, "a front that has seen one tenant's token: %s is answered with %s" % (what, wanted), lines.get(what))
     for what in ("nothing", "a file", "the listening socket", "the link", "the connection of a keeper", "a pair", "a pair with the path", "a connection of its own",
                  "a network socket", "a client, in the place of a second descriptor", "a key with a client", "a client that has left"):

@@ -3,7 +3,7 @@
 #
 #   mcp   the official client of the Model Context Protocol calls every tool of `warder mcp` and of a host (Node.js 18 or newer)
 #   e2b   the SDKs of E2B use a host of `warder serve --listen` (Node.js 20.18.1 or newer)
-#   e2b-VERSION  a pair of these SDKs, by the version of the code interpreter, on a host with a domain and TLS (the same, and openssl)
+#   e2b-VERSION  a pair of these SDKs, by the version of the code interpreter, on a host with a domain and TLS (the same)
 #   page  the page of a host in headless Chromium (Node.js 20 or newer, and chromium)
 #
 # WARDER=build/warder
@@ -29,17 +29,12 @@ fi
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 if ! packages=$(tests/sdk/fetch.sh "$packages" 2>"$scratch/why"); then
-	skip "$name with npm: all of it" "$(tail -n 1 "$scratch/why")"
+	skip "${name%%-*} with npm: all of it${name#"${name%%-*}"}" "$(tail -n 1 "$scratch/why")"
 	tap_end
 	exit
 fi
 if [ "$name" = page ] && ! [ -x "${CHROMIUM:-/usr/bin/chromium}" ]; then
 	skip "$name in a browser: all of it" "there is no ${CHROMIUM:-/usr/bin/chromium}"
-	tap_end
-	exit
-fi
-if [ "$test" = pair ] && ! command -v openssl >/dev/null; then
-	skip "$name: all of it" "there is no openssl to make a certificate"
 	tap_end
 	exit
 fi

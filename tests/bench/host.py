@@ -8,13 +8,13 @@ there; write 64 KiB to a file and read them. The clients of the host are Python'
 Node.js, where npm can fetch it. Prints medians and 99th percentiles in milliseconds, and the ratio to `warder run`. Figures are facts, never
 a failure. What is not here is left out, with its reason.
 """
-import atexit, ctypes, http.client, json, os, shutil, signal, statistics, subprocess, sys, tempfile, time
+import atexit, ctypes, json, os, shutil, statistics, subprocess, sys, tempfile, time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import backends
+from hosts import Host, WARDER
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-WARDER = os.path.realpath(os.path.join(os.environ.get("BUILD", "build"), "warder"))
 RUNS = int(sys.argv[2]) if sys.argv[1:2] == ["-n"] else 100
 FILE = os.urandom(65536)
 times = {}
@@ -26,61 +26,29 @@ def note(name, begin):
     return now
 
 
-class Host:
-    def __init__(self, place):
-        self.state = place + "/state"
-        self.token = subprocess.run([WARDER, "tenant", "add", "bench", "--state", self.state], check=True, capture_output=True, text=True).stdout.strip()
-        path = self.state + "/tenants/bench.json"
-        document = json.load(open(path))
-        document["limits"].update(launchesPerSecond=100000, memoryBytes=1 << 40, cpuMilli=10**7, sandboxes=1000)
-        with open(path + ".new", "w") as file:
-            json.dump(document, file)
-        os.rename(path + ".new", path)
-        self.process = subprocess.Popen([WARDER, "serve", "--listen", "127.0.0.1:0", "--state", self.state], stdout=subprocess.PIPE)
-        self.url = self.process.stdout.readline().decode().split()[1]
-        self.connection = http.client.HTTPConnection(self.url[7:])
-
-    def ask(self, method, path, body=None):
-        self.connection.request(method, path, json.dumps(body) if isinstance(body, dict) else body, {"X-API-Key": self.token})
-        answer = self.connection.getresponse()
-        data = answer.read()
-        if answer.status >= 400:
-            sys.exit("host.py: %s %s: %d %s" % (method, path, answer.status, data[:300]))
-        return json.loads(data) if answer.headers["Content-Type"] == "application/json" else data
-
-    def end(self):
-        subprocess.run([WARDER, "tenant", "revoke", "bench", "--state", self.state], capture_output=True)
-        for _ in range(200):
-            if not os.listdir(self.state + "/sandboxes"):
-                break
-            time.sleep(0.05)
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait()
-
-
-def whole(host):
+def whole(client):
     begin = at = time.monotonic()
-    box = host.ask("POST", "/v1/sandboxes", {"timeoutMs": 60000})["id"]
+    box = client.ask("POST", "/v1/sandboxes", {"timeoutMs": 60000})["id"]
     at = note("/v1: create", at)
-    execution = host.ask("POST", "/v1/sandboxes/%s/executions" % box, {"argv": ["/bin/true"]})["id"]
-    host.ask("GET", "/v1/sandboxes/%s/executions/%s?wait=1" % (box, execution))
+    execution = client.ask("POST", "/v1/sandboxes/%s/executions" % box, {"argv": ["/bin/true"]})["id"]
+    client.ask("GET", "/v1/sandboxes/%s/executions/%s?wait=1" % (box, execution))
     at = note("/v1: command", at)
-    host.ask("DELETE", "/v1/sandboxes/" + box)
+    client.ask("DELETE", "/v1/sandboxes/" + box)
     note("/v1: end", at)
     note("/v1: create, command, end", begin)
     begin = time.monotonic()
-    host.ask("POST", "/v1/run", {"argv": ["/bin/true"]})
+    client.ask("POST", "/v1/run", {"argv": ["/bin/true"]})
     note("/v1/run", begin)
 
 
-def pieces(host, box):
+def pieces(client, box):
     begin = time.monotonic()
-    end = host.ask("POST", "/v1/sandboxes/%s/code" % box, {"code": "1 + 1"})
+    end = client.ask("POST", "/v1/sandboxes/%s/code" % box, {"code": "1 + 1"})
     note("/v1: a piece of code", begin)
     times.setdefault("  of which the context's own", []).append(end["wallUs"] / 1000)
     begin = time.monotonic()
-    host.ask("PUT", "/v1/sandboxes/%s/files?path=/tmp/f" % box, FILE)
-    if host.ask("GET", "/v1/sandboxes/%s/files?path=/tmp/f" % box) != FILE:
+    client.ask("PUT", "/v1/sandboxes/%s/files?path=/tmp/f" % box, FILE)
+    if client.ask("GET", "/v1/sandboxes/%s/files?path=/tmp/f" % box) != FILE:
         sys.exit("host.py: the file is another one")
     note("/v1: a file written and read", begin)
 
@@ -112,7 +80,7 @@ def sdk(host):
         print("%-34s %s" % ("E2B's SDK", fetched.stderr.strip()[-120:]))
         return None
     return subprocess.Popen(["node", HERE + "/host.cjs"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                            env=dict(os.environ, NODE_PATH=fetched.stdout.strip() + "/node_modules", E2B_API_URL=host.url, E2B_SANDBOX_URL=host.url, E2B_API_KEY=host.token))
+                            env=dict(os.environ, NODE_PATH=fetched.stdout.strip() + "/node_modules", E2B_API_URL=host.url, E2B_SANDBOX_URL=host.url, E2B_API_KEY=host.tokens[0]))
 
 
 def docker(place):
@@ -140,25 +108,25 @@ def main():
     atexit.register(host.end)
     if daemon:
         atexit.register(daemon.kill)
-    client = sdk(host)
-    box = host.ask("POST", "/v1/sandboxes", {"timeoutMs": 3600000})["id"]
-    host.ask("POST", "/v1/sandboxes/%s/code" % box, {"code": "1"})
+    client, sdks = host.client(), sdk(host)
+    box = client.ask("POST", "/v1/sandboxes", {"timeoutMs": 3600000})["id"]
+    client.ask("POST", "/v1/sandboxes/%s/code" % box, {"code": "1"})
     for i in range(RUNS + 2):
         if i == 2:
             times.clear()  # of the rounds that warm up
-        whole(host)
-        pieces(host, box)
+        whole(client)
+        pieces(client, box)
         lines(i)
         if line and not command("docker run", line):
             line = None
-        if client:
-            client.stdin.write("go\n")
-            client.stdin.flush()
-            for name, took in json.loads(client.stdout.readline() or "{}").items():
+        if sdks:
+            sdks.stdin.write("go\n")
+            sdks.stdin.flush()
+            for name, took in json.loads(sdks.stdout.readline() or "{}").items():
                 times.setdefault("SDK: " + name, []).append(took)
-    if client:
-        client.stdin.close()
-        client.wait()
+    if sdks:
+        sdks.stdin.close()
+        sdks.wait()
     base = statistics.median(times["warder run"])
     for name, found in times.items():
         found.sort()

@@ -8,9 +8,10 @@ writes into its sandbox), artifacts (copies of files of 62 MiB), write (a plain 
 words: all of them. Each load runs in a loop while sandboxes are created and ended, one after the other. Prints medians and 99th percentiles
 in milliseconds, and their ratio to the quiet host. Figures are facts, never a failure.
 """
-import atexit, http.client, json, os, shutil, signal, statistics, subprocess, sys, tarfile, tempfile, threading, time
+import atexit, json, os, shutil, statistics, subprocess, sys, tarfile, tempfile, threading, time
 
-WARDER = os.path.realpath(os.path.join(os.environ.get("BUILD", "build"), "warder"))
+from hosts import Host, WARDER
+
 words = sys.argv[1:]
 RUNS = int(words[1]) if words[:1] == ["-n"] else 60
 if words[:1] == ["-n"]:
@@ -20,55 +21,16 @@ place = tempfile.mkdtemp(prefix="warder-bench.", dir=base)
 atexit.register(shutil.rmtree, place, ignore_errors=True)
 
 
-class Client:
-    def __init__(self, address, token):
-        self.token, self.connection = token, http.client.HTTPConnection(address)
-
-    def ask(self, method, path, body=None):
-        self.connection.request(method, path, json.dumps(body) if isinstance(body, (dict, list)) else body, {"X-API-Key": self.token})
-        answer = self.connection.getresponse()
-        data = answer.read()
-        if answer.status >= 400:
-            sys.exit("stall.py: %s %s: %d %s" % (method, path, answer.status, data[:300]))
-        return json.loads(data) if answer.headers["Content-Type"] == "application/json" else data
-
-
-class Host:
-    def __init__(self):
-        self.state = place + "/state"
-        settings = place + "/settings.json"
-        template = {"version": 1, "filesystem": {"tmp": "700MiB"}, "limits": {"memory": "900MiB", "fileSize": "1GiB", "wallTime": "1h"}}
-        if os.geteuid() != 0:
-            template["enforcement"] = {"limits": "preferred"}
-        with open(settings, "w") as file:
-            json.dump({"version": 1, "limits": {"fileBytes": 1 << 30}, "templates": {"large": template}}, file)
-        self.tokens = [self.tenant(name) for name in ("quiet", "loud")]
-        self.process = subprocess.Popen([WARDER, "serve", "--listen", "127.0.0.1:0", "--state", self.state, "--config", settings], stdout=subprocess.PIPE)
-        atexit.register(self.end)
-        self.address = self.process.stdout.readline().decode().split()[1][7:]
-
-    def tenant(self, name):
-        token = subprocess.run([WARDER, "tenant", "add", name, "--state", self.state], check=True, capture_output=True, text=True).stdout.strip()
-        path = self.state + "/tenants/%s.json" % name
-        document = json.load(open(path))
-        document["limits"].update(launchesPerSecond=100000, memoryBytes=1 << 40, cpuMilli=10**7, sandboxes=1000)
-        with open(path + ".new", "w") as file:
-            json.dump(document, file)
-        os.rename(path + ".new", path)
-        return token
-
-    def client(self, who):
-        return Client(self.address, self.tokens[who])
-
-    def end(self):
-        for name in ("quiet", "loud"):
-            subprocess.run([WARDER, "tenant", "revoke", name, "--state", self.state], capture_output=True)
-        for _ in range(200):
-            if not os.listdir(self.state + "/sandboxes"):
-                break
-            time.sleep(0.05)
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait()
+def serve():
+    settings = place + "/settings.json"
+    template = {"version": 1, "filesystem": {"tmp": "700MiB"}, "limits": {"memory": "900MiB", "fileSize": "1GiB", "wallTime": "1h"}}
+    if os.geteuid() != 0:
+        template["enforcement"] = {"limits": "preferred"}
+    with open(settings, "w") as file:
+        json.dump({"version": 1, "limits": {"fileBytes": 1 << 30}, "templates": {"large": template}}, file)
+    host = Host(place, ("quiet", "loud"), ["--config", settings])
+    atexit.register(host.end)
+    return host
 
 
 def measure(host):
@@ -146,7 +108,7 @@ LOADS = {"import": import_image, "upload": upload, "artifacts": artifacts, "writ
 def main():
     if set(words) - set(LOADS):
         sys.exit("stall.py: the loads are " + ", ".join(LOADS))
-    host = Host()
+    host = serve()
     rows = [("quiet", measure(host), 0)]
     for name in words or LOADS:
         work, rounds, failures, over = LOADS[name](host), [], [], threading.Event()

@@ -24,6 +24,7 @@ struct channel {
 	void *owner;
 	char execution[REMOTE_ID_LENGTH + 1];
 	bool freed, held;
+	bool full; /* the keeper has to read before more is sent */
 };
 
 /* ---- what a keeper says ---- */
@@ -121,6 +122,12 @@ static char *read_text(int fd)
 	return text;
 }
 
+static void watch(struct channel *channel)
+{
+	source_change(channel->front, &channel->source,
+		      (channel->held ? 0u : EPOLLIN) | (channel->full ? EPOLLOUT : 0u));
+}
+
 static void lose(struct channel *channel)
 {
 	source_remove(channel->front, &channel->source);
@@ -134,6 +141,12 @@ static void channel_ready(struct source *source, uint32_t events)
 	struct channel *channel =
 	    (struct channel *)(void *)((char *)source - offsetof(struct channel, source));
 
+	if (channel->full && events & EPOLLOUT) {
+		channel->full = false;
+		watch(channel);
+		if (channel->events->room)
+			channel->events->room(channel->owner);
+	}
 	for (int i = 0; i < RECORDS_AT_A_TIME && !channel->freed && !channel->held; i++) {
 		int fds[RECORD_FDS_MAX];
 		const int got = record_receive(source->fd, &channel->front->in, fds, MSG_DONTWAIT);
@@ -190,7 +203,7 @@ void channel_hold(struct channel *channel, bool hold)
 	if (channel->held == hold || channel->source.fd < 0)
 		return;
 	channel->held = hold;
-	source_change(channel->front, &channel->source, hold ? 0 : EPOLLIN);
+	watch(channel);
 }
 
 /* ---- requests ---- */
@@ -294,6 +307,34 @@ int channel_resize(struct channel *channel, uint16_t rows, uint16_t columns, str
 {
 	channel->front->out.size = (struct record_size){ .rows = rows, .columns = columns };
 	return post(channel, RECORD_RESIZE, 0, sizeof(channel->front->out.size), NULL, 0, err);
+}
+
+/* Without an answer, unless it fails. */
+static int post_unanswered(struct channel *channel, enum record_type type, size_t len,
+			   struct warder_error *err)
+{
+	int sent = -1;
+
+	record_begin(&channel->front->out, type, RECORD_UNANSWERED, channel->execution, len);
+	if (channel->source.fd >= 0)
+		sent = record_send(channel->source.fd, &channel->front->out, NULL, 0, MSG_DONTWAIT);
+	if (sent > 0 && !channel->full) {
+		channel->full = true;
+		watch(channel);
+	}
+	return sent >= 0 ? sent : error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the sandbox has ended");
+}
+
+int channel_pass_input(struct channel *channel, const void *bytes, size_t len, struct warder_error *err)
+{
+	memcpy(channel->front->out.bytes, bytes, len);
+	return post_unanswered(channel, RECORD_WRITE, len, err);
+}
+
+int channel_pass_size(struct channel *channel, uint16_t rows, uint16_t columns, struct warder_error *err)
+{
+	channel->front->out.size = (struct record_size){ .rows = rows, .columns = columns };
+	return post_unanswered(channel, RECORD_RESIZE, sizeof(channel->front->out.size), err);
 }
 
 int channel_piece(struct channel *channel, const char *code, uint64_t timeout_us, const char *key,

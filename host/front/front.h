@@ -260,6 +260,8 @@ struct channel_events {
 	void (*done)(void *owner, const struct record_done *done, const char *text);
 	/* A connection to the sandbox's agent; taken with fd_take(). */
 	void (*agent)(void *owner, int *fd);
+	/* After channel_pass_input() or channel_pass_size() had no room: they have some. */
+	void (*room)(void *owner);
 	/* The keeper is gone: the sandbox has ended, or the client read too slowly. */
 	void (*lost)(void *owner);
 };
@@ -294,6 +296,10 @@ int channel_ask(struct channel *channel, enum record_type type, uint32_t number,
 int channel_write(struct channel *channel, const void *bytes, size_t len, bool more,
 		  struct warder_error *err);
 int channel_resize(struct channel *channel, uint16_t rows, uint16_t columns, struct warder_error *err);
+/* The same without answers, so that it also works while the channel is held. Input that the program does not take waits in the socket, which has
+ * room for about 200 KiB. 1: there is no room now, and room() is called when there is. */
+int channel_pass_input(struct channel *channel, const void *bytes, size_t len, struct warder_error *err);
+int channel_pass_size(struct channel *channel, uint16_t rows, uint16_t columns, struct warder_error *err);
 /* Run a piece of code in the context that was started or chosen; shown() and done() follow. timeout_us 0: as long as the context's policy
  * grants. key: of RECORD_KEY_LENGTH bytes, or "". */
 int channel_piece(struct channel *channel, const char *code, uint64_t timeout_us, const char *key,

@@ -3,8 +3,8 @@
  *
  * A binary message of the client is input, a text message {"rows": N, "columns": N} is a new size. A binary message of ours is output; the
  * text message {"end": {...}} comes at the end of the program, and {"gap": {...}} where output was dropped. A client that does not read
- * holds the keeper's output back, as with events. One message of input is passed on all the same, because it may be what ends the flood; the
- * next one when the client has read something. A client that sends faster than the program reads is not read.
+ * holds the keeper's output back, as with events. Its input is passed on all the same, because it may be what ends the flood. What the program
+ * does not read waits in the socket of the keeper; when that is full, the client is not read.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ struct terminal {
 	char *waiting; /* owned: bytes of the client that are not looked at yet */
 	size_t waiting_len;
 	bool open;         /* the socket is ours */
-	bool writes;       /* input is on its way to the program */
+	bool full;         /* the last message of the client waits until the keeper has room for it */
 	bool closing;      /* the close frame is the last that is sent */
 	uint64_t heard_us; /* of the client */
 };
@@ -58,7 +58,7 @@ static void shut(struct terminal *terminal)
 
 static void watch(struct terminal *terminal)
 {
-	const bool reads = !terminal->writes && !terminal->closing;
+	const bool reads = !terminal->full && !terminal->closing;
 	const bool sends = terminal->out_len > terminal->out_at;
 
 	if (terminal->open)
@@ -157,6 +157,13 @@ static void send_text(struct terminal *terminal, struct json_writer *w)
 
 /* ---- from the client ---- */
 
+static void passed(struct terminal *terminal, int result)
+{
+	terminal->full = result > 0;
+	if (result < 0)
+		say_close(terminal, WEBSOCKET_INTERNAL, "the sandbox has ended");
+}
+
 static void resize(struct terminal *terminal)
 {
 	struct json_value *document = NULL;
@@ -173,9 +180,9 @@ static void resize(struct terminal *terminal)
 	if (!rows || !columns || !rows->is_uint || !columns->is_uint || !rows->uint || !columns->uint ||
 	    rows->uint > V1_TERMINAL_MAX || columns->uint > V1_TERMINAL_MAX)
 		say_close(terminal, WEBSOCKET_BAD_DATA, "a text message is {\"rows\": N, \"columns\": N}");
-	else if (channel_resize(terminal->visit.channel, (uint16_t)rows->uint, (uint16_t)columns->uint,
-				&err) < 0)
-		say_close(terminal, WEBSOCKET_INTERNAL, "the sandbox has ended");
+	else
+		passed(terminal, channel_pass_size(terminal->visit.channel, (uint16_t)rows->uint,
+						   (uint16_t)columns->uint, &err));
 	json_free(document);
 }
 
@@ -186,11 +193,9 @@ static void take_message(struct terminal *terminal)
 
 	switch (reader->opcode) {
 	case WEBSOCKET_BINARY:
-		if (!reader->len)
-			return;
-		terminal->writes = true;
-		if (channel_write(terminal->visit.channel, reader->message, reader->len, false, &err) < 0)
-			say_close(terminal, WEBSOCKET_INTERNAL, "the sandbox has ended");
+		if (reader->len)
+			passed(terminal, channel_pass_input(terminal->visit.channel, reader->message,
+							    reader->len, &err));
 		return;
 	case WEBSOCKET_TEXT:
 		resize(terminal);
@@ -209,12 +214,12 @@ static void take_message(struct terminal *terminal)
 	}
 }
 
-/* Look at what waits, up to a message that the program has to take first. */
+/* Look at what waits, up to a message for which there is no room yet. */
 static void take_waiting(struct terminal *terminal)
 {
 	size_t at = 0;
 
-	while (terminal->open && !terminal->closing && !terminal->writes && terminal->visit.channel &&
+	while (terminal->open && !terminal->closing && !terminal->full && terminal->visit.channel &&
 	       at < terminal->waiting_len) {
 		enum websocket_code code = WEBSOCKET_NORMAL;
 		size_t used = 0;
@@ -347,10 +352,7 @@ static void on_answered(void *of, enum record_type request, const struct record_
 	struct terminal *terminal = of;
 	char accept[WEBSOCKET_ACCEPT_SIZE];
 
-	if (request == RECORD_WRITE) {
-		terminal->writes = false;
-		take_waiting(terminal);
-	} else if (request == RECORD_ATTACH && answer->failed) {
+	if (request == RECORD_ATTACH && answer->failed) {
 		visit_error(&terminal->visit, &answer->error);
 	} else if (request == RECORD_ATTACH) {
 		struct exchange *x = terminal->visit.x;
@@ -367,9 +369,22 @@ static void on_answered(void *of, enum record_type request, const struct record_
 	}
 }
 
-static const struct channel_events terminal_events = {
-	.answered = on_answered, .bytes = on_bytes, .gap = on_gap, .ended = on_ended, .lost = on_lost
-};
+static void on_room(void *of)
+{
+	struct terminal *terminal = of;
+
+	if (!terminal->full || !terminal->open || terminal->closing || !terminal->visit.channel)
+		return;
+	take_message(terminal);
+	take_waiting(terminal);
+}
+
+static const struct channel_events terminal_events = { .answered = on_answered,
+						       .bytes = on_bytes,
+						       .gap = on_gap,
+						       .ended = on_ended,
+						       .room = on_room,
+						       .lost = on_lost };
 
 /* ---- the request ---- */
 

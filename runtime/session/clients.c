@@ -22,7 +22,7 @@
 
 /* Input that has no room in the program's pipe yet, or has to wait for that of another client. */
 struct held {
-	bool there, more;
+	bool there, more, unanswered;
 	char *bytes; /* owned */
 	size_t len, at;
 };
@@ -401,6 +401,7 @@ static int hold_input(struct client *client, struct execution *execution, struct
 	client->held.len = in->head.len;
 	client->held.at = 0;
 	client->held.more = in->head.flags & RECORD_MORE;
+	client->held.unanswered = in->head.flags & RECORD_UNANSWERED;
 	client->held.there = true;
 	if (!client->writes)
 		use(&client->writes, execution);
@@ -588,6 +589,8 @@ static bool handle(struct client *client, int fd, const int fds[RECORD_FDS_MAX],
 		       : is_unanswered(type) ? 1
 					     : -1;
 	}
+	if (done == 0 && type == RECORD_RESIZE && head->flags & RECORD_UNANSWERED)
+		return true;
 	return done > 0 || answer(client, fd, type, done < 0 ? &err : NULL, values, -1);
 }
 
@@ -665,6 +668,7 @@ static bool push_input(struct client *client, int fd)
 {
 	struct held *held = &client->held;
 	struct execution *execution = client->writes;
+	const bool unanswered = held->unanswered;
 	struct warder_error err = { 0 };
 	bool more;
 
@@ -693,7 +697,8 @@ static bool push_input(struct client *client, int fd)
 	*held = (struct held){ 0 };
 	if (!more)
 		end_writing(client);
-	return answer(client, fd, RECORD_WRITE, err.code ? &err : NULL, NULL, -1);
+	return (unanswered && !err.code) ||
+	       answer(client, fd, RECORD_WRITE, err.code ? &err : NULL, NULL, -1);
 }
 
 /* A frame, whose bytes are in the record already, or a gap. */

@@ -344,6 +344,39 @@ def deaf_terminals():
     host.end()
 
 
+def type_deaf(host, token, box):
+    """Send 40 messages to a terminal that floods, without reading from it. Whether the program has got them all."""
+    path = "/v1/sandboxes/%s/executions" % box
+    argv = ["sh", "-c", "rm -f /tmp/got; stty -icanon -echo; cat /dev/zero & head -c 40 >/tmp/new; mv /tmp/new /tmp/got; kill $!"]
+    execution = host.ask("POST", path, token, {"argv": argv, "rows": 25, "columns": 80})[1]["id"]
+    written = lambda: next(row["stdoutBytes"] for row in host.ask("GET", path, token)[1] if row["id"] == execution)
+    with socket.socket() as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        one.settimeout(30 * SLOW)
+        one.connect(("127.0.0.1", host.port))
+        one.sendall(host.request("GET", "%s/%s/terminal" % (path, execution), token,
+                                 more="Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDAwMDAwMDAwMDAwMDAwMA==\r\n"))
+        if status_of(one) != 101 or not until(lambda: written() > 8 << 20, 20):
+            return False
+        try:
+            for _ in range(40):
+                one.sendall(b"\x82\x81\0\0\0\0x")
+        except OSError:
+            return False
+        got = until(lambda: host.ask("GET", "/v1/sandboxes/%s/files?path=/tmp/got" % box, token)[1] == b"x" * 40, 8)
+    host.ask("POST", "%s/%s/signal" % (path, execution), token, {"signal": 9})
+    return got
+
+
+def deaf_typists():
+    host = Host("typists")
+    token = host.tenant("me")
+    box = host.ask("POST", "/v1/sandboxes", token, {"timeoutMs": 600000})[1]["id"]
+    # A keeper drops a client that has read nothing for ten seconds, which a slow machine may take.
+    tell(any(type_deaf(host, token, box) for _ in range(4)), "a client that reads no output can still type")
+    host.end()
+
+
 def names():
     host = Host("names")
     token = host.tenant("me")
@@ -459,4 +492,4 @@ def settings():
         tell(done.returncode == 125 and word in done.stderr and "settings.json" in done.stderr, "settings are refused: " + text, done.stderr)
 
 
-run_parts((sizes, defaults, connections, broken_requests, sandbox_keys, slow_streams, stalled_bodies, long_answers, long_pieces, deaf_terminals, names, shares, queue, stuck, settings))
+run_parts((sizes, defaults, connections, broken_requests, sandbox_keys, slow_streams, stalled_bodies, long_answers, long_pieces, deaf_terminals, deaf_typists, names, shares, queue, stuck, settings))

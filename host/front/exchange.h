@@ -1,5 +1,5 @@
 /*
- * exchange: the part of a request that belongs to libmicrohttpd, and the server's state. For exchange.c, lockout.c and server.c only.
+ * exchange: the part of a request that belongs to libmicrohttpd, and the server's state. For exchange.c, lockout.c, server.c and strangers.c only.
  */
 #ifndef WARDER_HOST_FRONT_EXCHANGE_H
 #define WARDER_HOST_FRONT_EXCHANGE_H
@@ -52,6 +52,8 @@ struct peer {
 	uint64_t deadline_us; /* for what it sends now; UINT64_MAX: a request is being served */
 	uint64_t tenant;      /* of LINK_KEY_PEER: that of the launcher's last answer; 0: not known */
 	char *target;         /* owned: of the request that was read last, as the client wrote it */
+	bool is_known;        /* a request of it was answered as a tenant's */
+	bool is_dropped;      /* it was shut down, and the library has not noticed */
 	bool has_nul;         /* in the path or the query of the request that was read last, decoded */
 };
 
@@ -87,6 +89,17 @@ void exchange_release(struct exchange_http *http);
 bool key_may_be_missing(const struct exchange *x);
 /* Set the key that the client shows. False: the exchange was answered. */
 bool key_find(struct exchange *x);
+
+/* ---- strangers.c: clients of a Unix socket that have never been a tenant ---- */
+
+#define STRANGER_US UINT64_C(5000000)
+
+/* The time for the headers of a request; peer NULL: of a new connection. */
+uint64_t stranger_header_us(const struct server *server, const struct peer *peer);
+/* Whether the request comes from one, and shows no key, or was refused: it has STRANGER_US. */
+bool stranger_is_asking(const struct exchange_http *http, const struct peer *peer);
+/* There is a new connection. If strangers have too many, their oldest one is closed. */
+void strangers_make_way(struct server *server);
 
 /* ---- lockout.c ---- */
 

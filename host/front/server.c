@@ -93,12 +93,6 @@ static bool find_sandbox(struct exchange *x)
 
 /* ---- connections ---- */
 
-/* For the headers of a request. */
-static uint64_t header_us(const struct server *server)
-{
-	return server->front->welcome.limits.header_seconds * 1000000;
-}
-
 static struct peer *peer_of(struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info =
@@ -141,11 +135,12 @@ static void on_connection(void *of, struct MHD_Connection *connection, void **co
 		return;
 	*peer = (struct peer){ .next = server->peers,
 			       .fd = info ? (int)info->connect_fd : -1,
-			       .deadline_us = clock_us() + header_us(server) };
+			       .deadline_us = clock_us() + stranger_header_us(server, NULL) };
 	if (peer->next)
 		peer->next->previous = peer;
 	server->peers = peer;
 	server->peer_count++;
+	strangers_make_way(server);
 }
 
 /* The library counts the connections of one certificate, and lets further ones wait. Those of an earlier certificate count, too: beside them, further
@@ -345,7 +340,9 @@ static void on_completed(void *of, struct MHD_Connection *connection, void **con
 	struct exchange_http *http = *con_cls;
 
 	*con_cls = NULL;
-	set_deadline(connection, header_us(server));
+	if (http && http->x.tenant && peer_of(connection))
+		peer_of(connection)->is_known = true;
+	set_deadline(connection, stranger_header_us(server, peer_of(connection)));
 	if (!http)
 		return;
 	if (http->status == 401 && http->x.key_kind != LINK_KEY_NONE && http->x.key_kind != LINK_KEY_PEER)
@@ -422,6 +419,14 @@ static bool is_upload(const struct exchange_http *http)
 	return http->x.route && (http->x.route->flags & ROUTE_PARTS);
 }
 
+/* For the rest of a request whose headers are there. */
+static uint64_t body_us(const struct exchange_http *http)
+{
+	const uint64_t us = is_upload(http) ? PIECE_US : BODY_US;
+
+	return stranger_is_asking(http, peer_of(http->connection)) ? STRANGER_US : us;
+}
+
 /* Requests are counted by their tenants. The first one of a connection without a key has none yet, and asks for it while its body comes. An
  * upload needs not: it opens a sandbox, and is counted again then. */
 static bool is_unknown(const struct exchange_http *http)
@@ -443,8 +448,12 @@ static void known(struct exchange *x, const struct link_answer *answer, const ch
 {
 	struct peer *peer = peer_of(x->http->connection);
 
-	if (peer)
+	if (peer) {
 		peer->tenant = answer->tenant;
+		peer->is_known = true;
+	}
+	if (!x->http->whole)
+		set_deadline(x->http->connection, BODY_US);
 	if (need_room(x) && x->http->whole)
 		call_handler(x->http);
 }
@@ -468,7 +477,7 @@ static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, c
 		/* The body is read first, also of a request that was refused: a client that still sends it would not read the answer. */
 		*con_cls = exchange_begin(of, connection, path, method);
 		http = *con_cls;
-		set_deadline(connection, http && is_upload(http) ? PIECE_US : BODY_US);
+		set_deadline(connection, http ? body_us(http) : 0);
 		if (http && !http->response)
 			begin_handling(http);
 		return http ? MHD_YES : MHD_NO;
@@ -481,7 +490,7 @@ static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, c
 		return MHD_YES;
 	}
 	if (*len) {
-		if (is_upload(http))
+		if (is_upload(http) && !stranger_is_asking(http, peer_of(connection)))
 			set_deadline(connection, PIECE_US);
 		add_body(http, bytes, *len);
 		*len = 0;

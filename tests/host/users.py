@@ -277,4 +277,65 @@ def room():
     host.end()
 
 
-run_parts((flags, nobody) if ANN == OVERFLOW else (flags, known, room))
+def is_open(one):
+    one.setblocking(False)
+    try:
+        return one.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+def wait_for_end(host, text):
+    """The seconds until the host closes a connection on which only this was sent."""
+    with host.connect() as one:
+        one.settimeout(120)
+        one.sendall(text)
+        begun = time.monotonic()
+        try:
+            while one.recv(4096):
+                pass
+        except OSError:
+            pass
+        return [time.monotonic() - begun]
+
+
+def slow(host):
+    """A whole request that takes longer than a stranger may."""
+    with host.connect() as one:
+        whole = host.request("POST", "/v1/policies/check", None, b'{"policy": {"version": 1}}')
+        one.sendall(whole[:-2])
+        time.sleep(7)
+        one.sendall(whole[-2:])
+        answer = http.client.HTTPResponse(one)
+        answer.begin()
+        answer.read()
+        return [answer.status]
+
+
+def strangers():
+    """Everyone can connect to a socket with the mode 0666. A client that is no tenant has it for a short time, and few such clients have it at a time."""
+    host = serve("strangers", connections=32)
+    add(host, "ann", ANN)
+    tell(until(lambda: who(host, ANN) == "ann"), "a tenant at a socket that everyone can open")
+    begun = host.request("POST", "/v1/run", None, b" " * 100)[:-1]
+    waits = ((EVE, begun, "a request without a key"), (EVE, host.request("PUT", "/v1/sandboxes/i/files?path=/f", None, b" " * 100)[:-1], "an upload"),
+             (EVE, host.request("POST", "/nowhere", None, b" " * 100)[:-1], "a path that is not there"), (ANN, b"GET ", "a line that has no end"))
+    for uid, text, what in waits if ROOT else waits[2:]:
+        took = as_user(uid, lambda: wait_for_end(host, text))[0]
+        tell(isinstance(took, float) and took < 25, "%s of a stranger that never ends is closed after seconds" % what, took)
+    tell(as_user(ANN, lambda: slow(host)) == [200], "a tenant may take longer")
+    crowd = []
+    for i in range(24):
+        crowd.append(host.connect())
+        crowd[-1].sendall(begun if i % 2 and ROOT else b"GET ")
+    most = lambda: sum(is_open(one) for one in crowd) <= 4
+    tell(until(most, 4), "of 24 strangers, at most 4 have a connection", [is_open(one) for one in crowd])
+    tell(who(host, ANN) == "ann", "and a tenant is served beside them")
+    for one in crowd:
+        one.close()
+    host.end()
+
+
+run_parts((flags, nobody) if ANN == OVERFLOW else (flags, known, room, strangers))

@@ -69,6 +69,8 @@ struct backend_sessions {
 	int (*start)(struct jail_plan *plan, const struct jail_host *host, uint64_t lifetime_us, void **ret,
 		     struct warder_error *err);
 	bool (*is_running)(const void *session);
+	/* Of one that was parked since its start: it is still as it was started. Before wait(), once. -1 with *err: it cannot be used. */
+	int (*recheck)(void *session, struct warder_error *err);
 	/* Supervise until it has ended; once, in a thread of its own. Its cause: cancelled, wallTime (its lifetime), or any other. */
 	enum jail_cause (*wait)(void *session);
 	/* Then: a sentence that names what does not die, and stays behind; "": nothing does. Borrowed. */

@@ -43,6 +43,11 @@ static bool is_running(const void *session)
 	return poll(&fd, 1, 0) == 0;
 }
 
+static int recheck(void *session, struct warder_error *err)
+{
+	return jail_session_recheck(session, err);
+}
+
 static enum jail_cause wait_for_end(void *session)
 {
 	struct warder_error ignored; /* what is left is told by who looks: doctor */
@@ -121,6 +126,7 @@ static void end_network(void *session)
 const struct backend_sessions local_sessions = {
 	.start = start,
 	.is_running = is_running,
+	.recheck = recheck,
 	.wait = wait_for_end,
 	.left = left,
 	.stop = stop,

@@ -199,6 +199,7 @@ static int launch(struct jail_session *session, struct jail_plan *plan, uint64_t
 	    jail_launch(session->tmpl, &command, &session->run, err) < 0)
 		return -1;
 	session->joint.id_base = session->run->identity.base;
+	session->run->parked_us = clock_us();
 	session->joint.clock_offset = session->run->clock_offset;
 	session->joint.cgroup = session->host.cgroup;
 	policy_receipt_copy(&session->receipt, jail_run_receipt(session->run));
@@ -257,6 +258,17 @@ const char *jail_session_root(const struct jail_session *session)
 const struct policy_receipt *jail_session_receipt(const struct jail_session *session)
 {
 	return &session->receipt;
+}
+
+int jail_session_recheck(struct jail_session *session, struct warder_error *err)
+{
+	if (jail_template_is_stale(session->tmpl))
+		return error_set(err, WARDER_ERROR_CONFLICT, NULL,
+				 "a file that the session shows was replaced while the session was parked");
+	if (jail_recheck(session->run, err) < 0)
+		return -1;
+	policy_receipt_copy(&session->receipt, jail_run_receipt(session->run));
+	return 0;
 }
 
 int jail_session_replace_rules(struct jail_session *session, const struct policy *policy,

@@ -57,6 +57,9 @@ struct jail_session;
  * by itself. 0; -1 with *err: nothing is left. */
 int jail_session_open(struct jail_plan *plan, const struct jail_host *host, uint64_t lifetime_us,
 		      struct jail_session **ret, struct warder_error *err);
+/* For a session that was parked after it was opened: read again what root, or a death, may have changed since, and complete the receipt. Before
+ * jail_session_wait(), once. -1 with *err: it cannot be used. */
+int jail_session_recheck(struct jail_session *session, struct warder_error *err);
 /* Borrowed. */
 const struct jail_joint *jail_session_joint(const struct jail_session *session);
 /* rootfs_encode() of what it has mounted. Borrowed. */

@@ -334,6 +334,7 @@ run_root() {
 	suite root host-users as_root env WARDER=build/gcc/warder tests/host/users.py
 	suite root host-judge as_root env WARDER=build/gcc/warder tests/host/judge.py
 	suite root host-events as_root env WARDER=build/gcc/warder tests/host/events.py
+	suite root host-parked as_root env WARDER=build/gcc/warder tests/host/parked.py
 	suite root host-artifacts as_root env WARDER=build/gcc/warder tests/host/artifacts.py
 	suite root host-mcp as_root env WARDER=build/gcc/warder tests/host/mcp.py
 	! $deep || suite root host-load as_root env WARDER=build/gcc/warder tests/host/load.py
@@ -377,6 +378,7 @@ run_user() {
 	suite user host-users as_user env WARDER=build/gcc/warder tests/host/users.py
 	suite user host-judge as_user env WARDER=build/gcc/warder tests/host/judge.py
 	suite user host-events as_user env WARDER=build/gcc/warder tests/host/events.py
+	suite user host-parked as_user env WARDER=build/gcc/warder tests/host/parked.py
 	suite user host-artifacts as_user env WARDER=build/gcc/warder tests/host/artifacts.py
 	suite user host-mcp as_user env WARDER=build/gcc/warder tests/host/mcp.py
 	suite user host-snapshots as_user env WARDER=build/gcc/warder tests/host/snapshots.py

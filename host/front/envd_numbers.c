@@ -214,7 +214,7 @@ static struct line *add_line(struct lines *lines, uint64_t ms, const char *level
 	return &grown[lines->count++];
 }
 
-/* Also of contexts, and of the agent. */
+/* Also of contexts, and of an agent that has ended: it may have been there before the sandbox had its client. */
 static void add_lines(struct lines *lines, const struct json_value *row)
 {
 	const char *id = json_member_text(row, "id", "");
@@ -222,7 +222,9 @@ static void add_lines(struct lines *lines, const struct json_value *row)
 	const char *cause = json_member_text(row, "cause", NULL);
 	const struct json_value *code = json_member(row, "exitCode");
 	const bool good = cause && strcmp(cause, "exit") == 0 && code && code->is_uint && code->uint == 0;
-	struct line *line = add_line(lines, json_member_uint(row, "startedMs"), "info");
+	const struct json_value *agent = json_member(row, "agent");
+	struct line *line =
+	    agent && !cause ? NULL : add_line(lines, json_member_uint(row, "startedMs"), "info");
 	size_t len;
 
 	if (!line)

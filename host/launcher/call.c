@@ -13,6 +13,7 @@
 #include "host/launcher/call.h"
 #include "host/launcher/log.h"
 #include "runtime/session/records.h"
+#include "runtime/session/session.h"
 
 void call_free(struct call *call)
 {
@@ -28,6 +29,7 @@ void call_free(struct call *call)
 	free(call->record);
 	free(call->old_record);
 	artifact_spool_free(call->spool);
+	session_parked_free(call->parked);
 	free(call);
 }
 

@@ -55,6 +55,7 @@ struct call {
 	struct signing *signing;          /* borrowed, like the pool */
 	struct warder_pool *pool;         /* borrowed: exists until all jobs are done */
 	const char *program;              /* borrowed */
+	struct session_parked *parked;    /* owned: that a new sandbox is made of; or NULL */
 	int sandboxes_fd;                 /* borrowed */
 	uint64_t memory_bytes, cpu_milli; /* that a run takes of its tenant's share */
 	int artifacts_fd;                 /* borrowed, of a call that opens an artifact: the directory */
@@ -196,6 +197,11 @@ int call_sign(struct call *call, const char *name, struct warder_error *err);
 
 /* What the call has left is its tenant's (good), or a job removes it. Nobody would know of artifacts whose client is gone. */
 void call_take_artifacts(struct launcher *launcher, struct call *call, bool good);
+
+/* ---- calls_create.c ---- */
+
+/* Of the session of a sandbox with this policy. Both are borrowed. */
+struct warder_session_options call_session_options(const struct warder_policy *policy, const char *program);
 
 /* ---- calls_sandboxes.c, calls_change.c ---- */
 

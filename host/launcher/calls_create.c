@@ -23,19 +23,44 @@ static bool starts_with_base(const struct call *call)
 	       !session_same_rules(&call->base->policy, &call->policy->policy);
 }
 
+/* The policy of its session, before its network is narrowed. */
+static const struct warder_policy *first_policy(const struct call *call)
+{
+	return starts_with_base(call) ? call->base : call->policy;
+}
+
+struct warder_session_options call_session_options(const struct warder_policy *policy, const char *program)
+{
+	return (struct warder_session_options){
+		.size = sizeof(struct warder_session_options),
+		.policy = policy,
+		.lifetime_us = (SANDBOX_LIFETIME_MS + 60000) * 1000,
+		.idle_us = SESSION_TIME_MAX_US,
+		.program = program,
+	};
+}
+
+/* Its session, out of the parked one if there is one that can still be used. 0; -1 with *err. */
+static int start_session(struct call *call, const struct session_origin *origin, struct warder_error *err)
+{
+	const struct warder_session_options options = call_session_options(first_policy(call), call->program);
+	struct session_parked *parked = call->parked;
+	struct warder_session *session = NULL;
+	int started;
+
+	call->parked = NULL;
+	if (parked && session_hand_out(parked, call->sandbox, err) == 0)
+		return 0;
+	started = session_start(call->sandbox, &options, origin, NULL, &session, err);
+	warder_session_free(session);
+	return started;
+}
+
 static void create_work(struct job *job)
 {
 	struct call *call = (struct call *)(void *)job;
 	const bool base = starts_with_base(call);
-	const struct warder_session_options options = {
-		.size = sizeof(options),
-		.policy = base ? call->base : call->policy,
-		.lifetime_us = (SANDBOX_LIFETIME_MS + 60000) * 1000,
-		.idle_us = SESSION_TIME_MAX_US,
-		.program = call->program,
-	};
 	struct session_origin origin = { 0 };
-	struct warder_session *session = NULL;
 	struct warder_error *err = &call->answer.error;
 	struct warder_error ignored;
 	owned_fd int lock_fd = -1;
@@ -45,11 +70,10 @@ static void create_work(struct job *job)
 	call->launch_us = clock_us();
 	/* Nobody can start a program before the connection is there. */
 	if ((!call->snapshot.id[0] || call_unpack_snapshot(call, &origin.files_from, &lock_fd, err) == 0) &&
-	    session_start(call->sandbox, &options, &origin, NULL, &session, err) == 0 &&
+	    start_session(call, &origin, err) == 0 &&
 	    ((base && session_replace_rules(call->sandbox, &call->policy->policy, err) < 0) ||
 	     remote_connect(call->sandbox, &call->fd, err) < 0))
 		session_stop(call->sandbox, NULL, NULL, &ignored);
-	warder_session_free(session);
 	if (lock_fd >= 0)
 		call_drop_unpacked(call, lock_fd);
 	free(origin.files_from);
@@ -229,6 +253,8 @@ int calls_create(struct context *context, struct call *call, struct warder_error
 			call->job.kind = call->snapshot.id[0] ? JOB_FILES : JOB_SHORT;
 			call->job.work = create_work;
 			call->job.finish = create_finish;
+			call->parked =
+			    call->snapshot.id[0] ? NULL : stock_take(launcher, call, first_policy(call));
 			call_add_run(launcher, call);
 			jobs_add(&launcher->jobs, &call->job);
 			return 0;

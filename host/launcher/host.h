@@ -17,6 +17,7 @@
 #include "host/launcher/settings.h"
 #include "host/launcher/signing.h"
 #include "host/launcher/snapshots.h"
+#include "host/launcher/stock.h"
 #include "host/launcher/tenants.h"
 #include "host/link.h"
 
@@ -58,6 +59,7 @@ struct launcher {
 	struct jobs jobs;
 	struct warder_pool *pool;
 	struct front front;
+	struct stock stock;
 	struct signing signing;
 	struct metrics metrics;
 	struct launcher_rate *rates;

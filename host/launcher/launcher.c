@@ -149,7 +149,9 @@ static void keep_front(struct launcher *launcher)
 
 static void turn(struct launcher *launcher)
 {
-	const int wait_ms = calls_sweep(launcher);
+	const int sweep_ms = calls_sweep(launcher);
+	const int stock_ms = stock_tend(launcher);
+	const int wait_ms = sweep_ms < stock_ms ? sweep_ms : stock_ms;
 	struct front *front = &launcher->front;
 	struct pollfd fds[] = {
 		{ .fd = launcher->reloading ? -1 : front->fd, .events = POLLIN },
@@ -267,6 +269,7 @@ static void close_all(struct launcher *launcher)
 	if (launcher->pool) {
 		jobs_drain(&launcher->jobs, launcher);
 		calls_drop(launcher);
+		stock_done(&launcher->stock);
 		warder_pool_free(launcher->pool);
 	}
 	run_artifacts_close(&launcher->artifacts);

@@ -159,6 +159,11 @@ static void write_gauges(FILE *out, const struct launcher *launcher, bool stuck)
 	gauge(out, "warder_stuck", "1 if a probe launch hangs, so that nothing is launched.", stuck);
 	gauge(out, "warder_start_time_seconds", "Start of the launcher, since the epoch.",
 	      launcher->started_ms / 1000);
+	gauge(out, "warder_sandboxes_parked", "Sandboxes that are ready for a client.",
+	      launcher->stock.parked);
+	head(out, "warder_sandboxes_handed_out_total", "counter",
+	     "Sandboxes that were ready when a client asked for them.");
+	fprintf(out, "warder_sandboxes_handed_out_total %" PRIu64 "\n", launcher->stock.handed_out);
 	head(out, "warder_front_starts_total", "counter", "Starts of the front.");
 	fprintf(out, "warder_front_starts_total %" PRIu64 "\n", launcher->front.generation);
 }

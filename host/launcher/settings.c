@@ -96,6 +96,7 @@ static const struct limit limits[] = {
 	SURFACE("wrongTokensPerMinute", wrong_tokens, 10, 1, 1000000),
 	{ "frontMemoryBytes", offsetof(struct settings_limits, front_memory_bytes), UINT64_C(64) << 20,
 	  UINT64_C(16) << 20, UINT64_C(64) << 30 },
+	{ "parkedSandboxes", offsetof(struct settings_limits, parked_sandboxes), 32, 0, 100 },
 	{ 0 },
 };
 #undef SURFACE

@@ -33,6 +33,7 @@ struct settings_template {
 struct settings_limits {
 	struct link_limits surface;
 	uint64_t front_memory_bytes; /* of the front's jail */
+	uint64_t parked_sandboxes;   /* of all tenants, at most */
 };
 
 struct settings {

@@ -454,18 +454,6 @@ static struct key *find_wanting(struct warder_pool *pool, bool only_short, bool 
 	return NULL;
 }
 
-static bool look_for_pressure(void)
-{
-	char text[512];
-	FILE *file = fopen("/proc/meminfo", "re");
-	const size_t len = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
-
-	if (file)
-		fclose(file);
-	text[len] = '\0';
-	return pool_is_pressed(text);
-}
-
 /* Jails beyond the limits, which memory pressure halves. */
 static void shed(struct warder_pool *pool)
 {
@@ -487,7 +475,7 @@ static void maintain(struct warder_pool *pool)
 	struct key *oldest;
 
 	pthread_mutex_unlock(&pool->lock);
-	const bool pressed = look_for_pressure();
+	const bool pressed = pool_is_pressed_now();
 	pthread_mutex_lock(&pool->lock);
 	pool->pressed = pressed;
 	shed(pool);

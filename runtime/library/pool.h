@@ -55,6 +55,8 @@ struct pool_look {
 enum pool_work pool_choose_work(const struct pool_look *look);
 /* Of the text of /proc/meminfo: less than a tenth of the memory is available. False for a text that does not tell. */
 bool pool_is_pressed(const char *meminfo);
+/* Of this host. */
+bool pool_is_pressed_now(void);
 
 /* The open descriptors of this process, and how many the soft limit (ulimit -n) allows. */
 struct pool_descriptors {

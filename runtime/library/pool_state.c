@@ -1,5 +1,6 @@
 #include <dirent.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -60,6 +61,18 @@ bool pool_is_pressed(const char *meminfo)
 	const unsigned long long total = number_of(meminfo, "MemTotal:");
 
 	return total && strstr(meminfo, "MemAvailable:") && number_of(meminfo, "MemAvailable:") < total / 10;
+}
+
+bool pool_is_pressed_now(void)
+{
+	char text[512];
+	FILE *file = fopen("/proc/meminfo", "re");
+	const size_t len = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+
+	if (file)
+		fclose(file);
+	text[len] = '\0';
+	return pool_is_pressed(text);
 }
 
 /* Before Linux 6.2 the size of the directory is 0, and its entries have to be counted. A table that is too full to be read is full. */

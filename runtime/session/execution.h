@@ -132,6 +132,8 @@ int executions_init(struct executions *all, struct warder_error *err);
 int executions_start(struct executions *all, const char *id, uint32_t flags, const struct record_start *start,
 		     char *bytes, const int fds[RECORD_FDS_MAX - 1], struct execution **ret,
 		     struct warder_error *err);
+/* Begin to start an agent. -1 with *err. */
+int executions_start_agent(struct executions *all, struct warder_error *err);
 /* A connection to the agent, which is started if none lives. *ret_fd is the caller's. -1 with *err. */
 int executions_connect_agent(struct executions *all, int *ret_fd, struct warder_error *err);
 /* Kill a context, and begin another one with the same name and policy. *ret belongs to `all`. -1 with *err: it is a branch. */

@@ -565,7 +565,7 @@ int executions_start(struct executions *all, const char *id, uint32_t flags, con
 	return begin(all, execution, fill(execution, id, start, bytes, fds, err), ret, err);
 }
 
-static int start_agent(struct executions *all, struct warder_error *err)
+int executions_start_agent(struct executions *all, struct warder_error *err)
 {
 	struct execution *execution = execution_new(all, 0, &(const struct record_start){ 0 });
 
@@ -580,7 +580,8 @@ int executions_connect_agent(struct executions *all, int *ret_fd, struct warder_
 	int connected = keeper_agent_connect(all, ret_fd, err);
 
 	if (connected > 0)
-		connected = start_agent(all, err) < 0 ? -1 : keeper_agent_connect(all, ret_fd, err);
+		connected =
+		    executions_start_agent(all, err) < 0 ? -1 : keeper_agent_connect(all, ret_fd, err);
 	return connected > 0
 		   ? error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the session's agent does not start")
 		   : connected;

@@ -42,6 +42,7 @@
 #include "runtime/library/result.h"
 #include "runtime/session/clients.h"
 #include "runtime/session/elsewhere.h"
+#include "runtime/session/keeper_park.h"
 #include "runtime/session/keeper_rules.h"
 #include "runtime/session/session.h"
 #include "runtime/session/tree.h"
@@ -107,7 +108,7 @@ static void *wait_for_end(void *arg)
 	return NULL;
 }
 
-static int start_jail(struct keeper *keeper, struct warder_error *err)
+static int open_jail(struct keeper *keeper, struct warder_error *err)
 {
 	const struct session_spec *spec = &keeper->spec;
 	const struct preparation_options how = { .ceiling = spec->has_ceiling ? &spec->ceiling : NULL,
@@ -122,9 +123,13 @@ static int start_jail(struct keeper *keeper, struct warder_error *err)
 		return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, "backend",
 				 "the backend %s has no sessions: nothing stays after a run; use local",
 				 keeper->preparation.backend->name);
-	if (keeper->sessions->start(&keeper->preparation.plan, keeper->preparation.host, spec->lifetime_us,
-				    &keeper->session, err) < 0)
-		return -1;
+	return keeper->sessions->start(&keeper->preparation.plan, keeper->preparation.host, spec->lifetime_us,
+				       &keeper->session, err);
+}
+
+/* Begin its supervision. */
+static int watch_jail(struct keeper *keeper, struct warder_error *err)
+{
 	keeper->ended_fd = eventfd(0, EFD_CLOEXEC);
 	if (keeper->ended_fd < 0 || pthread_create(&keeper->waiter, NULL, wait_for_end, keeper) != 0)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "no thread for the session");
@@ -976,6 +981,11 @@ static void tell_clients(struct keeper *keeper)
 /* Wait until the jail is gone. What does not die is named in *left. */
 static void end_jail(struct keeper *keeper, struct warder_error *left)
 {
+	struct warder_error ignored;
+
+	/* One that was parked has an agent, whose end the supervision explains. */
+	if (!keeper->waiting && keeper->session && keeper->executions.count)
+		watch_jail(keeper, &ignored);
 	if (keeper->waiting) {
 		keeper->sessions->stop(keeper->session);
 		if (!join_waiter(keeper)) {
@@ -1080,21 +1090,12 @@ static int leave_note(struct keeper *keeper, struct warder_error *err)
 			   : 0;
 }
 
-static int begin(struct keeper *keeper, bool *ret_busy, struct warder_error *err)
+/* 0 with the lock and the socket of its name. -1: somebody has it (*ret_busy), or with *err. */
+static int take_name(struct keeper *keeper, bool *ret_busy, struct warder_error *err)
 {
-	sigset_t signals;
 	int locked;
 
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGHUP);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* an error of the write to a caller's file */
-	keeper->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
-	if (read_spec(&keeper->spec, err) < 0 || draw_id(&keeper->spec.id, err) < 0 ||
-	    session_directory_open(true, &keeper->dir_fd, err) < 0)
+	if (session_directory_open(true, &keeper->dir_fd, err) < 0)
 		return -1;
 	locked = session_lock(keeper->dir_fd, keeper->spec.name, &keeper->lock_fd, err);
 	*ret_busy = locked > 0;
@@ -1105,10 +1106,13 @@ static int begin(struct keeper *keeper, bool *ret_busy, struct warder_error *err
 	if (ftruncate(keeper->lock_fd, 0) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "name", errno,
 				       "the file of the session cannot be emptied");
-	if (session_listen(keeper->dir_fd, keeper->spec.name, &keeper->listen_fd, err) < 0 ||
-	    start_jail(keeper, err) < 0 || executions_init(&keeper->executions, err) < 0 ||
-	    keeper_rules_init(&keeper->rules, err) < 0 || set_up_attended(keeper, err) < 0 ||
-	    leave_note(keeper, err) < 0)
+	return session_listen(keeper->dir_fd, keeper->spec.name, &keeper->listen_fd, err);
+}
+
+/* The jail is there: so can executions be. */
+static int allow_executions(struct keeper *keeper, struct warder_error *err)
+{
+	if (executions_init(&keeper->executions, err) < 0 || keeper_rules_init(&keeper->rules, err) < 0)
 		return -1;
 	keeper->executions.session = keeper->spec.name;
 	keeper->executions.session_id = keeper->spec.id;
@@ -1123,10 +1127,6 @@ static int begin(struct keeper *keeper, bool *ret_busy, struct warder_error *err
 	keeper->clients.measure = count_session;
 	keeper->clients.describe = describe_briefly;
 	keeper->clients.keeper = keeper;
-	if (has_ended(keeper))
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the session ended during its set-up");
-	if (starter_left())
-		return error_set(err, WARDER_ERROR_CONFLICT, "name", INTERRUPTED);
 	return 0;
 }
 
@@ -1139,9 +1139,71 @@ static bool report(enum keeper_word word, const struct warder_error *err)
 	if (err)
 		text.error = *err;
 	sent = send(KEEPER_FD_REPORT, &text, sizeof(text), MSG_NOSIGNAL) == sizeof(text);
-	if (word != KEEPER_BEGUN)
+	if (word != KEEPER_BEGUN && word != KEEPER_PARKED)
 		close(KEEPER_FD_REPORT);
 	return sent;
+}
+
+/* All but its name, and what that is needed for; then that. Its lifetime begins with the name. */
+static int begin_parked(struct keeper *keeper, bool *ret_busy, struct warder_error *err)
+{
+	uint64_t opened_us;
+	char *name = NULL;
+
+	keeper->end = SESSION_END_STOPPED; /* unless it is handed out */
+	if (open_jail(keeper, err) < 0)
+		return -1;
+	opened_us = clock_us();
+	if (allow_executions(keeper, err) < 0 || keeper_park_agent(&keeper->executions, err) < 0)
+		return -1;
+	if (!report(KEEPER_PARKED, NULL))
+		return error_set(err, WARDER_ERROR_CONFLICT, "name", INTERRUPTED);
+	if (keeper_park_wait(&keeper->executions, keeper->signal_fd, &name, err) < 0)
+		return -1;
+	free(keeper->spec.name);
+	keeper->spec.name = name;
+	keeper->spec.parks = false;
+	keeper->executions.session = name;
+	if (take_name(keeper, ret_busy, err) < 0 || keeper->sessions->recheck(keeper->session, err) < 0 ||
+	    watch_jail(keeper, err) < 0)
+		return -1;
+	keeper->sessions->extend(keeper->session, clock_us() - opened_us);
+	keeper->end = SESSION_END_NONE;
+	return 0;
+}
+
+static int begin_now(struct keeper *keeper, bool *ret_busy, struct warder_error *err)
+{
+	return take_name(keeper, ret_busy, err) < 0 || open_jail(keeper, err) < 0 ||
+		       watch_jail(keeper, err) < 0 || allow_executions(keeper, err) < 0 ||
+		       set_up_attended(keeper, err) < 0 || leave_note(keeper, err) < 0
+		   ? -1
+		   : 0;
+}
+
+static int begin(struct keeper *keeper, bool *ret_busy, struct warder_error *err)
+{
+	sigset_t signals;
+	int begun;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* an error of the write to a caller's file */
+	keeper->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
+	if (read_spec(&keeper->spec, err) < 0 || draw_id(&keeper->spec.id, err) < 0)
+		return -1;
+	begun = keeper->spec.parks ? begin_parked(keeper, ret_busy, err) : begin_now(keeper, ret_busy, err);
+	if (begun < 0)
+		return -1;
+	if (has_ended(keeper))
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the session ended during its set-up");
+	if (starter_left())
+		return error_set(err, WARDER_ERROR_CONFLICT, "name", INTERRUPTED);
+	return 0;
 }
 
 static int live(void)

@@ -6,36 +6,23 @@
 #include "runtime/session/session.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "base/array.h"
-#include "base/child.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/file.h"
-#include "base/hang.h"
 #include "runtime/library/changes.h"
 #include "runtime/library/library.h"
 #include "runtime/library/preparation.h"
 #include "runtime/session/elsewhere.h"
 #include "runtime/session/records.h"
 
-#define START_WAIT_US  UINT64_C(120000000)
-#define WORD_WAIT_MS   5000 /* for the keeper of a session that has ended */
-#define REPORT_LOOK_MS 100
-#define COPY_TRIES     10                /* of 50 ms */
-#define GIVE_UP_US     UINT64_C(9000000) /* for a keeper that is to end what it has started */
+#define START_WAIT_US UINT64_C(120000000)
+#define WORD_WAIT_MS  5000 /* for the keeper of a session that has ended */
+#define COPY_TRIES    10   /* of 50 ms */
 
 static int not_running(const char *name, struct warder_error *err)
 {
@@ -231,146 +218,6 @@ struct attachment *session_attach(const struct session_spec *spec, enum session_
 
 /* ---- starting ---- */
 
-/* A program that others could have put there is not executed. */
-static const char *find_program(const char *program)
-{
-	static const char *const installed[] = { "/usr/local/bin/warder", "/usr/bin/warder" };
-
-	for (size_t i = 0; !program && i < ARRAY_LENGTH(installed); i++)
-		if (access(installed[i], X_OK) == 0)
-			return installed[i];
-	return program;
-}
-
-static int spec_file(const struct session_spec *spec, struct warder_error *err)
-{
-	owned_fd int made = memfd_create("warder-session", MFD_CLOEXEC);
-	owned_fd int fd = made < 0 ? -1 : fcntl(made, F_DUPFD_CLOEXEC, KEEPER_FD_SPEC + 1);
-	struct json_writer w = { 0 };
-	char *text;
-	int ret = -1;
-
-	json_begin_object(&w);
-	session_spec_write(spec, &w);
-	json_end_object(&w);
-	text = json_take(&w);
-	if (text && fd >= 0 && file_write_all(fd, text, strlen(text)) == 0 && lseek(fd, 0, SEEK_SET) == 0)
-		ret = fd_take(&fd);
-	free(text);
-	return ret >= 0 ? ret
-			: error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
-					  "cannot write the session's specification");
-}
-
-static int spawn(const char *program, int report_fd, int spec_fd, struct warder_error *err)
-{
-	char name[] = "warder";
-	char command[] = "session";
-	char word[] = "keeper";
-	char *argv[] = { name, command, word, NULL };
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t none;
-	sigset_t all;
-	pid_t pid;
-	int error;
-
-	sigemptyset(&none);
-	sigfillset(&all);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setsigdefault(&attributes, &all);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, report_fd, KEEPER_FD_REPORT);
-	posix_spawn_file_actions_adddup2(&actions, spec_fd, KEEPER_FD_SPEC);
-	error = posix_spawn(&pid, program, &actions, &attributes, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attributes);
-	if (error)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, error, "cannot execute %.200s",
-				       program);
-	/* It forks at once; somebody who waits for any child may have been quicker. */
-	if (child_wait(pid, CHILD_PATIENCE_MS, NULL) == CHILD_LIVES)
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
-				 "the session's keeper does not start: the kernel holds process %d",
-				 (int)pid);
-	return 0;
-}
-
-/* The keeper's last word, or 0 bytes. If the caller does not want the session any more, the keeper gets to know that by the end of what
- * it reads here, ends the session and says what stays of it. -1 with *err: it hangs, or takes too long for that. */
-static ssize_t receive_report(int fd, struct keeper_report *ret, int (*came)(void *context),
-			      struct warder_error *err)
-{
-	struct pollfd ready = { .fd = fd, .events = POLLIN };
-	struct hang hang = { 0 };
-	uint64_t until_us = UINT64_MAX;
-	int pid = 0;
-	ssize_t n;
-
-	do {
-		while (poll(&ready, 1, REPORT_LOOK_MS) <= 0) {
-			if (until_us == UINT64_MAX && came && came(NULL)) {
-				shutdown(fd, SHUT_WR);
-				until_us = clock_us() + GIVE_UP_US;
-			}
-			if (clock_us() >= until_us)
-				return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
-						 "the start was interrupted, and the session has not ended "
-						 "yet: its keeper, "
-						 "process %d, goes on removing it",
-						 pid);
-			if (hang_look(&hang, pid))
-				return error_set(
-				    err, WARDER_ERROR_UNAVAILABLE, NULL,
-				    "host: the session's keeper, process %d, does not go on: the kernel "
-				    "holds it. It is left behind",
-				    pid);
-		}
-		n = recv(fd, ret, sizeof(*ret), 0);
-		if (n == sizeof(*ret) && ret->word == KEEPER_BEGUN)
-			pid = ret->pid;
-	} while (n == sizeof(*ret) && ret->word == KEEPER_BEGUN);
-	return n < 0 ? 0 : n;
-}
-
-/* 0: it runs; 1: another one has the name; -1 with *err. */
-static int start_keeper(const struct session_spec *spec, const char *program, int (*came)(void *context),
-			struct warder_error *err)
-{
-	struct keeper_report report;
-	int pair[2];
-	owned_fd int ours = -1;
-	owned_fd int made = -1;
-	owned_fd int theirs = -1;
-	owned_fd int spec_fd = spec_file(spec, err);
-	ssize_t n;
-
-	if (spec_fd < 0)
-		return -1;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot make a socket");
-	ours = pair[0];
-	made = pair[1];
-	theirs = fcntl(made, F_DUPFD_CLOEXEC, KEEPER_FD_SPEC + 1);
-	if (theirs < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no descriptor left");
-	if (spawn(program, theirs, spec_fd, err) < 0)
-		return -1;
-	fd_done(&made);
-	fd_done(&theirs);
-	n = receive_report(ours, &report, came, err);
-	if (n < 0)
-		return -1;
-	if (n != sizeof(report))
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
-				 "the session's keeper died while it started");
-	if (report.word == KEEPER_FAILED)
-		*err = report.error;
-	return report.word == KEEPER_READY ? 0 : report.word == KEEPER_BUSY ? 1 : -1;
-}
-
 /* As the keeper of a new one would, or of one that runs: there its paths are those of its start, whatever has their names now. */
 static int check_plan(const struct session_spec *spec, const struct attachment *runs,
 		      struct warder_error *err)
@@ -432,12 +279,9 @@ static int start(const struct session_spec *spec, const char *program, int (*cam
 	const struct timespec pause = { .tv_nsec = 20000000 };
 	bool started = false;
 
-	program = find_program(program);
+	program = starter_program(program, err);
 	if (!program)
-		return error_set(
-		    err, WARDER_ERROR_UNAVAILABLE, NULL,
-		    "a session is kept by the tool warder, which is neither in /usr/local/bin nor in "
-		    "/usr/bin: name it in `program`");
+		return -1;
 	for (;;) {
 		struct warder_session *session = NULL;
 		int got = find(spec->name, &session, err);
@@ -457,7 +301,7 @@ static int start(const struct session_spec *spec, const char *program, int (*cam
 		warder_session_free(session);
 		if (got < 0)
 			return -1;
-		got = start_keeper(spec, program, came, err);
+		got = starter_begin(spec, program, came, err);
 		if (got < 0)
 			return -1;
 		started |= got == 0;
@@ -545,6 +389,19 @@ int session_start(const char *name, const struct warder_session_options *options
 	if (known.backends)
 		spec.backends = backends;
 	return start(&spec, known.program, came, ret, err);
+}
+
+int session_park(const struct warder_session_options *options, struct session_parked **ret,
+		 struct warder_error *err)
+{
+	static const char name[] = "parked"; /* which it never takes */
+	struct session_spec spec;
+	const char *program = starter_program(options->program, err);
+
+	if (!program || fill_spec(name, options, &spec, err) < 0)
+		return -1;
+	spec.parks = true;
+	return starter_park(&spec, program, ret, err);
 }
 
 /* ---- executing ---- */

@@ -176,6 +176,7 @@ struct session_spec {
 	    *copy_of_id; /* the session whose files it begins with, instead of a set-up; or NULL. Of no description */
 	char *
 	    files_from; /* a directory of session_save(), with whose files it begins; or NULL. Of no description */
+	bool parks;     /* it is parked first, and gets its name later. Of no description */
 	char *id;       /* of a description: another one of each session that was ever started; else NULL */
 	uint64_t rules; /* of a description: how often its rules were replaced */
 };
@@ -605,6 +606,40 @@ int session_stop(const char *name, const char *id, bool *ret_ended, struct warde
 /* As warder_session_stop(). */
 int session_stop_running(const char *name, bool *ret_ended, struct warder_error *err);
 
+/* ---- its start: starter.c ---- */
+
+/* A warder to keep sessions; `program`, or if that is NULL an installed one. One that others could have put there is not executed. NULL with *err. */
+const char *starter_program(const char *program, struct warder_error *err);
+/* Start its keeper, and wait until it runs. came (or NULL): whether the caller does not want it any more. 0; 1: another one has the name; -1
+ * with *err: nothing of it stays, or the text names what does. */
+int starter_begin(const struct session_spec *spec, const char *program, int (*came)(void *context),
+		  struct warder_error *err);
+
+/*
+ * A parked session: its jail, its keeper and its agent are there, and it has no name, so nobody finds it. Its keeper ends it when this process
+ * ends, or calls session_parked_free() or session_parked_end().
+ *
+ * Life: session_park() -> session_hand_out(), which gives it its name: from then on it is a session like any other. Or it is freed. Any
+ * thread, one at a time.
+ */
+struct session_parked;
+/* Wait until it is parked. Of the options, those about set-up commands must be empty. -1 with *err: nothing is left. */
+int session_park(const struct warder_session_options *options, struct session_parked **ret,
+		 struct warder_error *err);
+/* The same for a specification that is filled. */
+int starter_park(const struct session_spec *spec, const char *program, struct session_parked **ret,
+		 struct warder_error *err);
+/* False: it has ended by itself. */
+bool session_parked_lives(const struct session_parked *parked);
+/* Its keeper reads again what may have changed while it was parked, and takes the name. *parked is freed. 0: the session runs; 1: another one has the name; -1 with *err: it could not be used
+ * any more, and has ended. */
+int session_hand_out(struct session_parked *parked, const char *name, struct warder_error *err);
+/* Tell it to end, and do not wait. Then: whether it has, after at most wait_ms. */
+void session_parked_end(struct session_parked *parked);
+bool session_parked_is_gone(const struct session_parked *parked, int wait_ms);
+/* End it, and do not wait. Also NULL. */
+void session_parked_free(struct session_parked *parked);
+
 /* ---- keeper: keeper.c ---- */
 
 /* What a starter is told. */
@@ -613,6 +648,15 @@ enum keeper_word {
 	KEEPER_BEGUN, /* the first of two words: which process it is */
 	KEEPER_BUSY,  /* another one has the name */
 	KEEPER_FAILED,
+	KEEPER_PARKED, /* it waits for a struct keeper_name; then READY, BUSY or FAILED follows */
+};
+
+#define KEEPER_NAME_MAGIC 0x4d414e4bu
+
+/* To the keeper of a parked session: the name that its session gets. */
+struct keeper_name {
+	uint32_t magic;
+	char name[SESSION_NAME_MAX + 1];
 };
 
 struct keeper_report {

@@ -63,6 +63,8 @@ void session_spec_write(const struct session_spec *spec, struct json_writer *w)
 	}
 	if (spec->files_from)
 		json_key_string(w, "filesFrom", spec->files_from);
+	if (spec->parks)
+		json_key_bool(w, "parks", true);
 }
 
 /* ---- reading ---- */
@@ -180,6 +182,7 @@ static const struct member {
 	{ "copyOf", take_text, offsetof(struct session_spec, copy_of) },
 	{ "copyOfId", take_text, offsetof(struct session_spec, copy_of_id) },
 	{ "filesFrom", take_text, offsetof(struct session_spec, files_from) },
+	{ "parks", take_truth, offsetof(struct session_spec, parks) },
 };
 
 static int take_member(const struct json_value *value, bool more, struct session_spec *spec,

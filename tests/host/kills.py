@@ -3,7 +3,7 @@
 list of the host, its records, the sessions, the control groups and the mounts agree. WARDER names the program (build/warder)."""
 import json, os, random, signal, subprocess, threading, time
 
-from lib import Host, WARDER, SLOW, below, front, own_run_directory, run_parts, tell, until
+from lib import Host, WARDER, SLOW, below, front, keeper_of, own_run_directory, parked_keepers, run_parts, sessions, tell, until, words
 
 own_run_directory()  # other suites must not find the sessions of this one, nor end them
 
@@ -14,23 +14,6 @@ SEED = int(os.environ.get("WARDER_TEST_SEED", "19"))
 
 
 # ---- processes ----
-
-def keeper_of(sandbox):
-    """By the lock of its session, which the keeper holds."""
-    try:
-        inode = os.stat(os.path.join(sessions_directory(), sandbox + ".lock")).st_ino
-    except OSError:
-        return None
-    for line in open("/proc/locks"):
-        fields = line.split()
-        if fields[1] == "FLOCK" and fields[5].endswith(":%d" % inode):
-            return int(fields[4])
-    return None
-
-
-def sessions_directory():
-    return "/run/warder/sessions" if os.geteuid() == 0 else os.path.join(os.environ["XDG_RUNTIME_DIR"], "warder", "sessions")
-
 
 def agent(host, sandbox):
     keeper = keeper_of(sandbox)
@@ -48,15 +31,6 @@ def edge(host, sandbox):
     return next((pid for pid, name in below(keeper).items() if name == "warder-edge"), None) if keeper else None
 
 
-def words(pid):
-    """Its command line."""
-    try:
-        with open("/proc/%d/cmdline" % pid) as file:
-            return file.read().split("\0")
-    except OSError:
-        return []
-
-
 def tool(host):
     """The process that works for the launcher in the stores, which are its descriptor 9, or for a model's client."""
     stores = os.path.join(host.state, "stores")
@@ -70,11 +44,6 @@ def tool(host):
 
 
 # ---- what is left ----
-
-def sessions():
-    """By their files, also those that a dead keeper has left."""
-    return sorted({name[:-5] for name in os.listdir(sessions_directory())}) if os.path.isdir(sessions_directory()) else []
-
 
 def groups(pids):
     """Leaves of Warder's control groups, by the processes that made them: others may use this machine, too."""
@@ -167,9 +136,10 @@ VICTIMS = {
     "keeper": lambda one: keeper_of(one.id),
     "agent": lambda one: agent(one.host, one.id),
     "edge": lambda one: edge(one.host, one.id),
+    "parked keeper": lambda one: (until(parked_keepers, 20) or [None])[0],
     "tool": lambda one: None,  # it begins during the call
 }
-ONLY = {"edge": ("replace its rules",), "tool": ("store the files", "begin with a snapshot", "remove a snapshot", "begin a model's session", "a model's command", "a model's code")}
+ONLY = {"edge": ("replace its rules",), "parked keeper": ("create", "begin a model's session", "create with a narrower network", "end"), "tool": ("store the files", "begin with a snapshot", "remove a snapshot", "begin a model's session", "a model's command", "a model's code")}
 ENDS = ("end", "end a model's session")
 
 
@@ -287,6 +257,7 @@ def every_process_in_every_call():
     tell(until(lambda: set(os.listdir(os.path.join(host.state, "artifacts"))) == kept), "no file of an artifact is left that is not listed", (kept, os.listdir(os.path.join(host.state, "artifacts"))))
     tell(mounts() == mounts_before, "no mount is left", (mounts(), mounts_before))
     host.end()
+    tell(until(lambda: parked_keepers() == []), "nor is one that was parked", parked_keepers())
     left = subprocess.run(["ps", "-eo", "args="], capture_output=True, text=True).stdout
     tell(host.state not in left, "no process is left")
 

@@ -83,6 +83,56 @@ class Host(serving.Host):
         super().clear()
 
 
+# ---- keepers ----
+
+def sessions():
+    """By their files, also those that a dead keeper has left."""
+    return sorted({name[:-5] for name in os.listdir(sessions_directory())}) if os.path.isdir(sessions_directory()) else []
+
+
+def keeper_of(sandbox):
+    """By the lock of its session, which the keeper holds."""
+    try:
+        inode = os.stat(os.path.join(sessions_directory(), sandbox + ".lock")).st_ino
+    except OSError:
+        return None
+    for line in open("/proc/locks"):
+        fields = line.split()
+        if fields[1] == "FLOCK" and fields[5].endswith(":%d" % inode):
+            return int(fields[4])
+    return None
+
+
+def sessions_directory():
+    return "/run/warder/sessions" if os.geteuid() == 0 else os.path.join(os.environ["XDG_RUNTIME_DIR"], "warder", "sessions")
+
+
+def words(pid):
+    """Its command line."""
+    try:
+        with open("/proc/%d/cmdline" % pid) as file:
+            return file.read().split("\0")
+    except OSError:
+        return []
+
+
+def is_ours(pid):
+    """Whether a process has the runtime directory of this suite."""
+    try:
+        if ROOT:
+            return os.readlink("/proc/%d/ns/mnt" % pid) == os.readlink("/proc/self/ns/mnt")
+        with open("/proc/%d/environ" % pid, "rb") as file:
+            return b"XDG_RUNTIME_DIR=" + os.environ["XDG_RUNTIME_DIR"].encode() in file.read().split(b"\0")
+    except OSError:
+        return False
+
+
+def parked_keepers():
+    """The keepers of this suite without a session's name."""
+    named = {keeper_of(name) for name in sessions()}
+    return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if words(pid)[:3] == ["warder", "session", "keeper"] and pid not in named and is_ours(pid)]
+
+
 def events(data):
     found = []
     for block in data.decode().split("\n\n"):

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""parked.py: sandboxes that an execution host starts before a client asks for them, as TAP."""
+import json, os, signal, subprocess, time
+
+from lib import ROOT, WARDER, Host, events, own_run_directory, parked_keepers, run_parts, tell, until, work
+
+own_run_directory()  # whose sessions are those of this suite alone
+PREFERRED = {} if ROOT else {"enforcement": {"limits": "preferred"}}
+SMALL = dict({"version": 1, "limits": {"wallTime": "1h", "memory": "64MiB", "pids": 32}, "syscalls": {"profile": "default"}}, **PREFERRED)
+CREATE = {"template": "small", "timeoutMs": 600000}
+
+
+def counts(host, watcher):
+    """(sandboxes that are parked, that were handed out)."""
+    text = host.ask("GET", "/v1/metrics", watcher)[1].decode()
+    values = dict(line.split(" ") for line in text.splitlines() if line and line[0] != "#")
+    return int(values["warder_sandboxes_parked"]), int(values["warder_sandboxes_handed_out_total"])
+
+
+def create(host, token, more=None):
+    status, made, _ = host.ask("POST", "/v1/sandboxes", token, dict(CREATE, **(more or {})))
+    return made["id"] if status == 201 else (status, made)
+
+
+def description(sandbox):
+    return json.loads(subprocess.run([WARDER, "session", "status", sandbox, "--json"], check=True, capture_output=True, text=True).stdout)
+
+
+def executes(host, token, sandbox, *argv):
+    """The output of a program in it."""
+    status, began, _ = host.ask("POST", "/v1/sandboxes/%s/executions" % sandbox, token, {"argv": list(argv)})
+    if status != 201:
+        return began
+    shown = events(host.ask("GET", "/v1/sandboxes/%s/executions/%s/output" % (sandbox, began["id"]), token)[1])
+    return "".join(data["text"] for name, data in shown if name == "output")
+
+
+def serve(name, **more):
+    host = Host(name, more={"templates": {"small": SMALL}}, **more)
+    return host, host.tenant("me", launchesPerSecond=1000), host.tenant("watcher", ("--scopes", "metrics"))
+
+
+def handed_out():
+    host, token, watcher = serve("handed")
+    tell(counts(host, watcher) == (0, 0) and parked_keepers() == [], "a host begins with none", counts(host, watcher))
+    first = create(host, token)
+    tell("parkedUs" not in description(first)["receipt"], "the first sandbox with a policy was not parked", description(first)["receipt"])
+    tell(until(lambda: counts(host, watcher)[0] >= 1) and len(parked_keepers()) >= 1, "after it, another one is parked")
+    tell([row["id"] for row in host.ask("GET", "/v1/sandboxes", token)[1]] == [first], "which no list shows")
+    second = create(host, token, {"timeoutMs": 500000})
+    found = description(second)
+    read = {row["readAt"] for row in found["receipt"]["controls"] if "readAt" in row}
+    tell(counts(host, watcher)[1] == 1 and found["name"] == second and found["receipt"].get("parkedUs", 0) > 0 and read == {"park", "handOut"},
+         "the second one was, and its receipt says what was read again", (found["name"], found["receipt"].get("parkedUs"), read))
+    tell(found["remainingUs"] > 86000 * 10**6 and found["ageUs"] < found["receipt"]["parkedUs"] + 60 * 10**6, "its time begins when it is handed out", (found["ageUs"], found["remainingUs"]))
+    tell(executes(host, token, second, "echo", "hello") == "hello\n", "a program runs in it")
+    put = host.ask("PUT", "/v1/sandboxes/%s/files?path=/tmp/f" % second, token, b"x" * 70000)[0]
+    tell(put == 200 and len(host.ask("GET", "/v1/sandboxes/%s/files?path=/tmp/f" % second, token)[1]) == 70000, "files are written and read", put)
+    tell(executes(host, token, create(host, token), "ls", "/tmp") == "", "and no other sandbox has them")
+    until(lambda: counts(host, watcher)[0] >= 1)
+    before, other = counts(host, watcher)[1], host.tenant("other", launchesPerSecond=1000)
+    theirs = create(host, other)
+    tell(counts(host, watcher)[1] == before and "parkedUs" not in description(theirs)["receipt"], "another tenant does not get one of this tenant's")
+    narrow = create(host, token, {"policy": dict(SMALL, limits=dict(SMALL["limits"], memory="32MiB"))})
+    tell("parkedUs" not in description(narrow)["receipt"], "nor is it given for another policy")
+    host.process.terminate()
+    host.process.wait()
+    tell(until(lambda: parked_keepers() == [], 5), "with the host, they end", parked_keepers())
+    host.restart()
+    tell({row["id"] for row in host.ask("GET", "/v1/sandboxes", token)[1]} >= {first, second}, "and the sandboxes that clients have go on")
+    host.end()
+
+
+def stale():
+    """What a sandbox shows of the host is what is there when a client asks for it."""
+    shown = os.path.join(work, "shown")
+    os.mkdir(shown, 0o755)
+    host = Host("stale", more={"templates": {"small": dict(SMALL, filesystem={"paths": {"readOnly": [shown + ":/shown"]}})}})
+    token, watcher = host.tenant("me", launchesPerSecond=1000), host.tenant("watcher", ("--scopes", "metrics"))
+    create(host, token)
+    until(lambda: counts(host, watcher)[0] >= 1)
+    os.rename(shown, shown + ".old")
+    os.mkdir(shown, 0o755)
+    open(os.path.join(shown, "new"), "w").close()
+    made = create(host, token)
+    tell(executes(host, token, made, "ls", "/shown") == "new\n", "a parked sandbox with a directory that was replaced is not used", made)
+    host.end()
+
+
+def ends():
+    host, token, watcher = serve("ends")
+    create(host, token)
+    tell(until(lambda: counts(host, watcher)[0] >= 1), "one is parked")
+    for pid in parked_keepers():
+        os.kill(pid, signal.SIGKILL)
+    made = create(host, token)
+    tell(isinstance(made, str) and executes(host, token, made, "echo", "hello") == "hello\n", "if the keeper of a parked one is killed, the client gets another one", made)
+    until(lambda: counts(host, watcher)[0] >= 1)
+    subprocess.run([WARDER, "tenant", "revoke", "me", "--state", host.state], check=True)
+    tell(until(lambda: parked_keepers() == []), "a tenant that was revoked has none")
+    token = host.tenant("next", launchesPerSecond=1000)
+    tell(until(lambda: isinstance(create(host, token), str)) and until(parked_keepers), "the next tenant has one")
+    host.process.kill()
+    host.process.wait()
+    tell(until(lambda: parked_keepers() == []), "when the launcher is killed, they end")
+    host.restart()
+    host.end()
+
+
+def none():
+    host = Host("none", more={"templates": {"small": SMALL}}, parkedSandboxes=0)
+    token, watcher = host.tenant("me", launchesPerSecond=1000), host.tenant("watcher", ("--scopes", "metrics"))
+    for _ in range(3):
+        create(host, token)
+    time.sleep(1)
+    tell(counts(host, watcher) == (0, 0) and parked_keepers() == [], "with \"parkedSandboxes\": 0, none is parked")
+    host.end()
+
+
+run_parts((handed_out, stale, ends, none))

@@ -214,6 +214,8 @@ const char *page_policy(void);
 /* Join the two halves of the page's token: one is in its cookie, the other in the header X-Warder-Page. `ret` has room for 45 bytes.
  * Returns 1 with the token; 0 if the request has no cookie of the page; -1 if the header is missing or malformed. */
 int page_token(const struct exchange *x, char *ret);
+/* Whether a cookie, "NAME=VALUE", has the name of the page's. */
+bool page_is_cookie(const char *text);
 
 /* ---- the launcher: asking.c ---- */
 

@@ -4,7 +4,8 @@
  * A login splits the token in two: the cookie is the token's bits with a random key added to each (exclusive or), and the page keeps the
  * key, for its tab alone, and sends it beside the cookie in a header. Neither half says anything about the token. So a cookie that a browser
  * also sends to another server of this machine, whose port is no part of a cookie's scope, is of no use there; and a page of another origin
- * can set no header. The cookie is HttpOnly, SameSite=Strict and, with TLS, Secure.
+ * can set no header. The cookie is HttpOnly, SameSite=Strict and, with TLS, Secure; its name then begins with "__Host-", so that browsers let no
+ * page of another name, such as a sandbox's, set it for this one.
  *
  * The page never makes HTML of what comes from a sandbox: it sets texts. Rich results are in frames with the attribute sandbox, in which
  * nothing runs and which have no origin.
@@ -17,6 +18,7 @@
 #include "host/front/front.h"
 
 #define COOKIE      "warder="
+#define COOKIE_TLS  "__Host-" COOKIE
 #define TOKEN_BYTES 20 /* of a token, after "e2b_", in hexadecimal */
 #define DIGITS      (2 * TOKEN_BYTES)
 #define PREFIX      "e2b_"
@@ -49,15 +51,27 @@ static void write_half(const unsigned char bytes[TOKEN_BYTES], char ret[DIGITS +
 		snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
 }
 
+static const char *cookie_name(const struct exchange *x)
+{
+	return exchange_is_encrypted(x) ? COOKIE_TLS : COOKIE;
+}
+
+bool page_is_cookie(const char *text)
+{
+	return strncmp(text, COOKIE, strlen(COOKIE)) == 0 ||
+	       strncmp(text, COOKIE_TLS, strlen(COOKIE_TLS)) == 0;
+}
+
 /* The value of our cookie, or NULL. */
 static const char *find_cookie(const struct exchange *x)
 {
 	const char *at = exchange_header(x, "Cookie");
+	const char *name = cookie_name(x);
 
 	while (at && *at) {
 		at += strspn(at, " ;");
-		if (strncmp(at, COOKIE, strlen(COOKIE)) == 0)
-			return at + strlen(COOKIE);
+		if (strncmp(at, name, strlen(name)) == 0)
+			return at + strlen(name);
 		at += strcspn(at, ";");
 	}
 	return NULL;
@@ -95,8 +109,8 @@ static void set_cookie(struct exchange *x, const char *value, const char *more)
 {
 	char text[160];
 
-	snprintf(text, sizeof(text), COOKIE "%s; HttpOnly; SameSite=Strict; Path=/%s%s", value, more,
-		 exchange_is_encrypted(x) ? "; Secure" : "");
+	snprintf(text, sizeof(text), "%s%s; HttpOnly; SameSite=Strict; Path=/%s%s", cookie_name(x), value,
+		 more, exchange_is_encrypted(x) ? "; Secure" : "");
 	exchange_set(x, "Set-Cookie", text);
 }
 

@@ -7,8 +7,6 @@
 
 #include "base/array.h"
 
-#define PAGE_COOKIE "warder="
-
 /* ---- names ---- */
 
 /* Whatever the case. To some servers "_" in the name of a header is the same as "-". */
@@ -108,7 +106,7 @@ static void write_cookies(FILE *file, const char *value)
 
 		at += strspn(at, " ;");
 		len = strcspn(at, ";");
-		if (!len || strncmp(at, PAGE_COOKIE, strlen(PAGE_COOKIE)) == 0)
+		if (!len || page_is_cookie(at))
 			continue;
 		fprintf(file, "%s%.*s", between, (int)len, at);
 		between = "; ";
@@ -223,7 +221,7 @@ static void pass_cookie(struct exchange *x, const char *value)
 		at += part + (at[part] == ';');
 	}
 	kept[len] = '\0';
-	if (len && strncmp(kept + strspn(kept, " \t"), PAGE_COOKIE, strlen(PAGE_COOKIE)) != 0)
+	if (len && !page_is_cookie(kept + strspn(kept, " \t")))
 		exchange_set(x, "Set-Cookie", kept);
 	free(kept);
 }

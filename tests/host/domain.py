@@ -195,10 +195,17 @@ def ports():
     host = Named("ports")
     token, other = host.tenant("me"), host.tenant("other")
     box, traffic, access = host.sandbox(token)
+    status, _, headers = host.named("", None).ask("POST", "/page/login", json.dumps({"token": token}), {"X-Warder-Page": "login"})
+    cookie = headers.get("Set-Cookie", "")
+    tell(status == 200 and cookie.startswith("__Host-warder=") and "Secure" in cookie and "Domain" not in cookie, "no page of a sandbox can set the cookie of the host's page", (status, cookie))
+    status, made, headers = host.named("", None).ask("POST", "/page/login", json.dumps({"token": token}), {"X-Warder-Page": "login"})
+    pair = {"Cookie": headers.get("Set-Cookie", "").split(";")[0], "X-Warder-Page": made["key"]}
+    tell(host.named("", None).ask("GET", "/v1/host", more=pair)[0] == 200 and host.named("3000-" + box, None).ask("GET", "/", more=pair)[0] == 401,
+         "which opens the API at the host's own name, and no port")
     host.server(token, box)
     label = "3000-" + box
     at = host.named(label, traffic, "E2b-Traffic-Access-Token")
-    status, said, headers = at.ask("GET", "/some/%41%2f?x=%20y&signature=mine", more={"X-Mine": "kept", "Cookie": "warder=secret; mine=1", "Connection": "close, X-Hop", "X-Hop": "1",
+    status, said, headers = at.ask("GET", "/some/%41%2f?x=%20y&signature=mine", more={"X-Mine": "kept", "Cookie": "warder=secret; mine=1; __Host-warder=secret", "Connection": "close, X-Hop", "X-Hop": "1",
                                                                                    "X-Access-Token": access, "Authorization": "Bearer " + token, "X-Api_Key": token})
     tell(status == 200 and said["path"] == "/some/%41%2f?x=%20y&signature=mine", "a server in the sandbox gets the request as the client wrote it", (status, said))
     got = {name.lower(): value for name, value in said["headers"]} if status == 200 else {}

@@ -2,7 +2,7 @@
 """nginx.py: a host behind nginx, with the example of warder-serve(1): TLS, a run, server-sent events, a terminal, an upload, the page, as TAP."""
 import http.client, json, os, re, shutil, socket, ssl, subprocess, sys
 
-from lib import SLOW, Host, Socket, certificate, events, run_parts, skip, tell, work
+from lib import SLOW, Host, Socket, certificate, events, run_parts, skip, tell, until, work
 
 MANUAL = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../docs/warder-serve.1")
 NAME = "sandbox.example.org"
@@ -18,10 +18,11 @@ def example():
 class Behind(Host):
     """A host whose clients connect to nginx."""
 
-    def __init__(self, name):
-        chain, key = certificate(name, NAME)
+    def __init__(self, name, domain=False):
+        """domain: sandboxes have names below NAME, too."""
+        chain, key = certificate(name, NAME, "*." + NAME)
         self.nginx = None
-        super().__init__(name, more={"hosts": [NAME]})
+        super().__init__(name, more={"domain": NAME, "ports": {"base": [8000]}} if domain else {"hosts": [NAME]})
         self.authority, self.chain = NAME, chain
         self.tls = ssl.create_default_context(cafile=chain)
         listener = socket.create_server(("127.0.0.1", 0))
@@ -34,6 +35,8 @@ class Behind(Host):
             if text.count(old) != 1:
                 raise RuntimeError("the example in the manual has not one \"%s\":\n%s" % (old, text))
             text = text.replace(old, new)
+        if domain:
+            text = text.replace("server_name %s;" % NAME, "server_name %s *.%s;" % (NAME, NAME))
         kinds = "".join("%s_temp_path %s/%s;\n" % (kind, self.directory, kind) for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
         with open(os.path.join(self.directory, "nginx.conf"), "w") as file:
             file.write("daemon off;\n%spid %s/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n%s%s}\n" % ("user root;\n" if os.geteuid() == 0 else "", self.directory, kinds, text))
@@ -124,8 +127,25 @@ def streams():
     host.end()
 
 
+def names():
+    host = Behind("names", domain=True)
+    token = host.tenant("me")
+    made = host.ask("POST", "/v2/sandboxes", token, {"templateID": "base", "timeout": 600})[1]
+    tell(made["domain"] == NAME, "behind nginx, the domain has no port", made)
+    box = made["sandboxID"]
+    host.ask("POST", "/v1/sandboxes/%s/executions" % box, token, {"argv": ["python3", "-m", "http.server", "-d", "/usr/share/doc", "8000"]})
+    host.authority = "49983-%s.%s" % (box, NAME)
+    tell(host.ask("GET", "/health", None, more="X-Access-Token: %s\r\n" % made["envdAccessToken"])[0] == 204, "a sandbox has its names", host.authority)
+    host.authority = "8000-%s.%s" % (box, NAME)
+    traffic = "E2b-Traffic-Access-Token: %s\r\n" % made["trafficAccessToken"]
+    tell(until(lambda: host.ask("GET", "/", None, more=traffic)[0] == 200), "and a server in it is reached", host.ask("GET", "/", None, more=traffic))
+    tell(host.ask("GET", "/", None)[0] == 401, "with a token alone")
+    host.authority = NAME
+    host.end()
+
+
 if not NGINX:
     skip("a host behind nginx", "nginx is not installed")
     print("1..1")
     sys.exit(0)
-run_parts((requests, streams))
+run_parts((requests, streams, names))

@@ -321,7 +321,7 @@ complete -c warder -n '__fish_seen_subcommand_from session' -l workspace-id -r -
 complete -c warder -n '__fish_seen_subcommand_from session' -l snapshot-on-stop -d 'when "warder session stop" has ended the session, store a snapshot of each --workspace-id'
 complete -c warder -n '__fish_seen_subcommand_from session' -l capabilities -r -d 'what the session accepts: shell (to run programs and code), filesystem (to read and write its files), or both (default)'
 complete -c warder -n '__fish_seen_subcommand_from session' -l attach -r -d 'with --backend remote:NAME: use the sandbox ID that runs on the host; it keeps its policy (on a service of the kind e2b, the flags give the policy)'
-complete -c warder -n '__fish_seen_subcommand_from session' -l recreate -d 'with --backend remote:NAME: if the host does not know the sandbox of the session any more, make a new one'
+complete -c warder -n '__fish_seen_subcommand_from session' -l recreate -d 'with --backend remote:NAME (exec: in such a session): if the host does not know the sandbox of the session any more, make a new one'
 complete -c warder -n '__fish_seen_subcommand_from session' -l on-recreate -r -d 'with --recreate: a shell command that runs before that, with the id of the old sandbox in WARDER_SANDBOX; if it fails, no new sandbox is made'
 complete -c warder -n '__fish_seen_subcommand_from session' -l keep-sandbox -d 'stop, of a session on another machine: forget the session, and leave its sandbox on the host'
 complete -c warder -n '__fish_seen_subcommand_from session' -l auto-start -d 'start the session if it does not run, with the policy and the other flags of this command'

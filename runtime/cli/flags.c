@@ -646,11 +646,12 @@ static const struct flag flags[] = {
 	  "with --backend remote:NAME: use the sandbox ID that runs on the host; it keeps its policy (on a "
 	  "service of the kind e2b, the flags give the policy)",
 	  TEXT(session.attach), .typed = true },
-	{ FLAG_SESSION_START, "--recreate", NULL, NULL,
-	  "with --backend remote:NAME: if the host does not know the sandbox of the session any more, make a "
-	  "new one",
+	{ FLAG_SESSION_START | FLAG_SESSION_EXEC, "--recreate", NULL, NULL,
+	  "with --backend remote:NAME (exec: in such a session): if the host does not know the sandbox of "
+	  "the "
+	  "session any more, make a new one",
 	  SWITCH(session.recreate), .typed = true },
-	{ FLAG_SESSION_START, "--on-recreate", "COMMAND", NULL,
+	{ FLAG_SESSION_START | FLAG_SESSION_EXEC, "--on-recreate", "COMMAND", NULL,
 	  "with --recreate: a shell command that runs before that, with the id of the old sandbox in "
 	  "WARDER_SANDBOX; if it fails, no new sandbox is made",
 	  TEXT(session.on_recreate), .typed = true },

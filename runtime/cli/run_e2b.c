@@ -13,6 +13,7 @@
 
 #include "runtime/cli/ending.h"
 #include "runtime/cli/remote_request.h"
+#include "runtime/cli/session_remote.h"
 #include "runtime/cli/term.h"
 #include "runtime/library/reported.h"
 
@@ -159,15 +160,29 @@ static int match(const struct elsewhere *session, const struct policy *policy, s
 	return preparation_build(policy, &options, ret, err);
 }
 
-int run_e2b_execute(struct report *report, const struct remote_place *place, struct warder_error *err)
+/* Run the job in the sandbox of *place. A session that waits for its program must not end before it. */
+static int send_to(const struct remote_place *place, const struct preparation *preparation,
+		   const struct policy *policy, const char *job, struct warder_result **ret,
+		   struct warder_error *err)
+{
+	struct remote_keeping keeping;
+	char path[REMOTE_PATH_SIZE];
+	int status;
+
+	remote_place_start_keeping(place, policy->limits.wall_time_us / 1000, &keeping);
+	snprintf(path, sizeof(path), "/v1/sandboxes/%s/executions", place->session.sandbox);
+	status = run_e2b_send(preparation, policy, path, job, &keeping, ret, err);
+	remote_place_renew(place);
+	return status;
+}
+
+int run_e2b_execute(struct report *report, struct remote_place *place, struct warder_error *err)
 {
 	const struct args *args = report->args;
 	owned_policy struct policy policy = { 0 };
 	struct preparation preparation = { 0 };
-	struct remote_keeping keeping;
 	struct warder_result *result = NULL;
 	const char *directory;
-	char path[REMOTE_PATH_SIZE];
 	char *job = NULL;
 	int status = read_policy(args, &place->session, &policy, err);
 
@@ -180,15 +195,11 @@ int run_e2b_execute(struct report *report, const struct remote_place *place, str
 		job = write_job(args, &policy, directory, err);
 	}
 	if (job) {
-		/* A session that waits for its program must not end before it. */
-		remote_place_start_keeping(place, policy.limits.wall_time_us / 1000, &keeping);
-		snprintf(path, sizeof(path), "/v1/sandboxes/%s/executions", place->session.sandbox);
-		status = run_e2b_send(&preparation, &policy, path, job, &keeping, &result, err);
+		if (send_to(place, &preparation, &policy, job, &result, err) < 0 &&
+		    session_remote_recover(args, place, err) == 0)
+			send_to(place, &preparation, &policy, job, &result, err);
 		explicit_bzero(job, strlen(job));
 		free(job);
-		remote_place_renew(place);
-		if (status < 0 && remote_place_is_gone(err))
-			remote_place_say_gone(&place->session, err);
 	}
 	status = result ? remote_request_finish(report, "", result) : -1;
 	preparation_done(&preparation);

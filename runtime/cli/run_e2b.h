@@ -18,6 +18,6 @@ int run_e2b_send(const struct preparation *preparation, const struct policy *pol
 		 const char *job, struct remote_keeping *keeping, struct warder_result **ret,
 		 struct warder_error *err);
 /* An execution in a session, with its report. Returns the exit status, or -1 with *err: nothing ran. */
-int run_e2b_execute(struct report *report, const struct remote_place *place, struct warder_error *err);
+int run_e2b_execute(struct report *report, struct remote_place *place, struct warder_error *err);
 
 #endif

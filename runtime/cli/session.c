@@ -60,16 +60,8 @@ static int start_in_workspaces(const char *name, char **flags, struct warder_err
 
 static int check_places(const struct args *args, struct warder_error *err)
 {
-	const char *there = args->session.attach        ? "--attach"
-			    : args->session.recreate    ? "--recreate"
-			    : args->session.on_recreate ? "--on-recreate"
-							: NULL;
-
-	if (there)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, there,
-				 "%s works with sessions on other machines only: name the host with "
-				 "--backend remote:NAME",
-				 there);
+	if (session_remote_refuse_flags(args, err) < 0)
+		return -1;
 	return args->session.snapshot_on_stop && !args->session.origin && !args->session.workspace_ids.count
 		   ? error_set(err, WARDER_ERROR_INVALID_REQUEST, "--snapshot-on-stop",
 			       "--snapshot-on-stop stores workspaces: name them with --workspace-id")

@@ -5,6 +5,7 @@
 #define WARDER_RUNTIME_CLI_SESSION_REMOTE_H
 
 #include "runtime/cli/flags.h"
+#include "runtime/cli/remote_place.h"
 
 /* Whether `warder session WORD NAME` is about a session on another machine. `words` begins with the name; of cp, it may also come last. */
 bool session_remote_is(const char *word, char *const *words);
@@ -15,10 +16,21 @@ int session_remote_word(struct args *outer, const char *name, char **flags);
 bool session_remote_is_meant(const struct args *args);
 /* Refuse the flags of a start that need this machine. -1 with *err, which names the flag. */
 int session_remote_check_start(const struct args *args, struct warder_error *err);
+/* --on-recreate goes with --recreate. -1 with *err. */
+int session_remote_check_recreate(const struct args *args, struct warder_error *err);
+/* Refuse these flags, and --attach, for a session of this machine. -1 with *err, which names the flag. */
+int session_remote_refuse_flags(const struct args *args, struct warder_error *err);
 /* Start the session, or find the same one. *ret_json: its description, heap. -1 with *err. */
 int session_remote_start(const struct args *args, const char *name, char **ret_json,
 			 struct warder_error *err);
 
+/* After a request about the session that failed with *err. If the host does not know its sandbox, and --recreate was given, run the command of
+ * --on-recreate with the id of the old sandbox, and make a new one with the same policy. 0: it is in *place, and the request may be sent again,
+ * once. -1 with *err: that of the request, or why there is no new sandbox. */
+int session_remote_recover(const struct args *args, struct remote_place *place, struct warder_error *err);
+
+/* What the file says, and what the host says of it (or NULL). NULL without memory. */
+char *session_remote_describe(const struct elsewhere *session, const char *text, size_t len);
 /* `text`, the JSON array of the sessions of this machine, with those of others behind it; takes it, NULL included. NULL with *err. */
 char *session_remote_list(char *text, struct warder_error *err);
 /* The stop of several sessions: one that cannot be ended does not keep the others. */

@@ -19,6 +19,7 @@
 #include "runtime/cli/remote_events.h"
 #include "runtime/cli/remote_request.h"
 #include "runtime/cli/run_e2b.h"
+#include "runtime/cli/session_remote.h"
 #include "runtime/cli/session_remote_terminal.h"
 #include "runtime/cli/term.h"
 #include "runtime/library/reported.h"
@@ -30,8 +31,9 @@
 static int check_exec_flags(const struct args *args, struct warder_error *err)
 {
 	static const char *const known[] = {
-		"--env",   "--env-from", "--cwd",   "--timeout",    "--background", "--no-input", "--json",
-		"--grace", "--receipt",  "--audit", "--audit-argv", "--no-config",  "--terminal",
+		"--env",        "--env-from",  "--cwd",      "--timeout",  "--background",
+		"--no-input",   "--json",      "--grace",    "--receipt",  "--audit",
+		"--audit-argv", "--no-config", "--terminal", "--recreate", "--on-recreate",
 	};
 	const struct remote_request_flag flags[] = {
 		{ args->execution.detach, "--detach" },
@@ -42,6 +44,8 @@ static int check_exec_flags(const struct args *args, struct warder_error *err)
 		{ 0 },
 	};
 
+	if (session_remote_check_recreate(args, err) < 0)
+		return -1;
 	for (size_t i = 0; i < args->given.count; i++) {
 		bool is_known = false;
 
@@ -111,8 +115,6 @@ static int start_execution(const struct remote_place *place, const char *body,
 		status = remote_place_take_id(text, len, place->session.backend, ret,
 					      ELSEWHERE_SANDBOX_MAX + 1, err);
 	free(text);
-	if (status < 0 && remote_place_is_gone(err))
-		return remote_place_say_gone(&place->session, err);
 	return status;
 }
 
@@ -284,7 +286,7 @@ static int attend(const struct remote_place *place, const char *execution, uint6
 }
 
 /* Returns the exit status, or -1 with *err: nothing ran. */
-static int execute(struct report *report, const struct remote_place *place, struct warder_error *err)
+static int execute(struct report *report, struct remote_place *place, struct warder_error *err)
 {
 	struct warder_result *result = NULL;
 	char execution[ELSEWHERE_SANDBOX_MAX + 1];
@@ -303,6 +305,8 @@ static int execute(struct report *report, const struct remote_place *place, stru
 		return -1;
 	remote_place_renew(place);
 	status = start_execution(place, body, execution, &sent, err);
+	if (status < 0 && session_remote_recover(report->args, place, err) == 0)
+		status = start_execution(place, body, execution, &sent, err);
 	explicit_bzero(body, strlen(body));
 	free(body);
 	if (status < 0) {
@@ -354,7 +358,7 @@ static int run_to_end(const struct remote_place *place, const char *body, uint64
 		return remote_place_ask(place, "/executions", &how, ret, ret_len, err);
 	}
 	if (start_execution(place, body, execution, &sent, err) < 0)
-		return -1;
+		return remote_place_is_gone(err) ? remote_place_say_gone(&place->session, err) : -1;
 	return wait_for_result(place, execution, 0, ret, ret_len, err);
 }
 
@@ -434,6 +438,8 @@ int session_remote_exec_word(struct args *outer, const char *name, char **flags)
 		 report_audit(&report, "session exec", name, &err) == 0 &&
 		 remote_place_open(name, &place, &err) == 0)
 		status = execute(&report, &place, &err);
+	if (status < 0 && remote_place_is_gone(&err))
+		remote_place_say_gone(&place.session, &err);
 	if (status < 0)
 		status = report_refuse(&report, &err,
 				       strcmp(err.field, "name") == 0 ? EXIT_REFUSED

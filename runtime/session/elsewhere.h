@@ -2,7 +2,7 @@
  * elsewhere: which sessions are sandboxes of hosts on other machines. Private to runtime/ and its command line.
  *
  * Beside the files of the sessions of this machine, such a session NAME has a file NAME.remote: the host, the sandbox and its lease, and the
- * policy if the host does not keep it. A name is either a session of this machine or one of another.
+ * policy. A name is either a session of this machine or one of another.
  *
  * Life: elsewhere_claim() -> the sandbox is created -> elsewhere_write() -> elsewhere_release(); later elsewhere_read(), at the end
  * elsewhere_remove().

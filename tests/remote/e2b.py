@@ -494,6 +494,9 @@ def pauses(path, host):
     status, out, err = session(*again)
     third = json.loads(out)["sandbox"]
     tell(status == 0 and third != second and open(tale).read() == second + "\n" and host.sandboxes() == [third], "with it, it is, after the command with its id", (status, out, err))
+    subprocess.run(["curl", "-s", "-X", "DELETE", "-H", "X-API-Key: " + host.token, host.url + "/sandboxes/" + third])
+    status, out, err = session("exec", "far", "--recreate", "--on-recreate", 'echo "$WARDER_SANDBOX" >> %s' % tale, "--", "cat", input=b"input\n")
+    tell((status, out) == (0, b"input\n") and open(tale).read().split() == [second, third] and len(host.sandboxes()) == 1, "exec --recreate makes a new one, too, and runs there", (status, out, err))
     session("stop", "--all")
     tell(host.sandboxes() == [], "nothing is left", host.sandboxes())
 

@@ -305,7 +305,7 @@ def sessions(path, host):
     file = file_here("far.remote")
     text = open(file).read()
     token = open(TOKEN).read().strip()
-    tell(os.stat(file).st_mode & 0o777 == 0o600 and len(text) < 1000 and token not in text, "here is a small file, without the token", text)
+    tell(os.stat(file).st_mode & 0o777 == 0o600 and len(text) < 8000 and token not in text, "here is a small file, without the token", text)
     status, out, err = session(*start, "--json", "--timeout", "20s")
     tell(status == 0 and json.loads(out)["sandbox"] == data["sandbox"] and len(sandboxes(host)) == 1, "a second start finds it", (status, out, err))
     status, out, err = session(*start, "--timeout", "21s")
@@ -541,6 +541,66 @@ def adopted(path, host):
     tell(status == 0 and len(sandboxes(host)) == 1 and open(tale).read().split() == [first, second], "an attached one that is gone is replaced, too", (status, out, err))
     session("stop", "--all")
     tell(sandboxes(host) == [], "nothing is left", sandboxes(host))
+
+
+def recovered(path, host):
+    """An execution in a session whose sandbox is gone: with --recreate, a new one takes its place, and the execution is repeated once."""
+    there = ["--backends", path, "--backend", "remote:big"]
+    end_of = lambda sandbox: asked(host, "/v1/sandboxes/" + sandbox, method="DELETE")
+    tale = os.path.join(work, "recovery")
+    again = ["--recreate", "--on-recreate", 'echo "$WARDER_SANDBOX" >> %s; echo told' % tale]
+    session("start", "far", *there, *PREFER, "--env", "WORD=kept", "--memory", "100MiB")
+    first = sandboxes(host)
+    status, out, err = session("exec", "far", *again, "--", "sh", "-c", "echo $WORD")
+    tell((status, out) == (0, b"kept\n") and sandboxes(host) == first and not os.path.exists(tale), "a sandbox that is there is not replaced", (status, out, err))
+    end_of(first[0])
+    status, out, err = session("exec", "far", "--", "true")
+    tell(status == 125 and "does not know it" in err and sandboxes(host) == [], "without --recreate, an execution makes no sandbox", (status, err))
+    status, out, err = session("exec", "far", "--recreate", "--on-recreate", "exit 3", "--", "true")
+    tell(status == 126 or status == 125 and "--on-recreate failed" in err and sandboxes(host) == [], "nor if the command fails", (status, err))
+    status, out, err = session("exec", "far", *again, "--", "sh", "-c", "cat; echo $WORD", input=b"input\n")
+    second = sandboxes(host)
+    tell((status, out) == (0, b"input\nkept\n") and len(second) == 1 and second != first and open(tale).read().split() == first and "told" in err,
+         "with it, the command runs once with the old id, and the execution is repeated with its input", (status, out, err, second))
+    shown = json.loads(session("status", "far", "--json")[1])
+    tell(shown["sandbox"] == second[0] and shown["policy"]["limits"]["memory"] in (100 << 20, "100MiB"), "the session is the new sandbox, with the policy of the old one", shown)
+    tell(session("exec", "far", "--", "sh", "-c", "echo $WORD")[:2] == (0, b"kept\n"), "and goes on")
+    end_of(second[0])
+    many = [subprocess.Popen([WARDER, "session", "exec", "far", *again, "--", "echo", "one"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL) for _ in range(3)]
+    ends = [(*one.communicate(timeout=120 * SLOW), one.returncode) for one in many]
+    tell(len(sandboxes(host)) == 1 and open(tale).read().split() == first + second and any(end[2] == 0 and end[0] == b"one\n" for end in ends) and all(end[2] == 0 or b"another" in end[1] or b"claimed" in end[1] or b"being" in end[1] for end in ends),
+         "of several executions at once, one makes the new sandbox", (ends, sandboxes(host)))
+    third = sandboxes(host)
+    paused = session("pause", "far")
+    status, out, err = session("exec", "far", *again, "--timeout", "5s", "--", "true")
+    tell(paused[0] != 0 or (sandboxes(host) == third and open(tale).read().split() == first + second), "one that is paused is not replaced", (status, err))
+    session("resume", "far")
+    session("stop", "far")
+    status, out, err = session("start", "far", *there, "--attach", json.loads(asked(host, "/v1/sandboxes", json.dumps({"timeoutMs": 20000, "policy": {"version": 1, "limits": {"memory": "90MiB", "wallTime": "20s"}, **({} if ROOT else {"enforcement": {"limits": "preferred"}})}})))["id"])
+    attached = sandboxes(host)
+    end_of(attached[0])
+    status, out, err = session("exec", "far", *again, "--", "echo", "attached")
+    tell((status, out) == (0, b"attached\n") and open(tale).read().split() == first + second + attached and json.loads(session("status", "far", "--json")[1])["policy"]["limits"]["memory"] in (90 << 20, "90MiB"),
+         "so is an attached one, with its policy", (status, out, err))
+    session("stop", "far")
+    session("start", "near", *PREFER)
+    for flags, word in ((["--recreate"], "--recreate works with sessions on other machines only"), (["--on-recreate", "true"], "--on-recreate works with sessions on other machines only")):
+        status, out, err = session("exec", "near", *flags, "--", "true")
+        tell(status == 125 and word in err, "a session of this machine has no such flag: " + flags[0], (status, err))
+    session("stop", "near")
+    server = serve("good")
+    gone = json.dumps({"code": 404, "kind": "notFound", "field": "id", "message": "there is no sandbox abc1"}).encode()
+    server.sandbox = {"execution": lambda handler: handler.answer(404, gone)}
+    lying = document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
+    session("start", "liar", "--backends", lying, "--backend", "remote:big", *PREFER)
+    before = len([one for one in server.asked if one[:2] == ("POST", "/v1/sandboxes")])
+    status, out, err = session("exec", "liar", *again, "--", "true")
+    starts = [one[1] for one in server.asked if one[0] == "POST" and one[1].endswith("/executions")]
+    made = len([one for one in server.asked if one[:2] == ("POST", "/v1/sandboxes")]) - before
+    tell(status == 125 and len(starts) == 2 and made == 1 and open(tale).read().split()[-1] == "abc1", "the execution is repeated once, not again and again", (status, err, starts, made))
+    session("stop", "liar", "--keep-sandbox")
+    server.shutdown()
+    server.server_close()
 
 
 def copied(path, host):
@@ -1613,7 +1673,7 @@ RESULT = json.loads(remote(path, "echo", "result", flags=PREFER + ["--json"])[1]
 for row in RESULT["receipt"]["controls"]:
     row["status"] = row.pop("reported")
 parts = ((signatures, host), (trust, host), (same, path), (results, path), (refusals, path), (pieces, path), (lying_about_code,), (sessions, path, host), (contexts, path, host),
-         (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (terminals, path, host), (flooded_terminals, path, host), (slow_terminals,), (lying_about_terminals,), (copied, path, host), (copied_trees, path, host), (lying_about_copies,), (lying_about_trees,), (damaged, path, host), (unlisted, path), (silent,), (signed_results, path, host), (signed_outputs, path, host), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
+         (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (recovered, path, host), (terminals, path, host), (flooded_terminals, path, host), (slow_terminals,), (lying_about_terminals,), (copied, path, host), (copied_trees, path, host), (lying_about_copies,), (lying_about_trees,), (damaged, path, host), (unlisted, path), (silent,), (signed_results, path, host), (signed_outputs, path, host), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
          (tokens, host.url), (hostile,), (secrecy, path), (certificates,), (ends_with_client, host, path), (vanishes, host, path))
 for part, *args in parts:
     if not sys.argv[1:] or part.__name__ in sys.argv[1:]:

@@ -63,9 +63,10 @@ int run_receive(int socket_fd, struct wire_message *message, int *ret_pid, int *
 	owned_fd int fd = -1;
 	ssize_t n;
 
+	/* A peer that ended without reading what it was sent is told once as ECONNRESET; what it has sent itself comes after that. */
 	do
 		n = recvmsg(socket_fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+	while (n < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (n <= 0)
 		return (int)n;
 	for (cmsg = CMSG_FIRSTHDR(&header); cmsg; cmsg = CMSG_NXTHDR(&header, cmsg)) {

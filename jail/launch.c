@@ -524,6 +524,8 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 	fd_done(&run->join_fd);
 	if (!run_is_contained(run))
 		fd_done(&run->edge.setup_fd);
+	if (run->parked && ret == 0) /* they are read again at the hand-out */
+		cgroup_keep_files(&run->cgroup);
 	return ret;
 }
 

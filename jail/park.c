@@ -80,6 +80,8 @@ int jail_park(struct jail_template *tmpl, struct jail_run **ret, struct warder_e
 
 	if (check_plan(&tmpl->plan, tmpl->reusable, err) < 0 || run_begin(tmpl, &none, true, ret, err) < 0)
 		return -1;
+	if (!tmpl->parts) /* else a later jail joins by them */
+		cgroup_close_joins(&(*ret)->cgroup);
 	(*ret)->parked_us = clock_us();
 	return 0;
 }
@@ -168,7 +170,8 @@ int jail_hand_out(struct jail_run *run, const struct jail_command *command, stru
 	run->command = *command;
 	if (command->given)
 		run->given = *command->given;
-	run->receipt->unwanted = command->no_receipt;
+	if (command->no_receipt)
+		policy_receipt_drop(run->receipt);
 	if (run_open_streams(run, err) < 0)
 		return -1;
 	if (run_start_program(run, err) < 0)

@@ -249,7 +249,8 @@ int jail_feed(struct jail_run *run, const struct jail_command *command, const ch
 	run->command.result_bytes = command->result_bytes ? command->result_bytes : RESULT_MOST;
 	if (command->given)
 		run->given = *command->given;
-	run->receipt->unwanted = command->no_receipt;
+	if (command->no_receipt)
+		policy_receipt_drop(run->receipt);
 	if (run_open_passes(run, err) < 0 || open_input(run, err) < 0 || run_put_files(run, err) < 0)
 		return -1;
 	run->merged = merged;

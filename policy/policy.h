@@ -376,6 +376,8 @@ struct policy_receipt {
 	struct policy_receipt_row rows[128];
 };
 
+/* Nobody will read it: forget the rows, and add none. */
+void policy_receipt_drop(struct policy_receipt *receipt);
 /* Append a row, or begin that of the control anew (`again`); over-long strings are cut. Returns the row, or NULL when full or unwanted. */
 struct policy_receipt_row *policy_receipt_add(struct policy_receipt *receipt, const char *control,
 					      enum policy_receipt_status status);

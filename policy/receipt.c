@@ -54,6 +54,12 @@ struct policy_receipt_row *policy_receipt_add(struct policy_receipt *receipt, co
 	return row;
 }
 
+void policy_receipt_drop(struct policy_receipt *receipt)
+{
+	receipt->unwanted = true;
+	receipt->count = 0;
+}
+
 void policy_receipt_copy(struct policy_receipt *ret, const struct policy_receipt *receipt)
 {
 	memcpy(ret, receipt,

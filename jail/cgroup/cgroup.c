@@ -542,6 +542,23 @@ static bool read_key(int dir_fd, const char *file, const char *key, uint64_t *re
 	return len > 0 && cgroup_text_key(text, (size_t)len, key, ret);
 }
 
+static bool kept_number(const struct cgroup *cgroup, int dir_fd, const char *file, uint64_t *ret)
+{
+	char text[64];
+	ssize_t len = dir_fd < 0 ? -1 : cgroup_kept_read(cgroup, dir_fd, file, text, sizeof(text));
+
+	return len > 0 && cgroup_text_number(text, (size_t)len, ret);
+}
+
+static bool kept_key(const struct cgroup *cgroup, int dir_fd, const char *file, const char *key,
+		     uint64_t *ret)
+{
+	char text[1024];
+	ssize_t len = dir_fd < 0 ? -1 : cgroup_kept_read(cgroup, dir_fd, file, text, sizeof(text));
+
+	return len > 0 && cgroup_text_key(text, (size_t)len, key, ret);
+}
+
 static const char *limit_file(bool v2, enum cgroup_controller controller, bool of_swap)
 {
 	if (controller == CGROUP_MEMORY && of_swap)
@@ -554,23 +571,23 @@ static const char *limit_file(bool v2, enum cgroup_controller controller, bool o
 }
 
 /* v1 keeps the period in a file of its own: "quota period", as v2 has it. */
-static bool append_period(int dir_fd, char text[64])
+static bool append_period(const struct cgroup *cgroup, int dir_fd, char text[64])
 {
 	uint64_t period_us;
 	size_t used = strlen(text);
 
-	if (!read_number(dir_fd, "cpu.cfs_period_us", &period_us))
+	if (!kept_number(cgroup, dir_fd, "cpu.cfs_period_us", &period_us))
 		return false;
 	return snprintf(text + used, 64 - used, " %" PRIu64, period_us) < (int)(64 - used);
 }
 
-static bool parse_limit(int dir_fd, bool v2, enum cgroup_controller controller, bool of_swap,
-			struct cgroup_value *value)
+static bool parse_limit(const struct cgroup *cgroup, int dir_fd, bool v2, enum cgroup_controller controller,
+			bool of_swap, struct cgroup_value *value)
 {
 	uint64_t memory_bytes;
 
 	if (controller == CGROUP_CPU)
-		return (v2 || append_period(dir_fd, value->text)) &&
+		return (v2 || append_period(cgroup, dir_fd, value->text)) &&
 		       cgroup_text_bandwidth(value->text, strlen(value->text), &value->value);
 	if (!cgroup_text_number(value->text, strlen(value->text), &value->value))
 		return false;
@@ -579,7 +596,8 @@ static bool parse_limit(int dir_fd, bool v2, enum cgroup_controller controller, 
 	value->value = v1_unlimited(value->value);
 	if (!of_swap || value->value == UINT64_MAX)
 		return true;
-	if (!read_number(dir_fd, "memory.limit_in_bytes", &memory_bytes) || memory_bytes > value->value)
+	if (!kept_number(cgroup, dir_fd, "memory.limit_in_bytes", &memory_bytes) ||
+	    memory_bytes > value->value)
 		return false;
 	value->value -= memory_bytes;
 	return true;
@@ -590,19 +608,21 @@ int cgroup_read_back(const struct cgroup *cgroup, enum cgroup_controller control
 {
 	int dir_fd = controller < CGROUP_ACCOUNT ? leaf_of(cgroup, controller) : -1;
 	struct cgroup_value value = { 0 };
+	const char *file;
 	ssize_t len;
 	bool v2;
 
 	if (dir_fd < 0)
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no leaf with this controller was made");
 	v2 = is_v2(cgroup, controller);
-	snprintf(value.file, sizeof(value.file), "%s", limit_file(v2, controller, of_swap));
-	len = cgroup_file_read(dir_fd, value.file, value.text, sizeof(value.text));
+	file = limit_file(v2, controller, of_swap);
+	snprintf(value.file, sizeof(value.file), "%s", file);
+	len = cgroup_kept_read(cgroup, dir_fd, file, value.text, sizeof(value.text));
 	if (len < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field_of(controller), errno,
 				       "cannot read %s", value.file);
 	value.text[strcspn(value.text, "\n")] = '\0';
-	if (!parse_limit(dir_fd, v2, controller, of_swap, &value))
+	if (!parse_limit(cgroup, dir_fd, v2, controller, of_swap, &value))
 		return error_set(err, WARDER_ERROR_INTERNAL, field_of(controller), "%s holds \"%s\"",
 				 value.file, value.text);
 	*ret = value;
@@ -795,9 +815,14 @@ static void final_throttled(const struct cgroup *cgroup, struct cgroup_final *fi
 	if (dir_fd < 0)
 		return;
 	if (is_v2(cgroup, CGROUP_CPU))
-		read_key(dir_fd, "cpu.stat", "throttled_usec", &final->cpu_throttled_us);
-	else if (read_key(dir_fd, "cpu.stat", "throttled_time", &final->cpu_throttled_us))
+		kept_key(cgroup, dir_fd, "cpu.stat", "throttled_usec", &final->cpu_throttled_us);
+	else if (kept_key(cgroup, dir_fd, "cpu.stat", "throttled_time", &final->cpu_throttled_us))
 		final->cpu_throttled_us /= 1000;
+}
+
+static const char *peak_file(const struct cgroup *cgroup)
+{
+	return is_v2(cgroup, CGROUP_MEMORY) ? "memory.peak" : "memory.max_usage_in_bytes";
 }
 
 static void final_memory(const struct cgroup *cgroup, struct cgroup_final *final)
@@ -809,10 +834,31 @@ static void final_memory(const struct cgroup *cgroup, struct cgroup_final *final
 	if (cgroup->peak_fd >= 0)
 		reread_number(cgroup->peak_fd, &final->memory_peak_bytes);
 	else
-		read_number(dir_fd,
-			    is_v2(cgroup, CGROUP_MEMORY) ? "memory.peak" : "memory.max_usage_in_bytes",
-			    &final->memory_peak_bytes);
+		kept_number(cgroup, dir_fd, peak_file(cgroup), &final->memory_peak_bytes);
 	cgroup_oom(cgroup, &final->oom_kills, &final->memory_limit_hit);
+}
+
+void cgroup_keep_files(struct cgroup *cgroup)
+{
+	static const enum cgroup_controller limited[] = { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU };
+
+	for (size_t i = 0; i < ARRAY_LENGTH(limited); i++) {
+		const int dir_fd = is_asked(&cgroup->limits, limited[i]) ? leaf_of(cgroup, limited[i]) : -1;
+
+		if (dir_fd < 0)
+			continue;
+		cgroup_keep(cgroup, dir_fd, limit_file(is_v2(cgroup, limited[i]), limited[i], false));
+		if (limited[i] == CGROUP_MEMORY)
+			cgroup_keep(cgroup, dir_fd, limit_file(is_v2(cgroup, limited[i]), limited[i], true));
+		if (limited[i] == CGROUP_MEMORY && cgroup->peak_fd < 0)
+			cgroup_keep(cgroup, dir_fd, peak_file(cgroup));
+		if (limited[i] == CGROUP_CPU)
+			cgroup_keep(cgroup, dir_fd, "cpu.stat");
+		if (limited[i] == CGROUP_CPU && !is_v2(cgroup, limited[i]))
+			cgroup_keep(cgroup, dir_fd, "cpu.cfs_period_us");
+	}
+	cgroup_keep(cgroup, leaf_of(cgroup, CGROUP_PIDS), "pids.peak");
+	cgroup_keep(cgroup, leaf_of(cgroup, CGROUP_PIDS), "pids.events");
 }
 
 void cgroup_final(const struct cgroup *cgroup, struct cgroup_final *ret)
@@ -822,8 +868,8 @@ void cgroup_final(const struct cgroup *cgroup, struct cgroup_final *ret)
 	final_cpu(cgroup, &final);
 	final_throttled(cgroup, &final);
 	final_memory(cgroup, &final);
-	read_number(leaf_of(cgroup, CGROUP_PIDS), "pids.peak", &final.pids_peak);
-	read_key(leaf_of(cgroup, CGROUP_PIDS), "pids.events", "max", &final.pids_limit_hits);
+	kept_number(cgroup, leaf_of(cgroup, CGROUP_PIDS), "pids.peak", &final.pids_peak);
+	kept_key(cgroup, leaf_of(cgroup, CGROUP_PIDS), "pids.events", "max", &final.pids_limit_hits);
 	*ret = final;
 }
 
@@ -880,17 +926,23 @@ int cgroup_move(const struct cgroup *cgroup, int pid, struct warder_error *err)
 	return 0;
 }
 
+void cgroup_close_joins(struct cgroup *cgroup)
+{
+	fd_done(&cgroup->join_v2_fd);
+	for (int h = 0; h < CGROUP_HIERARCHIES_MAX; h++)
+		fd_done(&cgroup->join_v1_fd[h]);
+}
+
 static void close_all(struct cgroup *cgroup)
 {
+	cgroup_kept_done(cgroup);
+	cgroup_close_joins(cgroup);
 	fd_done(&cgroup->event_fd);
 	fd_done(&cgroup->oom_fd);
 	fd_done(&cgroup->usage_fd);
 	fd_done(&cgroup->peak_fd);
-	fd_done(&cgroup->join_v2_fd);
-	for (int h = 0; h < CGROUP_HIERARCHIES_MAX; h++) {
-		fd_done(&cgroup->join_v1_fd[h]);
+	for (int h = 0; h < CGROUP_HIERARCHIES_MAX; h++)
 		fd_done(&cgroup->dir_fd[h]);
-	}
 }
 
 bool cgroup_leave(struct cgroup *cgroup)

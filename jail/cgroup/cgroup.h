@@ -85,6 +85,8 @@ struct cgroup_limits {
 	bool account;          /* CPU time accounting is needed */
 };
 
+#define CGROUP_KEPT_MAX 10
+
 #define CGROUP_BUSY 1 /* of a leaf: it cannot be removed yet */
 
 struct cgroup {
@@ -98,8 +100,15 @@ struct cgroup {
 	int oom_fd;   /* v1 memory.oom_control, v2 memory.events; or -1 */
 	int usage_fd; /* v1 cpuacct.usage, v2 cpu.stat; or -1 */
 	int peak_fd;  /* v2 memory.peak, begun anew by cgroup_renew(); or -1 */
-	bool killed;  /* by cgroup.kill */
-	bool again;   /* an earlier run had the leaf */
+	/* Of cgroup_keep_files(); owned. The names are not. */
+	struct cgroup_kept {
+		int dir_fd;
+		const char *file;
+		int fd;
+	} kept[CGROUP_KEPT_MAX];
+	size_t kept_count;
+	bool killed; /* by cgroup.kill */
+	bool again;  /* an earlier run had the leaf */
 	struct cgroup_limits limits;
 	uint64_t above_count; /* of cgroup_above_begin() */
 	struct cgroup_cpu {
@@ -184,6 +193,10 @@ struct cgroup_final {
 };
 /* Counters after the last process is gone, before removal. Never fails: unknown stays UINT64_MAX or 0. */
 void cgroup_final(const struct cgroup *cgroup, struct cgroup_final *ret);
+/* Keep the files of cgroup_read_back() and cgroup_final() open. A file that cannot be kept is opened each time. */
+void cgroup_keep_files(struct cgroup *cgroup);
+/* Nobody joins the leaf by these descriptors any more. */
+void cgroup_close_joins(struct cgroup *cgroup);
 
 /* Whether a leaf whose processes are all gone looks like a new one, so that another run with the same limits may have it: every file that
  * counts what happened in it is compared, and its peaks begin anew. CGROUP_RENEW_REASONS: it does. Less: the number of the reason why it

@@ -35,4 +35,12 @@ int cgroup_dir_remove(const char *path, int64_t deadline_ms);
 /* CLOCK_MONOTONIC in ms. */
 int64_t cgroup_now_ms(void);
 
+/* ---- files of a leaf that stay open: kept.c ---- */
+
+/* Open a file of the leaf, and keep it. `file` must stay as it is. Nothing happens if it is kept already, or cannot be. */
+void cgroup_keep(struct cgroup *cgroup, int dir_fd, const char *file);
+/* As cgroup_file_read(); a file that is kept is not opened again. */
+ssize_t cgroup_kept_read(const struct cgroup *cgroup, int dir_fd, const char *file, char *ret, size_t size);
+void cgroup_kept_done(struct cgroup *cgroup);
+
 #endif

@@ -1010,9 +1010,9 @@ WARDER_API const char *warder_result_verdict(const struct warder_result *result,
  * Limits: a pool parks jails only for the backend "local", and for policies without network.allow and network.publish.
  * For other policies, no jail is ever ready. `empty` of struct warder_pool_options says what a launch then does; with
  * WARDER_POOL_WAIT it fails at once (UNSUPPORTED_POLICY). warder_pool_fill() fails, too.
- * Descriptors: a parked jail takes about 21 descriptors of this process, and 27 with an interpreter. The pool parks no
+ * Descriptors: a parked jail takes about 26 descriptors of this process, and 32 with an interpreter. The pool parks no
  * further jail when half of the descriptors that RLIMIT_NOFILE allows (the soft limit) are in use: with a limit of
- * 1024, that is about 20 jails. It does not change this limit. If fewer than 64 descriptors are free, a launch
+ * 1024, that is about 17 jails. It does not change this limit. If fewer than 72 descriptors are free, a launch
  * removes parked jails before it goes on.
  * Threads: each pool has a thread per processor, at most 4; they park and remove jails. Several threads may call all
  * functions at the same time, except warder_pool_free(). A pool belongs to the process that made it.

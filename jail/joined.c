@@ -198,32 +198,36 @@ static int check_pid(struct jail_run *run, const struct stat *session, struct wa
 	return fd_same_object(&parent, session) ? 0 : differs("pid", err);
 }
 
-static int check_own(struct jail_run *run, const char *name, const char *file, const char *hosts,
-		     const struct stat *session, struct warder_error *err)
+static bool is_hosts(const struct jail_run *run, uint64_t flag, uint64_t number)
 {
-	struct stat own;
-	struct stat host;
+	for (size_t i = 0; i < TEMPLATE_NAMESPACES; i++)
+		if (template_namespaces[i].flag == flag)
+			return number == run->tmpl->own_namespaces[i];
+	return false;
+}
 
-	if (fstatat(run->proc_fd, file, &own, 0) < 0 || stat(hosts, &host) < 0)
-		return unreadable(name, err);
-	return fd_same_object(&own, session) || fd_same_object(&own, &host)
+/* The pid namespace is below the session's. That of mounts is a copy, neither the session's nor the host's; what is in it, the mount table
+ * shows. So is that of cgroups, rooted at the execution's leaves: what it reads of them names nothing of the host. The others are the session's. */
+static int check_namespace(struct jail_run *run, enum jail_joint_fd which, const struct stat *session,
+			   struct warder_error *err)
+{
+	const struct namespace_kind *kind = joined_kind(which);
+	char file[16];
+	uint64_t own;
+
+	if (which == JAIL_JOINT_PID)
+		return check_pid(run, session, err);
+	snprintf(file, sizeof(file), "ns/%s", kind->file);
+	if (namespace_number(run->proc_fd, file, &own) < 0)
+		return unreadable(kind->file, err);
+	if (which != JAIL_JOINT_MNT && which != JAIL_JOINT_CGROUP)
+		return own == session->st_ino ? 0 : differs(kind->file, err);
+	return own == session->st_ino || is_hosts(run, kind->flag, own)
 		   ? error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
 			       "read-back: the %s namespace is not the execution's own; the program was not "
 			       "started",
-			       name)
+			       kind->file)
 		   : 0;
-}
-
-/* A copy: neither the session's nor the host's. What is in it, the mount table shows. */
-static int check_mnt(struct jail_run *run, const struct stat *session, struct warder_error *err)
-{
-	return check_own(run, "mnt", "ns/mnt", "/proc/self/ns/mnt", session, err);
-}
-
-/* Rooted at the execution's leaves: what it reads of its cgroups names nothing of the host. */
-static int check_cgroup(struct jail_run *run, const struct stat *session, struct warder_error *err)
-{
-	return check_own(run, "cgroup", "ns/cgroup", "/proc/self/ns/cgroup", session, err);
 }
 
 int joined_check_namespaces(struct jail_run *run, struct warder_error *err)
@@ -233,31 +237,17 @@ int joined_check_namespaces(struct jail_run *run, struct warder_error *err)
 
 	for (int i = 0; i <= JAIL_JOINT_TIME; i++) {
 		const struct namespace_kind *kind = joined_kind((enum jail_joint_fd)i);
-		char file[16];
 		struct stat session;
-		struct stat own;
-		int ret = 0;
 
 		if (!(joint->namespaces & kind->flag))
 			continue;
 		if (fstat(joint->fds[i], &session) < 0)
 			return unreadable(kind->file, err);
-		if (i == JAIL_JOINT_PID) {
-			ret = check_pid(run, &session, err);
-		} else if (i == JAIL_JOINT_MNT) {
-			ret = check_mnt(run, &session, err);
-		} else if (i == JAIL_JOINT_CGROUP) {
-			ret = check_cgroup(run, &session, err);
-		} else {
-			snprintf(file, sizeof(file), "ns/%s", kind->file);
-			if (fstatat(run->proc_fd, file, &own, 0) < 0)
-				return unreadable(kind->file, err);
-			ret = fd_same_object(&own, &session) ? 0 : differs(kind->file, err);
+		if (check_namespace(run, (enum jail_joint_fd)i, &session, err) < 0)
+			return -1;
+		if (i != JAIL_JOINT_PID && i != JAIL_JOINT_MNT && i != JAIL_JOINT_CGROUP)
 			snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", *list ? " " : "",
 				 kind->file);
-		}
-		if (ret < 0)
-			return -1;
 	}
 	receipt_layer(run, "namespaces", true, "setns, unshare", "/proc/<pid>/ns/*; NS_GET_PARENT",
 		      "the session's: %s; mnt: a copy; pid: below it%s", list,

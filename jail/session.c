@@ -471,10 +471,18 @@ int jail_session_has_programs(const struct jail_joint *joint, bool *ret, struct 
 	return 0;
 }
 
-void jail_session_adopt(const struct jail_joint *joint, struct jail_host *host)
+void jail_session_adopt(const struct jail_joint *joint, bool lent, struct jail_host *host)
 {
+	const struct cgroup_host own = host->cgroup;
+
 	cgroup_host_done(&host->cgroup);
 	host->cgroup = joint->cgroup;
+	host->cgroup.lent = lent;
+	if (!lent) {
+		host->cgroup.owner_pid = own.owner_pid;
+		host->cgroup.owner_start = own.owner_start;
+		host->cgroup.owner_space = own.owner_space;
+	}
 	host->cgroup.next = NULL;
 	host->cgroup.self_leaf[0] = '\0';
 	for (size_t h = 0; h < host->cgroup.hierarchy_count; h++)

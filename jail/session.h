@@ -104,8 +104,9 @@ bool jail_session_has_ended(const struct jail_joint *joint, int wait_ms);
 int jail_session_open_root(const struct jail_joint *joint, int *ret_fd, struct warder_error *err);
 /* Whether a program, or a process that one left, is in the session, frozen or not. -1 with *err. */
 int jail_session_has_programs(const struct jail_joint *joint, bool *ret, struct warder_error *err);
-/* The host's control groups become the session's: call before the plan is built. */
-void jail_session_adopt(const struct jail_joint *joint, struct jail_host *host);
+/* The host's control groups become the session's: call before the plan is built. `lent`: leaves are named after the session's keeper, and
+ * not after this process, which they may outlive. */
+void jail_session_adopt(const struct jail_joint *joint, bool lent, struct jail_host *host);
 /* Make the plan of a policy that fits the session's, in its root (jail_plan_build()), one that joins it. `joint` is borrowed and must outlive every template made of
  * the plan. background: what the program leaves running stays until the session ends. -1 with *err: plan and session do not fit. */
 int jail_session_join(const struct jail_joint *joint, bool background, struct jail_plan *plan,

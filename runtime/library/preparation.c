@@ -502,10 +502,8 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 	if (!ret->host)
 		return error_no_memory(err, NULL);
 	jail_probe(&probe, ret->host);
-	if (options->joint && !options->beside) {
-		jail_session_adopt(options->joint, ret->host);
-		ret->host->cgroup.lent = options->background;
-	}
+	if (options->joint && !options->beside)
+		jail_session_adopt(options->joint, options->background, ret->host);
 	chosen = choose(policy, options, ret, &unmet);
 	if (chosen != 0 && !ret->matched) {
 		*err = unmet;

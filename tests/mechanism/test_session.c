@@ -48,7 +48,7 @@ static void begin(struct stage *stage, struct jailed *j, uint64_t lifetime_us)
 		     "%s: %s", j->err.step, j->err.text);
 	cr_assert_eq(pthread_create(&stage->waiter, NULL, wait_for_end, stage), 0);
 	jail_probe(NULL, &stage->host);
-	jail_session_adopt(jail_session_joint(stage->session), &stage->host);
+	jail_session_adopt(jail_session_joint(stage->session), false, &stage->host);
 }
 
 static void finish(struct stage *stage)

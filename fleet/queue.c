@@ -35,6 +35,9 @@
 #define OBJECT_HEADER "Warder-Object"
 #define DIGEST_HEADER "Warder-Digest"
 #define REASON_MAX    512
+#define SETTLE_MS                                                                                            \
+	(ANSWER_MS +                                                                                         \
+	 3000) /* that the requests are without a consumer before a new one is made in its place */
 
 static int fail(natsStatus status, const char *what, struct warder_error *err)
 {
@@ -202,9 +205,23 @@ void queue_done(struct queue *queue)
 
 /* ---- reading ---- */
 
+/* Whether another worker has made the consumer at the same moment. */
+static bool made_by_another(const struct queue *queue, jsErrCode code)
+{
+	jsConsumerInfo *info = NULL;
+	bool made = false;
+
+	if (code == JSConsumerNameExistErr || code == JSConsumerWQMultipleUnfilteredErr ||
+	    code == JSConsumerWQConsumerNotUniqueErr)
+		made = js_GetConsumerInfo(&info, queue->js, REQUESTS, WORKERS, NULL, NULL) == NATS_OK;
+	jsConsumerInfo_Destroy(info);
+	return made;
+}
+
 int queue_share_requests(const struct queue *queue, uint64_t redeliver_us, struct warder_error *err)
 {
 	jsConsumerConfig config;
+	jsErrCode code = 0;
 	natsStatus status;
 
 	jsConsumerConfig_Init(&config);
@@ -213,20 +230,32 @@ int queue_share_requests(const struct queue *queue, uint64_t redeliver_us, struc
 	config.AckWait = (int64_t)redeliver_us * 1000;
 	config.MaxDeliver = -1; /* the worker that gets it once too often gives it up, with the reason */
 	config.MaxAckPending = MESSAGES_MAX;
-	status = js_AddConsumer(NULL, queue->js, REQUESTS, &config, NULL, NULL);
-	return status == NATS_OK ? 0 : fail(status, "the queue of requests", err);
+	status = js_AddConsumer(NULL, queue->js, REQUESTS, &config, NULL, &code);
+	return status == NATS_OK || made_by_another(queue, code) ? 0
+								 : fail(status, "the queue of requests", err);
+}
+
+/* All workers see at about the same time that the consumer is to be made again, and the server deletes one by its name, whichever it is. If one
+ * worker made it at once, the next would delete the new one, and with it what the server knows of requests that run. Who has seen the old one deletes
+ * it within one answer of the server (ANSWER_MS), and nobody makes a new one before. */
+static void make_again(const struct queue *queue, uint64_t redeliver_us)
+{
+	struct warder_error err;
+
+	nats_Sleep(SETTLE_MS);
+	if (queue_share_requests(queue, redeliver_us, &err) < 0) /* the next sweep tries it again */
+		term_complain("%s", err.text);
 }
 
 static void sweep(const struct queue *queue, const jsConsumerInfo *workers, const jsStreamInfo *requests,
 		  uint64_t redeliver_us)
 {
-	struct warder_error ignored;
 	jsOptions options;
 
 	/* It is ahead of its stream, and would skip new requests until the stream is there. */
 	if (workers->Delivered.Stream > requests->State.LastSeq) {
 		js_DeleteConsumer(queue->js, REQUESTS, WORKERS, NULL, NULL);
-		queue_share_requests(queue, redeliver_us, &ignored); /* else the next sweep makes it */
+		make_again(queue, redeliver_us);
 		return;
 	}
 	/* All requests up to this one have been acknowledged. An operator may have made a stream that keeps them. */
@@ -242,16 +271,14 @@ void queue_sweep_requests(const struct queue *queue, uint64_t redeliver_us)
 {
 	jsConsumerInfo *workers = NULL;
 	jsStreamInfo *requests = NULL;
-
-	struct warder_error err;
 	natsStatus status;
 
 	/* In this order: what is delivered meanwhile is in the stream that is seen. */
 	status = js_GetConsumerInfo(&workers, queue->js, REQUESTS, WORKERS, NULL, NULL);
 	if (status == NATS_OK && js_GetStreamInfo(&requests, queue->js, REQUESTS, NULL, NULL) == NATS_OK)
 		sweep(queue, workers, requests, redeliver_us);
-	else if (status == NATS_NOT_FOUND && queue_share_requests(queue, redeliver_us, &err) < 0)
-		term_complain("%s", err.text);
+	else if (status == NATS_NOT_FOUND)
+		make_again(queue, redeliver_us);
 	jsConsumerInfo_Destroy(workers);
 	jsStreamInfo_Destroy(requests);
 }

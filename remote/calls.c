@@ -1,189 +1,25 @@
 /*
  * calls: one row for each request. A request about the files or programs of a sandbox looks at the sandbox first: the answer has its access token, and
  * a paused sandbox is refused and not resumed.
- *
- * Only a 404 with E2B's own error says that a sandbox is gone: somebody else's page "not found" may come from anywhere on the way.
  */
 #include "remote/calls.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "base/array.h"
+#include "remote/call.h"
+#include "remote/contexts.h"
 #include "remote/e2b.h"
 
 #define SANDBOXES   "/v1/sandboxes"
 #define PATH_SIZE   4096
 #define FILES_MS    60000u
-#define CONNECT_S   300 /* that a sandbox stays at least, if we must connect for its token */
 #define LISTING_MAX REMOTE_RESULT_MAX
 #define BOUNDARY    32 /* hexadecimal digits */
-
-struct call {
-	struct service *service;
-	const struct exchange_order *order;
-	const char *query; /* behind the "?" of the path; or "" */
-	struct remote_answer *ret;
-	char **ret_body;
-};
-
-/* ---- answers ---- */
-
-static void put_error(struct call *call, const struct warder_error *err)
-{
-	*call->ret =
-	    (struct remote_answer){ .magic = REMOTE_MAGIC, .size = sizeof(*call->ret), .error = *err };
-}
-
-static void put(struct call *call, unsigned int status, char *body)
-{
-	struct warder_error err = { 0 };
-
-	if (!body) {
-		error_no_memory(&err, "backend");
-		put_error(call, &err);
-		return;
-	}
-	*call->ret = (struct remote_answer){ .magic = REMOTE_MAGIC,
-					     .size = sizeof(*call->ret),
-					     .status = status,
-					     .sent = 1,
-					     .bytes = strlen(body) };
-	*call->ret_body = body;
-}
-
-/* The writer has one object, which ends here. */
-static void put_object(struct call *call, struct json_writer *w)
-{
-	json_end_object(w);
-	put(call, 200, json_take(w));
-}
-
-static __attribute__((format(printf, 5, 6))) void
-refuse(struct call *call, unsigned int status, uint32_t code, const char *field, const char *format, ...)
-{
-	struct json_writer w = { 0 };
-	char text[400];
-	va_list values;
-
-	va_start(values, format);
-	vsnprintf(text, sizeof(text), format, values);
-	va_end(values);
-	json_begin_object(&w);
-	json_key_string(&w, "kind", error_kind_name(code));
-	json_key_string(&w, "field", field);
-	json_key_string(&w, "message", text);
-	json_end_object(&w);
-	put(call, status, json_take(&w));
-}
-
-/* Pass on the service's refusal, or that there is no answer. `subject`: what a 404 says is not there, "id" or "path". */
-static void pass_refusal(struct call *call, const struct remote_answer *answer, const char *body,
-			 const char *subject)
-{
-	static const struct {
-		unsigned int status;
-		uint32_t code;
-		const char *field;
-	} known[] = {
-		{ 400, WARDER_ERROR_INVALID_REQUEST, NULL }, { 401, WARDER_ERROR_REJECTED, "tokenFile" },
-		{ 403, WARDER_ERROR_REJECTED, "tokenFile" }, { 404, WARDER_ERROR_NOT_FOUND, NULL },
-		{ 409, WARDER_ERROR_CONFLICT, "state" },     { 501, WARDER_ERROR_UNSUPPORTED_POLICY, NULL },
-	};
-	char message[SERVICE_MESSAGE];
-	size_t i = 0;
-
-	if (!answer->status) {
-		*call->ret = *answer;
-		return;
-	}
-	service_message(body, answer->bytes, message);
-	while (i < ARRAY_LENGTH(known) && known[i].status != answer->status)
-		i++;
-	if (answer->status == 404 && !message[0])
-		refuse(call, 502, WARDER_ERROR_UNAVAILABLE, "backend",
-		       "the answer has the status 404 and no error of E2B's protocol");
-	else if (i == ARRAY_LENGTH(known))
-		refuse(call, answer->status, WARDER_ERROR_UNAVAILABLE, "backend", "%s",
-		       message[0] ? message : "the service cannot do it now");
-	else if ((answer->status == 401 || answer->status == 403) && strcmp(subject, "id") == 0)
-		refuse(call, answer->status, known[i].code, known[i].field,
-		       "the service refuses the key of tokenFile or E2B_API_KEY (status %u)%s%s",
-		       answer->status, message[0] ? ": " : "", message);
-	else
-		refuse(call, answer->status, known[i].code, known[i].field ? known[i].field : subject, "%s",
-		       message[0] ? message : "the service refuses it");
-}
-
-/* ---- the sandbox ---- */
-
-/* `rest`: behind the id. Returns whether the service agrees; otherwise *call has the answer. */
-static bool ask(struct call *call, const char *method, const char *rest, const char *body, char **ret,
-		size_t *ret_len)
-{
-	char path[SERVICE_ID_MAX + 40];
-	struct remote_answer answer;
-	bool good;
-
-	snprintf(path, sizeof(path), "/sandboxes/%s%s", call->service->id, rest);
-	service_ask(call->service, method, path, body, &answer, ret);
-	good = service_is_good(&answer);
-	if (!good)
-		pass_refusal(call, &answer, *ret, "id");
-	*ret_len = answer.bytes;
-	return good;
-}
-
-/* The same for a document, which is to be freed by json_free(). */
-static bool ask_document(struct call *call, const char *method, const char *rest, const char *body,
-			 struct json_value **ret)
-{
-	struct warder_error err = { 0 };
-	char *text = NULL;
-	size_t len = 0;
-	bool good = ask(call, method, rest, body, &text, &len);
-
-	if (good && (json_parse(text ? text : "", len, "answer", NULL, ret, &err) < 0 ||
-		     (*ret)->type != JSON_OBJECT)) {
-		error_set(&err, WARDER_ERROR_UNAVAILABLE, "backend",
-			  "the service's answer about sandbox %s is not a JSON object", call->service->id);
-		put_error(call, &err);
-		good = false;
-	}
-	free(text);
-	return good;
-}
-
-/* Look at the sandbox; it must run. Then it is open. */
-static bool open_sandbox(struct call *call)
-{
-	struct json_value *document = NULL;
-	struct warder_error err = { 0 };
-	bool good = ask_document(call, "GET", "", NULL, &document);
-	const char *state = good ? json_member_text(document, "state", "running") : "";
-	char body[40];
-
-	if (good && strcmp(state, "running") != 0) {
-		refuse(call, 409, WARDER_ERROR_CONFLICT, "state",
-		       "the sandbox is %.20s; \"warder session resume\" lets a paused one go on", state);
-		good = false;
-	}
-	if (good && !json_member_text(document, "envdAccessToken", NULL)) {
-		json_free(document);
-		document = NULL;
-		snprintf(body, sizeof(body), "{\"timeout\": %d}", CONNECT_S);
-		good = ask_document(call, "POST", "/connect", body, &document);
-	}
-	if (good && service_open(call->service, document, &err) < 0) {
-		put_error(call, &err);
-		good = false;
-	}
-	json_free(document);
-	return good;
-}
+#define REST_SIZE   (SERVICE_ID_MAX + 64)
 
 static void create(struct call *call)
 {
@@ -212,12 +48,12 @@ static void create(struct call *call)
 	}
 	json_free(document);
 	if (err.code) {
-		put_error(call, &err);
+		call_put_error(call, &err);
 		return;
 	}
 	json_begin_object(&w);
 	json_key_string(&w, "id", service->id);
-	put_object(call, &w);
+	call_put_object(call, &w);
 }
 
 static void show(struct call *call)
@@ -225,13 +61,13 @@ static void show(struct call *call)
 	struct json_value *document = NULL;
 	struct json_writer w = { 0 };
 
-	if (!ask_document(call, "GET", "", NULL, &document))
+	if (!call_ask_document(call, "GET", "", NULL, &document))
 		return;
 	json_begin_object(&w);
 	json_key_string(&w, "id", call->service->id);
 	json_key_string(&w, "state", json_member_text(document, "state", "unknown"));
 	json_free(document);
-	put_object(call, &w);
+	call_put_object(call, &w);
 }
 
 /* A request that is answered with nothing. */
@@ -241,9 +77,9 @@ static void do_plain(struct call *call, const char *method, const char *rest, co
 	char *text = NULL;
 	size_t len;
 
-	if (ask(call, method, rest, body, &text, &len)) {
+	if (call_ask(call, method, rest, body, &text, &len)) {
 		json_begin_object(&w);
-		put_object(call, &w);
+		call_put_object(call, &w);
 	}
 	free(text);
 }
@@ -268,7 +104,7 @@ static void do_timed(struct call *call, const char *rest)
 
 	if (json_parse(order->body ? order->body : "", order->body_len, "request", NULL, &document, &err) <
 	    0) {
-		put_error(call, &err);
+		call_put_error(call, &err);
 		return;
 	}
 	snprintf(body, sizeof(body), "{\"timeout\": %llu}",
@@ -300,7 +136,7 @@ static void execute(struct call *call)
 {
 	const struct exchange_order *order = call->order;
 
-	if (open_sandbox(call))
+	if (call_open_sandbox(call))
 		e2b_execute(call->service, order->body ? order->body : "", order->body_len, call->ret,
 			    call->ret_body);
 	else if (!call->ret->status)
@@ -322,7 +158,7 @@ static void ask_sandbox(struct call *call, const struct exchange_order *more, st
 	if (!service_is_good(ret)) {
 		struct remote_answer answer = *ret;
 
-		pass_refusal(call, &answer, *ret_body, "path");
+		call_pass_refusal(call, &answer, *ret_body, "path");
 	}
 }
 
@@ -330,7 +166,7 @@ static bool files_path(struct call *call, char ret[PATH_SIZE])
 {
 	if (snprintf(ret, PATH_SIZE, "/files?%s", call->query) < PATH_SIZE)
 		return true;
-	refuse(call, 400, WARDER_ERROR_INVALID_REQUEST, "path", "the path is too long");
+	call_refuse(call, 400, WARDER_ERROR_INVALID_REQUEST, "path", "the path is too long");
 	return false;
 }
 
@@ -341,7 +177,7 @@ static void read_file(struct call *call)
 	struct remote_answer answer;
 	char *body = NULL;
 
-	if (!files_path(call, path) || !open_sandbox(call))
+	if (!files_path(call, path) || !call_open_sandbox(call))
 		return;
 	ask_sandbox(call, &order, &answer, &body);
 	if (!service_is_good(&answer)) {
@@ -390,11 +226,11 @@ static void write_file(struct call *call)
 	struct remote_answer answer;
 	char *body = NULL, *form;
 
-	if (!files_path(call, path) || !open_sandbox(call))
+	if (!files_path(call, path) || !call_open_sandbox(call))
 		return;
 	form = write_form(call->order, type, &order.body_len);
 	if (!form) {
-		put(call, 200, NULL);
+		call_put(call, 200, NULL);
 		return;
 	}
 	order.body = form;
@@ -404,7 +240,7 @@ static void write_file(struct call *call)
 	if (!service_is_good(&answer))
 		return;
 	json_begin_object(&w);
-	put_object(call, &w);
+	call_put_object(call, &w);
 }
 
 /* The path of "path=...", without its percent encoding. False: it is not UTF-8, or too long. */
@@ -466,7 +302,7 @@ static void put_entries(struct call *call, const char *text, size_t len)
 		error_set(
 		    &err, WARDER_ERROR_UNAVAILABLE, "backend",
 		    "the answer with the list of the directory is not valid JSON, or has too many values");
-		put_error(call, &err);
+		call_put_error(call, &err);
 		return;
 	}
 	entries = json_member(document, "entries");
@@ -476,7 +312,7 @@ static void put_entries(struct call *call, const char *text, size_t len)
 			write_entry(&w, one);
 	json_end_array(&w);
 	json_free(document);
-	put(call, 200, json_take(&w));
+	call_put(call, 200, json_take(&w));
 }
 
 /* Call the service for files with the path of the query. `depth`: 0, or that of a list. Returns whether the sandbox agrees; otherwise *call has
@@ -490,10 +326,10 @@ static bool ask_about_path(struct call *call, const char *service, unsigned int 
 	char *wish;
 
 	if (!decode_path(call->query, path)) {
-		refuse(call, 400, WARDER_ERROR_INVALID_REQUEST, "path", "the path is not valid UTF-8");
+		call_refuse(call, 400, WARDER_ERROR_INVALID_REQUEST, "path", "the path is not valid UTF-8");
 		return false;
 	}
-	if (!open_sandbox(call))
+	if (!call_open_sandbox(call))
 		return false;
 	json_begin_object(&w);
 	json_key_string(&w, "path", path);
@@ -502,7 +338,7 @@ static bool ask_about_path(struct call *call, const char *service, unsigned int 
 	json_end_object(&w);
 	wish = json_take(&w);
 	if (!wish) {
-		put(call, 200, NULL);
+		call_put(call, 200, NULL);
 		return false;
 	}
 	order.body = wish;
@@ -530,14 +366,21 @@ static void remove_path(struct call *call)
 
 	if (ask_about_path(call, "/filesystem.Filesystem/Remove", 0, &answer, &body)) {
 		json_begin_object(&w);
-		put_object(call, &w);
+		call_put_object(call, &w);
 	}
 	free(body);
 }
 
+static void refuse_interrupt(struct call *call)
+{
+	call_refuse(call, 501, WARDER_ERROR_UNSUPPORTED_POLICY, "backend",
+		    "a service of the kind e2b interrupts a piece only when its client leaves: press ctrl-c "
+		    "in the command that runs it");
+}
+
 /* ---- the table ---- */
 
-/* `rest`: of the path, behind SANDBOXES and the id. */
+/* `rest`: of the path, behind SANDBOXES and the id. "*" is the id of a context. */
 static const struct row {
 	const char *method, *rest;
 	bool of_one;
@@ -554,10 +397,16 @@ static const struct row {
 	{ "PUT", "/files", true, write_file },
 	{ "DELETE", "/files", true, remove_path },
 	{ "GET", "/directories", true, list_directory },
+	{ "GET", "/contexts", true, contexts_list },
+	{ "POST", "/contexts", true, contexts_create },
+	{ "POST", "/contexts/*/restart", true, contexts_restart },
+	{ "POST", "/contexts/*/interrupt", true, refuse_interrupt },
+	{ "DELETE", "/contexts/*", true, contexts_delete },
+	{ "POST", "/code", true, contexts_run },
 };
 
 /* Take the id out of the path. Returns what follows it up to the query, in `ret`; NULL: it is not valid. */
-static const char *take_path(struct call *call, const char *path, char ret[64], bool *ret_of_one)
+static const char *take_path(struct call *call, const char *path, char ret[REST_SIZE], bool *ret_of_one)
 {
 	const size_t head = sizeof(SANDBOXES) - 1;
 	const char *mark = strchr(path, '?');
@@ -576,8 +425,27 @@ static const char *take_path(struct call *call, const char *path, char ret[64], 
 		path += id;
 	}
 	len = strcspn(path, "?");
-	snprintf(ret, 64, "%.*s", (int)len, path);
+	if (len >= REST_SIZE)
+		return NULL;
+	snprintf(ret, REST_SIZE, "%.*s", (int)len, path);
 	return ret;
+}
+
+/* Whether the rest of a path is that of a row; takes the id out of it. */
+static bool matches(struct call *call, const char *pattern, const char *rest)
+{
+	const size_t head = strcspn(pattern, "*");
+	size_t len;
+
+	if (!pattern[head])
+		return strcmp(pattern, rest) == 0;
+	if (strncmp(pattern, rest, head) != 0)
+		return false;
+	len = strcspn(rest + head, "/");
+	if (len > SERVICE_ID_MAX || strcmp(pattern + head + 1, rest + head + len) != 0)
+		return false;
+	snprintf(call->context, sizeof(call->context), "%.*s", (int)len, rest + head);
+	return service_is_id(call->context);
 }
 
 void calls_perform(struct service *service, const struct exchange_order *order, struct remote_answer *ret,
@@ -586,7 +454,7 @@ void calls_perform(struct service *service, const struct exchange_order *order, 
 	struct call call = { .service = service, .order = order, .ret = ret, .ret_body = ret_body };
 	bool of_one = false;
 	const char *rest;
-	char buf[64];
+	char buf[REST_SIZE];
 
 	*ret = (struct remote_answer){ .magic = REMOTE_MAGIC, .size = sizeof(*ret) };
 	*ret_body = NULL;
@@ -597,11 +465,12 @@ void calls_perform(struct service *service, const struct exchange_order *order, 
 	rest = take_path(&call, order->path, buf, &of_one);
 	for (size_t i = 0; rest && i < ARRAY_LENGTH(rows); i++)
 		if (rows[i].of_one == of_one && strcmp(rows[i].method, order->method) == 0 &&
-		    strcmp(rows[i].rest, rest) == 0) {
+		    matches(&call, rows[i].rest, rest)) {
 			rows[i].perform(&call);
 			return;
 		}
-	refuse(&call, 501, WARDER_ERROR_UNSUPPORTED_POLICY, "backend",
-	       "Warder cannot do %.10s %.200s on a service of the kind e2b; use a host of the kind warder",
-	       order->method, order->path);
+	call_refuse(
+	    &call, 501, WARDER_ERROR_UNSUPPORTED_POLICY, "backend",
+	    "Warder cannot do %.10s %.200s on a service of the kind e2b; use a host of the kind warder",
+	    order->method, order->path);
 }

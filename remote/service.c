@@ -19,15 +19,14 @@
 #define DELETE_TRIES 3
 #define ASK_MS       30000u
 #define KEY          "warder" /* of the metadata of a sandbox that can be found by its key */
-#define ENVD_PORT    "49983"
-#define ENVD_NEEDED  "0.5.2" /* with CloseStdin, a default user, and "stdin" of Start */
+#define ENVD_NEEDED  "0.5.2"  /* with CloseStdin, a default user, and "stdin" of Start */
 
 static int refuse(struct warder_error *err, const char *what)
 {
 	return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "the service made a sandbox %s", what);
 }
 
-int service_data_url(const struct service *service, const char *id, const char *domain,
+int service_data_url(const struct service *service, const char *port, const char *id, const char *domain,
 		     char ret[sizeof(((struct service *)NULL)->data_url)], struct warder_error *err)
 {
 	const bool plain = strncmp(service->url, "http://", 7) == 0;
@@ -43,8 +42,7 @@ int service_data_url(const struct service *service, const char *id, const char *
 	if (service->sandbox_url)
 		len = snprintf(ret, size, "%s", service->sandbox_url);
 	else if (domain)
-		len =
-		    snprintf(ret, size, "%s" ENVD_PORT "-%s.%s", plain ? "http://" : "https://", id, domain);
+		len = snprintf(ret, size, "%s%s-%s.%s", plain ? "http://" : "https://", port, id, domain);
 	else
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "sandboxUrl",
 				 "the service names no domain of its sandboxes, and \"url\" has no host that "
@@ -133,8 +131,18 @@ static bool is_new_enough(const char *version, const char *least)
 	return true;
 }
 
+int service_reach(struct service *service, const char *port, struct warder_error *err)
+{
+	snprintf(service->lines[2], sizeof(service->lines[2]), "E2b-Sandbox-Port: %s", port);
+	return service_data_url(service, port, service->id, service->domain, service->data_url, err);
+}
+
 int service_open(struct service *service, const struct json_value *description, struct warder_error *err)
 {
+	const char *traffic = json_member_text(description, "trafficAccessToken", "");
+	const char *domain = json_member_text(description, "domain", "");
+	int count = 4;
+
 	const char *access = json_member_text(description, "envdAccessToken", "");
 	const char *version = json_member_text(description, "envdVersion", "");
 
@@ -142,17 +150,21 @@ int service_open(struct service *service, const struct json_value *description, 
 		return refuse(err, "without a valid access token, which would be open to others");
 	if (!is_new_enough(version, ENVD_NEEDED))
 		return refuse(err, "whose \"envdVersion\" is older than " ENVD_NEEDED ", or not valid");
-	if (service_data_url(service, service->id, json_member_text(description, "domain", NULL),
-			     service->data_url, err) < 0)
-		return -1;
+	if (strlen(traffic) > SERVICE_ACCESS_MAX || !is_visible(traffic))
+		return refuse(err, "with a token for its ports that is not valid");
+	if (strlen(domain) >= sizeof(service->domain))
+		return refuse(err, "whose address is not valid");
+	memcpy(service->domain, domain, strlen(domain) + 1);
 	snprintf(service->lines[0], sizeof(service->lines[0]), "X-Access-Token: %s", access);
 	snprintf(service->lines[1], sizeof(service->lines[1]), "E2b-Sandbox-Id: %s", service->id);
-	snprintf(service->lines[2], sizeof(service->lines[2]), "E2b-Sandbox-Port: " ENVD_PORT);
 	snprintf(service->lines[3], sizeof(service->lines[3]), "Connect-Protocol-Version: 1");
-	for (int i = 0; i < SERVICE_HEADERS - 1; i++)
+	if (traffic[0])
+		snprintf(service->lines[count++], sizeof(service->lines[0]), "E2B-Traffic-Access-Token: %s",
+			 traffic);
+	for (int i = 0; i < count; i++)
 		service->headers[i] = service->lines[i];
-	service->headers[SERVICE_HEADERS - 1] = NULL;
-	return 0;
+	service->headers[count] = NULL;
+	return service_reach(service, SERVICE_PROGRAMS, err);
 }
 
 /* Of a sandbox that may be there, and that nobody can name. */

@@ -14,7 +14,9 @@
 
 #define SERVICE_ID_MAX     64
 #define SERVICE_ACCESS_MAX 1024
-#define SERVICE_HEADERS    5
+#define SERVICE_HEADERS    6
+#define SERVICE_PROGRAMS   "49983" /* port of envd, which starts programs and has the files */
+#define SERVICE_CODE       "49999" /* port of the code interpreter */
 #define SERVICE_MESSAGE    300
 
 struct service {
@@ -27,6 +29,7 @@ struct service {
 	const char *key;              /* a text that only this request has, to find the sandbox by; or NULL */
 	/* Of the sandbox: */
 	char id[SERVICE_ID_MAX + 1]; /* "": there is none */
+	char domain[256];            /* as the service names it; "": it does not */
 	char data_url[300];
 	char lines[SERVICE_HEADERS - 1][SERVICE_ACCESS_MAX + 32];
 	const char *headers[SERVICE_HEADERS]; /* of a request to it, NULL at the end */
@@ -42,15 +45,17 @@ bool service_is_id(const char *id);
 /* Make ready for requests to the sandbox `service->id`, which `description` of the service is about. -1 with *err: its access token, version or
  * address is missing or not valid. */
 int service_open(struct service *service, const struct json_value *description, struct warder_error *err);
+/* Make an open one ready for requests to another port of its. -1 with *err. */
+int service_reach(struct service *service, const char *port, struct warder_error *err);
 /* 0: the sandbox is there. -1 with *err: it is not, or was deleted again. With a `key`, that also holds if the answer of the service was lost. */
 int service_create(struct service *service, struct warder_error *err);
 /* What the service says in an answer that is a refusal; "" if it says nothing. Returns ret. */
 char *service_message(const char *body, size_t len, char ret[SERVICE_MESSAGE]);
 /* -1 with *err: the service does not confirm it, after several tries. */
 int service_delete(const struct service *service, struct warder_error *err);
-/* The address of envd in the sandbox `id`: `sandbox_url`, or "49983-ID.DOMAIN" with the scheme of `url`. `domain` is what the service says, or NULL:
+/* The address of a port of the sandbox `id`: `sandbox_url`, or "PORT-ID.DOMAIN" with the scheme of `url`. `domain` is what the service says, or NULL:
  * then that of a `url` with a host "api.DOMAIN". -1 with *err. */
-int service_data_url(const struct service *service, const char *id, const char *domain,
+int service_data_url(const struct service *service, const char *port, const char *id, const char *domain,
 		     char ret[sizeof(((struct service *)NULL)->data_url)], struct warder_error *err);
 
 #endif

@@ -321,11 +321,10 @@ static int take_there(void *context, struct remote_event *event, struct warder_e
 static int run_piece_there(struct piece_run *run, const char *code, size_t len, struct warder_error *err)
 {
 	const struct args_context *asked = &run->args->context;
-	const struct context_remote_piece piece = { .context = run->context,
-						    .code = code,
-						    .len = len,
-						    .timeout_us = asked->timeout_us,
-						    .signals = &signals };
+	char id[ELSEWHERE_SANDBOX_MAX + 1] = "";
+	const struct context_remote_piece piece = {
+		.context = id, .code = code, .len = len, .timeout_us = asked->timeout_us, .signals = &signals
+	};
 	struct remote_place place = { 0 };
 	char *row = NULL;
 	int ret;
@@ -334,7 +333,7 @@ static int run_piece_there(struct piece_run *run, const char *code, size_t len, 
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--no-wait",
 				 "--no-wait works with sessions on this machine only: on another machine a "
 				 "piece waits until those before it have ended");
-	ret = context_remote_open(run->session, run->context, &place, &row, err);
+	ret = context_remote_open(run->session, run->context, &place, id, &row, err);
 	free(row);
 	if (ret == 0)
 		ret = context_remote_run(&place, &piece, take_there, run, err);
@@ -667,9 +666,10 @@ static int open_row(const char *session, const char *name, struct remote **ret, 
 		    struct warder_error *err)
 {
 	struct remote_place place = { 0 };
+	char id[ELSEWHERE_SANDBOX_MAX + 1];
 
 	*ret = NULL;
-	return context_remote_is(session) ? context_remote_open(session, name, &place, ret_row, err)
+	return context_remote_is(session) ? context_remote_open(session, name, &place, id, ret_row, err)
 					  : remote_open_context(session, name, ret, ret_row, err);
 }
 

@@ -16,6 +16,7 @@
 #include "runtime/cli/ending.h"
 #include "runtime/cli/remote_events.h"
 #include "runtime/cli/remote_request.h"
+#include "runtime/cli/run_e2b.h"
 #include "runtime/cli/term.h"
 #include "runtime/library/result_end.h"
 
@@ -41,13 +42,26 @@ static int ask(const struct remote_place *place, const char *rest, struct remote
 
 /* ---- rows ---- */
 
-/* A row with the name of the session here in place of the sandbox's. */
-static void write_row(struct json_writer *w, const struct json_value *row, const char *session)
+/* The name that a context got here, of a service of the kind e2b; or what the row has. names: of elsewhere_contexts(), or NULL. */
+static const char *name_of(const struct json_value *row, const struct json_value *names)
+{
+	const char *id = json_member_text(row, "context", "");
+
+	for (const struct json_value *one = names ? names->child : NULL; one; one = one->next)
+		if (one->type == JSON_STRING && strcmp(one->string, id) == 0)
+			return one->key;
+	return id;
+}
+
+/* A row with the names of the session and the context here in place of the sandbox's. */
+static void write_row(struct json_writer *w, const struct json_value *row, const char *session,
+		      const char *name)
 {
 	json_begin_object(w);
 	json_key_string(w, "session", session);
+	json_key_string(w, "context", name);
 	for (const struct json_value *member = row->child; member; member = member->next) {
-		if (strcmp(member->key, "session") == 0)
+		if (strcmp(member->key, "session") == 0 || strcmp(member->key, "context") == 0)
 			continue;
 		json_key(w, member->key);
 		json_copy(w, member);
@@ -63,41 +77,38 @@ static bool is_row(const struct json_value *row)
 	       session_check_name(json_member_text(row, "context", ""), &ignored) == 0;
 }
 
-/* *ret is to be freed by json_free(). */
-static int fetch_rows(const struct remote_place *place, struct json_value **ret, struct warder_error *err)
+/* The contexts there, and their names here, if the host has none for them. *ret and *ret_names are to be freed by json_free(). */
+static int fetch_rows(const struct remote_place *place, struct json_value **ret,
+		      struct json_value **ret_names, struct warder_error *err)
 {
 	const struct json_limits limits = { .max_bytes = REMOTE_JSON_MAX };
 	struct remote_asking how = { 0 };
 	char *text = NULL;
 	size_t len = 0;
-	int status = ask(place, "/contexts", &how, &text, &len, err);
+	int status = place->host.e2b ? elsewhere_contexts(place->session.name, ret_names, err) : 0;
 
+	if (status == 0)
+		status = ask(place, "/contexts", &how, &text, &len, err);
 	if (status == 0)
 		status = json_parse(text, len, place->session.backend, &limits, ret, err);
 	free(text);
 	return status;
 }
 
-/* The session of that name, and its host, which must have contexts. -1 with *err. */
-static int open_place(const char *session, struct remote_place *ret, struct warder_error *err)
-{
-	return remote_place_open(session, ret, err) < 0
-		   ? -1
-		   : backend_remote_check_kind(&ret->host, "a context", err);
-}
-
 int context_remote_list(const char *session, struct json_writer *w, struct warder_error *err)
 {
 	struct remote_place place = { 0 };
-	struct json_value *rows = NULL;
+	struct json_value *rows = NULL, *names = NULL;
+	int status = remote_place_open(session, &place, err);
 
-	if (open_place(session, &place, err) < 0 || fetch_rows(&place, &rows, err) < 0)
-		return -1;
-	for (const struct json_value *row = rows->child; row; row = row->next)
+	if (status == 0)
+		status = fetch_rows(&place, &rows, &names, err);
+	for (const struct json_value *row = rows ? rows->child : NULL; row && status == 0; row = row->next)
 		if (is_row(row))
-			write_row(w, row, session);
+			write_row(w, row, session, name_of(row, names));
 	json_free(rows);
-	return 0;
+	json_free(names);
+	return status;
 }
 
 static int list_one(void *context, const char *name)
@@ -114,28 +125,39 @@ int context_remote_list_all(struct json_writer *w, struct warder_error *err)
 	return elsewhere_each(list_one, w, err);
 }
 
-int context_remote_open(const char *session, const char *name, struct remote_place *ret, char **ret_row,
-			struct warder_error *err)
+/* id: of the context on its host. */
+static int find(const struct remote_place *place, const char *name, char id[ELSEWHERE_SANDBOX_MAX + 1],
+		char **ret_row, struct warder_error *err)
 {
-	struct json_value *rows = NULL;
-	struct json_writer w = { 0 };
+	struct json_value *rows = NULL, *names = NULL;
 	const struct json_value *found = NULL;
+	struct json_writer w = { 0 };
+	int status = fetch_rows(place, &rows, &names, err);
 
-	if (session_check_name(name, err) < 0 || open_place(session, ret, err) < 0)
-		return -1;
-	remote_place_renew(ret);
-	if (fetch_rows(ret, &rows, err) < 0)
-		return -1;
-	for (const struct json_value *row = rows->child; row; row = row->next)
-		if (is_row(row) && strcmp(json_member_text(row, "context", ""), name) == 0)
+	for (const struct json_value *row = rows ? rows->child : NULL; row && status == 0; row = row->next)
+		if (is_row(row) && strcmp(name_of(row, names), name) == 0)
 			found = row;
-	if (found)
-		write_row(&w, found, session);
+	if (found) {
+		snprintf(id, ELSEWHERE_SANDBOX_MAX + 1, "%s", json_member_text(found, "context", ""));
+		write_row(&w, found, place->session.name, name);
+	}
 	json_free(rows);
+	json_free(names);
+	if (status < 0)
+		return -1;
 	if (!found)
-		return remote_say_no_context(session, name, err);
+		return remote_say_no_context(place->session.name, name, err);
 	*ret_row = json_take(&w);
 	return *ret_row ? 0 : error_no_memory(err, NULL);
+}
+
+int context_remote_open(const char *session, const char *name, struct remote_place *ret,
+			char id[ELSEWHERE_SANDBOX_MAX + 1], char **ret_row, struct warder_error *err)
+{
+	if (session_check_name(name, err) < 0 || remote_place_open(session, ret, err) < 0)
+		return -1;
+	remote_place_renew(ret);
+	return find(ret, name, id, ret_row, err);
 }
 
 /* ---- words ---- */
@@ -164,13 +186,43 @@ static int check_flags(const struct args *args, struct warder_error *err)
 	return remote_request_check_flags(flags, "local", err);
 }
 
+/* id: of the context on its host, which need not be its name. */
+static int act(const struct remote_place *place, const char *id, const char *verb, struct warder_error *err)
+{
+	const bool ends = strcmp(verb, "delete") == 0;
+	struct remote_asking how = { .method = ends ? "DELETE" : "POST",
+				     .body = ends ? NULL : "{}",
+				     .timeout_ms = 4 * REMOTE_QUESTION_MS,
+				     .unstoppable = true };
+	char rest[ELSEWHERE_SANDBOX_MAX + 32];
+
+	snprintf(rest, sizeof(rest), "/contexts/%s%s%s", id, ends ? "" : "/", ends ? "" : verb);
+	return ask(place, rest, &how, NULL, NULL, err);
+}
+
+/* A service of the kind e2b has made a context: give it its name, or delete it again. */
+static int name_it(const struct remote_place *place, const char *name, const char *text, size_t len,
+		   struct warder_error *err)
+{
+	char id[ELSEWHERE_SANDBOX_MAX + 1] = "";
+	struct warder_error ignored;
+
+	if (remote_place_take_id(text, len, place->session.backend, id, sizeof(id), err) < 0)
+		return -1;
+	if (elsewhere_name_context(place->session.name, name, id, err) == 0)
+		return 0;
+	act(place, id, "delete", &ignored);
+	return -1;
+}
+
 static int start(const struct remote_place *place, const char *language, const char *name,
 		 struct warder_error *err)
 {
 	struct remote_asking how = { .timeout_ms = 4 * REMOTE_QUESTION_MS };
 	struct json_writer w = { 0 };
 	char key[REMOTE_ID_LENGTH + 1];
-	char *body;
+	char *body, *text = NULL;
+	size_t len = 0;
 	int status;
 
 	if (remote_draw_id(key, err) < 0)
@@ -184,9 +236,29 @@ static int start(const struct remote_place *place, const char *language, const c
 	if (!body)
 		return -1;
 	how.body = body;
-	status = ask(place, "/contexts", &how, NULL, NULL, err);
+	status = ask(place, "/contexts", &how, &text, &len, err);
 	free(body);
+	if (status == 0 && place->host.e2b)
+		status = name_it(place, name, text, len, err);
+	free(text);
 	return status;
+}
+
+/* Whether the name is free here; a host of Warder knows the names itself. */
+static int check_free(const struct remote_place *place, const char *name, struct warder_error *err)
+{
+	struct json_value *names = NULL;
+	bool taken;
+
+	if (!place->host.e2b)
+		return 0;
+	if (elsewhere_contexts(place->session.name, &names, err) < 0)
+		return -1;
+	taken = json_member(names, name);
+	json_free(names);
+	return taken ? error_set(err, WARDER_ERROR_CONFLICT, "context",
+				 "session %.64s has a context %.64s already", place->session.name, name)
+		     : 0;
 }
 
 int context_remote_create(const struct args *args, const char *session, const char *name,
@@ -196,7 +268,7 @@ int context_remote_create(const struct args *args, const char *session, const ch
 	int status;
 
 	if (check_flags(args, err) < 0 || session_check_name(name, err) < 0 ||
-	    open_place(session, &place, err) < 0)
+	    remote_place_open(session, &place, err) < 0 || check_free(&place, name, err) < 0)
 		return -1;
 	remote_place_renew(&place);
 	status = start(&place, args->code.language, name, err);
@@ -204,36 +276,30 @@ int context_remote_create(const struct args *args, const char *session, const ch
 	return status;
 }
 
-static int act(const struct remote_place *place, const char *name, const char *verb, struct warder_error *err)
-{
-	const bool ends = strcmp(verb, "delete") == 0;
-	struct remote_asking how = { .method = ends ? "DELETE" : "POST",
-				     .body = ends ? NULL : "{}",
-				     .timeout_ms = 4 * REMOTE_QUESTION_MS,
-				     .unstoppable = true };
-	char rest[SESSION_NAME_MAX + 32];
-
-	snprintf(rest, sizeof(rest), "/contexts/%s%s%s", name, ends ? "" : "/", ends ? "" : verb);
-	return ask(place, rest, &how, NULL, NULL, err);
-}
-
 int context_remote_act(const char *session, const char *name, const char *verb, struct warder_error *err)
 {
 	struct remote_place place = { 0 };
+	char id[ELSEWHERE_SANDBOX_MAX + 1];
+	struct warder_error gone;
 	char *row = NULL;
-	int status = context_remote_open(session, name, &place, &row, err);
+	int status = context_remote_open(session, name, &place, id, &row, err);
 
 	free(row);
 	if (status == 0) {
-		status = act(&place, name, verb, err);
+		status = act(&place, id, verb, err);
 		remote_place_renew(&place);
 	}
+	/* A name whose context the service does not know any more is of no use either. */
+	if (place.host.e2b && strcmp(verb, "delete") == 0 &&
+	    (status == 0 || (err->code == WARDER_ERROR_NOT_FOUND && strcmp(err->field, "context") == 0)))
+		elsewhere_name_context(session, name, NULL, &gone);
 	return status;
 }
 
 /* ---- a piece ---- */
 
-static char *write_piece(const struct context_remote_piece *piece, struct warder_error *err)
+static char *write_piece(const struct context_remote_piece *piece, uint64_t timeout_us,
+			 struct warder_error *err)
 {
 	struct json_writer w = { 0 };
 	char key[REMOTE_ID_LENGTH + 1];
@@ -247,8 +313,8 @@ static char *write_piece(const struct context_remote_piece *piece, struct warder
 		return NULL;
 	json_begin_object(&w);
 	json_key_string(&w, "context", piece->context);
-	if (piece->timeout_us)
-		json_key_uint(&w, "timeoutMs", (piece->timeout_us + 999) / 1000);
+	if (timeout_us)
+		json_key_uint(&w, "timeoutMs", (timeout_us + 999) / 1000);
 	json_key_string(&w, "idempotencyKey", key);
 	json_key(&w, "code");
 	if (remote_request_text(&w, piece->code, "source", err) < 0) {
@@ -285,6 +351,33 @@ static int await_answer(const struct remote_place *place, const struct context_r
 		    (err->sys_errno != ETIMEDOUT || remote_place_check_hope(place, heard_ms, err) < 0))
 			return -1;
 	}
+}
+
+/* A service of the kind e2b takes a piece once: the request waits for its end, and a signal ends the request, and with it the piece. As
+ * context_remote_run(). */
+static int ask_once(const struct remote_place *place, const char *body, uint64_t timeout_us, char **ret,
+		    size_t *ret_len, struct warder_error *err)
+{
+	struct remote_keeping keeping = { 0 };
+	struct remote_asking how = { .body = body, .large = true, .keeping = &keeping };
+	int status;
+
+	remote_place_start_keeping(place, timeout_us / 1000, &keeping);
+	status = ask(place, "/code", &how, ret, ret_len, err);
+	return status == 0 && ending_signal() && ending_signal() != SIGINT ? 1 : status;
+}
+
+/* The time limit of a piece on a service of the kind e2b, which knows none. -1 with *err: it is above that of the session. */
+static int take_time(const struct remote_place *place, uint64_t *timeout_us, struct warder_error *err)
+{
+	owned_policy struct policy policy = { 0 };
+
+	if (!place->host.e2b)
+		return 0;
+	if (run_e2b_policy(&place->session, *timeout_us, &policy, err) < 0)
+		return -1;
+	*timeout_us = policy.limits.wall_time_us;
+	return 0;
 }
 
 /* How the context ended, if it did. */
@@ -392,13 +485,18 @@ int context_remote_run(const struct remote_place *place, const struct context_re
 		       void *context, struct warder_error *err)
 {
 	struct handing to = { .take = take, .context = context, .err = err };
-	char *body = write_piece(piece, err), *text = NULL;
+	uint64_t timeout_us = piece->timeout_us;
+	char *body, *text = NULL;
 	size_t len = 0;
 	int status;
 
+	if (take_time(place, &timeout_us, err) < 0)
+		return -1;
+	body = write_piece(piece, timeout_us, err);
 	if (!body)
 		return -1;
-	status = await_answer(place, piece, body, &text, &len, err);
+	status = place->host.e2b ? ask_once(place, body, timeout_us, &text, &len, err)
+				 : await_answer(place, piece, body, &text, &len, err);
 	free(body);
 	remote_place_renew(place);
 	if (status == 0) {

@@ -126,17 +126,15 @@ int run_e2b_send(const struct preparation *preparation, const struct policy *pol
 
 /* ---- in a session ---- */
 
-/* The policy of the session, with the time limit of this execution. -1 with *err. */
-static int read_policy(const struct args *args, const struct elsewhere *session, struct policy *ret,
-		       struct warder_error *err)
+int run_e2b_policy(const struct elsewhere *session, uint64_t asked_us, struct policy *ret,
+		   struct warder_error *err)
 {
-	const uint64_t asked_us = args->policy->policy.limits.wall_time_us;
 	char *text = elsewhere_read_policy(session->name, err);
 	int status = text ? policy_decode(text, strlen(text), session->name, ret, err) : -1;
 	char asked[32], most[32];
 
 	free(text);
-	if (status < 0 || !given_has(&args->given, "limits.wallTime"))
+	if (status < 0 || !asked_us)
 		return status;
 	if (asked_us > ret->limits.wall_time_us)
 		return error_set(
@@ -184,7 +182,10 @@ int run_e2b_execute(struct report *report, struct remote_place *place, struct wa
 	struct warder_result *result = NULL;
 	const char *directory;
 	char *job = NULL;
-	int status = read_policy(args, &place->session, &policy, err);
+	int status = run_e2b_policy(
+	    &place->session,
+	    given_has(&args->given, "limits.wallTime") ? args->policy->policy.limits.wall_time_us : 0,
+	    &policy, err);
 
 	if (status == 0)
 		status = match(&place->session, &policy, &preparation, err);

@@ -6,12 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/file.h"
 
 #define KIND      ".remote"
+#define WORKSPACE "workspace" /* the member */
 #define FILE_MAX  (256 * 1024)
 #define NAME_SIZE (SESSION_NAME_MAX + sizeof(KIND))
 
@@ -139,6 +142,7 @@ static int take(const char *name, const struct json_value *document, struct else
 		       take_text(document, "backends", ret->backends, sizeof(ret->backends)) &&
 		       take_text(document, "sandbox", ret->sandbox, sizeof(ret->sandbox)) &&
 		       take_text(document, "policy", ret->policy, sizeof(ret->policy)) &&
+		       take_text(document, WORKSPACE, ret->workspace, sizeof(ret->workspace)) &&
 		       take_number(document, "leaseMs", &ret->lease_ms) &&
 		       take_number(document, "startedMs", &ret->started_ms) &&
 		       take_number(document, "endsMs", &ret->ends_ms) && ret->backend[0] &&
@@ -207,6 +211,160 @@ char *elsewhere_read_policy(const char *name, struct warder_error *err)
 	json_free(document);
 	return policy;
 }
+
+/* ---- the names of contexts ---- */
+
+#define CONTEXTS "contexts" /* the member */
+
+int elsewhere_contexts(const char *session, struct json_value **ret, struct warder_error *err)
+{
+	struct json_value *document = NULL, *found;
+	const int status = read_document(session, &document, err);
+	struct json_value **at;
+
+	if (status != 0)
+		return status < 0 ? -1
+				  : error_set(err, WARDER_ERROR_NOT_FOUND, "name",
+					      "session %.64s does not run", session);
+	for (at = &document->child; *at && strcmp((*at)->key, CONTEXTS) != 0;)
+		at = &(*at)->next;
+	found = *at;
+	if (found && found->type == JSON_OBJECT) {
+		*at = found->next;
+		found->next = NULL;
+	} else {
+		found = calloc(1, sizeof(*found));
+		if (found)
+			found->type = JSON_OBJECT;
+	}
+	json_free(document);
+	*ret = found;
+	return found ? 0 : error_no_memory(err, NULL);
+}
+
+/* The file, locked: another command that changes it waits. It is the one that has the name now. -1 with *err. */
+static int lock_file(int dir_fd, const char *name, struct warder_error *err)
+{
+	char file[NAME_SIZE];
+	struct stat mine, there;
+
+	file_of(name, file);
+	for (;;) {
+		owned_fd int fd = openat(dir_fd, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (fd < 0 || flock(fd, LOCK_EX) < 0 || fstat(fd, &mine) < 0)
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "name", errno,
+					       "cannot lock the file of session %.64s", name);
+		if (fstatat(dir_fd, file, &there, AT_SYMLINK_NOFOLLOW) == 0 && there.st_ino == mine.st_ino)
+			return fd_take(&fd);
+	}
+}
+
+/* The document with another member; heap. value: JSON, taken. NULL without memory. */
+static char *write_member(const struct json_value *document, const char *key, char *value)
+{
+	const struct json_value *old = json_member(document, key);
+	struct json_writer w = { 0 };
+
+	if (!value)
+		return NULL;
+	json_begin_object(&w);
+	for (const struct json_value *member = document->child; member; member = member->next) {
+		if (member == old)
+			continue;
+		json_key(&w, member->key);
+		json_copy(&w, member);
+	}
+	json_key(&w, key);
+	json_number(&w, value);
+	json_end_object(&w);
+	free(value);
+	return json_take(&w);
+}
+
+/* The ids of contexts with the change, as JSON; heap. */
+static char *write_names(const struct json_value *names, const char *name, const char *id)
+{
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	for (const struct json_value *row = names && names->type == JSON_OBJECT ? names->child : NULL; row;
+	     row = row->next)
+		if (row->type == JSON_STRING && strcmp(row->key, name) != 0)
+			json_key_string(&w, row->key, row->string);
+	if (id)
+		json_key_string(&w, name, id);
+	json_end_object(&w);
+	return json_take(&w);
+}
+
+/* text: the new content, taken; NULL: there is no memory. */
+static int replace(int dir_fd, const char *session, char *text, struct warder_error *err)
+{
+	char file[NAME_SIZE];
+	int status;
+
+	if (!text)
+		return error_no_memory(err, NULL);
+	if (strlen(text) > FILE_MAX)
+		status = error_set(err, WARDER_ERROR_INVALID_REQUEST, "context",
+				   "the file of session %.64s has no room for one more name; delete some "
+				   "contexts",
+				   session);
+	else
+		status = file_replace(dir_fd, file_of(session, file), text, strlen(text), err);
+	free(text);
+	return status;
+}
+
+/* name: of a context, or NULL: the id is that of a workspace. */
+static int change(int dir_fd, const char *session, const char *name, const char *id, struct warder_error *err)
+{
+	struct json_value *document = NULL;
+	const struct json_value *names;
+	struct json_writer w = { 0 };
+	int status = read_document(session, &document, err);
+
+	if (status > 0)
+		return error_set(err, WARDER_ERROR_NOT_FOUND, "name", "session %.64s does not run", session);
+	names = status == 0 ? json_member(document, CONTEXTS) : NULL;
+	if (name && id && names && json_member(names, name))
+		status = error_set(err, WARDER_ERROR_CONFLICT, "context",
+				   "session %.64s has a context %.64s already", session, name);
+	if (status == 0 && name) {
+		status = replace(dir_fd, session,
+				 write_member(document, CONTEXTS, write_names(names, name, id)), err);
+	} else if (status == 0) {
+		json_string(&w, id);
+		status = replace(dir_fd, session, write_member(document, WORKSPACE, json_take(&w)), err);
+	}
+	json_free(document);
+	return status;
+}
+
+/* Change the file under its lock. */
+static int change_locked(const char *session, const char *name, const char *id, struct warder_error *err)
+{
+	owned_fd int dir_fd = -1;
+	owned_fd int fd = -1;
+
+	if (session_check_name(session, err) < 0 || session_directory_open(false, &dir_fd, err) < 0)
+		return -1;
+	fd = lock_file(dir_fd, session, err);
+	return fd < 0 ? -1 : change(dir_fd, session, name, id, err);
+}
+
+int elsewhere_name_context(const char *session, const char *name, const char *id, struct warder_error *err)
+{
+	return session_check_name(name, err) < 0 ? -1 : change_locked(session, name, id, err);
+}
+
+int elsewhere_name_workspace(const char *session, const char *id, struct warder_error *err)
+{
+	return change_locked(session, NULL, id, err);
+}
+
+/* ---- all of them ---- */
 
 int elsewhere_remove(const char *name, struct warder_error *err)
 {

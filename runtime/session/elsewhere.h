@@ -13,10 +13,12 @@
 #include <limits.h>
 #include <stdbool.h>
 
+#include "base/json.h"
 #include "runtime/session/session.h"
 
 #define ELSEWHERE_SANDBOX_MAX 64
 #define ELSEWHERE_BACKEND     32 /* bytes of "remote:NAME" */
+#define ELSEWHERE_WORKSPACE   256
 
 struct elsewhere {
 	char name[SESSION_NAME_MAX + 1];
@@ -25,7 +27,8 @@ struct elsewhere {
 	char sandbox[ELSEWHERE_SANDBOX_MAX + 1]; /* its id there: letters, digits, "-" and "_" */
 	uint64_t lease_ms;                       /* after which the host ends it unless it is used */
 	uint64_t started_ms, ends_ms;            /* since the epoch; it ends then also if it is used */
-	char policy[65];                         /* SHA-256 of the policy that was asked for */
+	char workspace[ELSEWHERE_WORKSPACE]; /* the id of the workspace that the sandbox is; "": it is none */
+	char policy[65];                     /* SHA-256 of the policy that was asked for */
 };
 
 /* Whether a text of a host can be the id of a sandbox or an execution. */
@@ -41,6 +44,13 @@ char *elsewhere_read_policy(const char *name, struct warder_error *err);
 int elsewhere_read(const char *name, struct elsewhere *ret, struct warder_error *err);
 /* Whether the error is that the file is not valid. */
 bool elsewhere_is_damaged(const struct warder_error *err);
+/* A service of the kind e2b has ids for contexts, and no names. Give a context a name, or, with id NULL, forget the name. -1 with *err (CONFLICT: another
+ * context has the name). */
+int elsewhere_name_context(const char *session, const char *name, const char *id, struct warder_error *err);
+/* The names that were given: a JSON object of ids by name, to be freed by json_free(). -1 with *err. */
+int elsewhere_contexts(const char *session, struct json_value **ret, struct warder_error *err);
+/* Say that the sandbox is a workspace with that id. -1 with *err. */
+int elsewhere_name_workspace(const char *session, const char *id, struct warder_error *err);
 /* -1 with *err. */
 int elsewhere_remove(const char *name, struct warder_error *err);
 /* Call back with the name of each of them, until it returns another number than 0. That; -1 with *err. */

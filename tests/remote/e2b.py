@@ -404,8 +404,6 @@ def sessions(path, host):
     for words, word in ((["restart", "far"], "this machine only"), (["extend", "far", "1h"], "this machine only"), (["changes", "far"], "this machine only")):
         status, out, err = session(*words)
         tell(status == 125 and word in err, "what a session there cannot do is refused: " + words[0], (status, err))
-    status, out, err = warder("context", "create", "far", "py", "--language", "python")
-    tell(status == 125 and "remote:cloud is a service of the kind e2b" in err and "a context" in err, "so is a context", (status, err))
     for flags in (["--setup", "true"], ["--cgroup-parent", "/x"], ["--capabilities", "shell"], ["--ro", "/srv"]):
         status, out, err = session("start", "two", *there(path), *flags)
         tell(status == 125 and len(host.sandboxes()) == 1, "and a flag of its start: " + flags[0], (status, err))
@@ -499,6 +497,69 @@ def pauses(path, host):
     tell((status, out) == (0, b"input\n") and open(tale).read().split() == [second, third] and len(host.sandboxes()) == 1, "exec --recreate makes a new one, too, and runs there", (status, out, err))
     session("stop", "--all")
     tell(host.sandboxes() == [], "nothing is left", host.sandboxes())
+
+
+# ---- contexts ----
+
+def context(word, *words, **more):
+    return warder("context", word, *words, **more)
+
+
+def piece(session_name, code, *flags, name="py", **more):
+    return context("run", session_name, name, "-n", *flags, "-c", code, **more)
+
+
+SHOW = "class Both:\n def _repr_html_(self): return '<b>x</b>'\n def __repr__(self): return 'plain'\nBoth()"
+
+
+def contexts(path, host):
+    """The same pieces in a session here and in one of the service."""
+    session("start", "near", "--no-config", *ALL)
+    session("start", "far", *there(path))
+    made = context("create", "near", "py"), context("create", "far", "py")
+    tell([one[0] for one in made] == [0, 0], "a context is made there", made)
+    if made[0][0] != 0 or made[1][0] != 0:
+        return
+    for name, code in (("a variable", "x = 6"), ("which stays", "x * 7"), ("both streams", "import sys\nprint('out \u00fc')\nprint('err', file=sys.stderr)"), ("an error", "1 / 0"),
+                       ("a syntax error", "(("), ("no output", "None"), ("output with a NUL and a half character", "print('a\\0b\\ud800c')"), ("a rich result", SHOW)):
+        here, far = piece("near", code), piece("far", code)
+        same_text = here[1] == far[1] or "NUL" in name
+        tell(here[0] == far[0] and same_text and here[2] == far[2], "a piece there is as one here: " + name, (here, far))
+    data = json.loads(piece("far", SHOW, "--json")[1])
+    tell(data["session"] == "far" and data["context"] == "py" and data["status"] == "success" and data["contextSays"]["value"].get("text/html") == "<b>x</b>", "a rich result has its media types", data)
+    data = json.loads(piece("far", "1 / 0", "--json")[1])
+    tell(data["status"] == "failed" and data["contextSays"]["error"]["name"] == "ZeroDivisionError", "an error has its name", data)
+    size = 300000
+    data = json.loads(piece("far", "print('y' * %d)" % size, "--json")[1])
+    tell(data["stdout"]["bytesTotal"] == size + 1, "long output arrives", (data["stdout"]["bytesTotal"], data["stdout"]["bytesKept"]))
+    done = warder("code", "--session", "far", "--context", "py", "-", input=b"print(x)")
+    tell(done[:2] == (0, b"6\n"), "code --context runs there", done)
+    done = warder("code", "--session", "far", "--context", "py", "--language", "bash", "-", input=b"true")
+    tell(done[0] == 125 and "runs python" in done[2], "but not in another language", done)
+    rows = [row for row in json.loads(context("list", "far", "--json")[1]) if row["context"] == "py"]
+    tell(len(rows) == 1 and rows[0]["session"] == "far" and rows[0]["language"] == "python", "it is in the list by its name", rows)
+    tell(json.loads(context("describe", "far", "py", "--json")[1])["context"] == "py", "and described")
+    done = context("create", "far", "py")
+    tell(done[0] == 125 and "has a context py already" in done[2], "its name is taken", done)
+    done = piece("far", "print('begun', flush=True)\nimport time\ntime.sleep(100)", "--timeout", "1s")
+    tell(done[0] == 124 and b"begun" in done[1], "a piece ends with its time", done)
+    done = piece("far", "x")
+    tell(done[:2] == (0, b"py: 6\n"), "and the context stays", done)
+    done = piece("far", "x", "--timeout", "5m")
+    tell(done[0] == 125 and "limits.wallTime of session far" in done[2], "more time than the session has is refused", done)
+    process = subprocess.Popen([WARDER, "context", "run", "far", "py", "-n", "-c", "open('/tmp/begun', 'w').write('x')\nimport time\ntime.sleep(100)"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    until(lambda: session("read", "far", "/tmp/begun")[1] == b"x")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=90 * SLOW)
+    tell(process.returncode == 130, "ctrl-c interrupts a piece", (process.returncode, out, err))
+    tell(piece("far", "x")[:2] == (0, b"py: 6\n"), "and the context stays after that, too")
+    for words, word in ((["interrupt", "far", "py"], "ctrl-c"), (["fork", "far", "py", "two"], "this machine only"), (["create", "far", "two", "--memory", "1MiB"], "--memory"), (["run", "far", "none", "-c", "1"], "no context none")):
+        done = context(*words)
+        tell(done[0] == 125 and word in done[2], "what a context there cannot do is refused: " + words[0], done)
+    tell(context("restart", "far", "py")[0] == 0 and piece("far", "x")[0] == 1, "a restart takes its variables")
+    tell(context("delete", "far", "py")[0] == 0 and context("run", "far", "py", "-c", "1")[0] == 125 and not [row for row in json.loads(context("list", "far", "--json")[1]) if row["context"] == "py"], "delete ends it")
+    tell(context("create", "far", "py")[0] == 0 and piece("far", "x")[0] == 1, "and its name is free")
+    session("stop", "--all")
 
 
 def signals(path, host):
@@ -661,9 +722,60 @@ def lying():
     server.how = {"sandboxes": made(sandboxID="Ab-9_x"), "Ab-9_x": described()}
     tell(session("start", "liar", *there(path))[0] == 0 and session("exec", "liar", "--", "true")[1] == b"hello\n", "ids of other services are ids")
     server.how = {}
+    lying_contexts(server, begin_anew, kinds)
     session("stop", "--all")
     server.shutdown()
     server.server_close()
+
+
+def lines(*rows):
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+OVER = {"type": "end_of_execution"}
+
+
+def lying_contexts(server, begin_anew, kinds):
+    good = {"contexts": lambda self: self.answer(200, b'{"id": "c1", "language": "python", "cwd": "/"}' if self.command == "POST" else b'[{"id": "c1", "language": "python", "cwd": "/"}]')}
+
+    def run_with(how, *flags, **more):
+        begin_anew(good)
+        context("create", "liar", "py")
+        server.how = dict(good, execute=how, **more)
+        server.asked.clear()
+        return context("run", "liar", "py", "-n", *flags, "-c", "1")
+    done = run_with(lines({"type": "number_of_executions", "execution_count": 3}, {"type": "stdout", "text": "out\n", "timestamp": 1}, {"type": "new"}, {"type": "keepalive"},
+                          {"type": "result", "is_main_result": True, "text": "42", "png": "AA==", "html": None, "extra": {"x/y": "z"}}, OVER)[:-1], "--json")
+    data = json.loads(done[1])
+    tell(done[0] == 0 and data["stdout"]["text"] == "out\n" and data["contextSays"]["value"] == {"text/plain": "42", "image/png": "AA==", "x/y": "z"} and data["contextSays"]["executionCount"] == 3, "an interpreter that does what it should", done)
+    asked = next(one for one in server.asked if one[0] == "execute")
+    tell(json.loads(asked[2]) == {"code": "1", "context_id": "c1"} and asked[1]["E2b-Sandbox-Port"] == "49999" and asked[1]["X-Access-Token"] == "secret-of-the-sandbox" and "X-API-Key" not in asked[1], "it is asked as it should be", asked)
+    run_with(lines(OVER), i1=described(trafficAccessToken="traffic-secret"))
+    tell(next(one for one in server.asked if one[0] == "execute")[1].get("E2B-Traffic-Access-Token") == "traffic-secret", "with the token for its ports")
+    for name, how, word in (("no end", lines({"type": "stdout", "text": "x"}), "before the piece does"), ("no JSON", b"<html>\n", "no JSON object"), ("half a line", b'{"type": "std', "no JSON object"), ("17 MiB", b'{"type": "new"}\n' * (1200 * 1000), "16 MiB"),
+                            ("one long line", b"x" * (17 << 20), "16 MiB"), ("a line behind the end", lines(OVER, OVER), "behind the end"), ("death", dies, "remote:cloud"), ("a redirect", redirect, "redirect"),
+                            ("an unknown context", (404, b'{"code": 404, "message": "\\u001b[31mnone"}', ()), "none"), ("a page that is not found", (404, b"<html>", ()), "404"), ("a gateway", (502, b"{}", ()), "cannot do it now")):
+        done = run_with(how)
+        tell(done[0] == 125 and word in done[2] and "\x1b" not in done[2] and kinds().count("execute") == 1 and "does not run any more" not in done[2], "a lie about a piece has an end: " + name, done)
+    begun = []
+
+    def never(self):
+        begin(self)
+        self.wfile.write(lines({"type": "stdout", "text": "x"}))
+        self.wfile.flush()
+        begun.append(self.rfile.read(1))  # until the client leaves
+    done = run_with(never, "--timeout", "1s", "--json")
+    tell(done[0] == 124 and json.loads(done[1])["timedOut"] and until(lambda: begun == [b""]), "a piece without an end is left, which interrupts it", (done, begun))
+    for name, answer in (("a path", b'{"id": "../x"}'), ("none", b"{}"), ("no JSON", b"<html>"), ("2 MiB", b" " * (2 << 20))):
+        begin_anew({"contexts": answer})
+        done = context("create", "liar", "py")
+        tell(done[0] == 125 and not json.loads(open(file_here("liar.remote")).read()).get("contexts"), "a context without a valid id is none: " + name, done)
+    begin_anew({"contexts": b'[{"id": "../x", "language": "a"}, 5, {"id": "c\\u001b"}, {"id": "c2", "language": "\\u001b[31m"}]'})
+    done = context("list", "liar")
+    tell(done[0] == 0 and b"c2" in done[1] and b"\x1b" not in done[1] and b"../x" not in done[1], "a list of contexts is looked through", done)
+    begin_anew({"i1": described(state="paused")})
+    done = context("list", "liar")
+    tell(done[0] == 125 and "paused" in done[2] and "contexts" not in kinds(), "a paused sandbox is not asked for contexts", (done, kinds()))
 
 
 def dead(host):
@@ -684,7 +796,7 @@ host = Own()
 TOKEN = write("token", host.token + "\n")
 path = document("backends.json", host.url)
 parts = {"same": lambda: same(path, host), "results": lambda: results(path, host), "policies": lambda: policies(path, host), "ends": lambda: ends(path, host), "tokens": lambda: tokens(host),
-         "environment": lambda: environment(host), "sessions": lambda: sessions(path, host), "pauses": lambda: pauses(path, host), "signals": lambda: signals(path, host), "hostile": hostile, "lying": lying,
+         "environment": lambda: environment(host), "sessions": lambda: sessions(path, host), "pauses": lambda: pauses(path, host), "contexts": lambda: contexts(path, host), "signals": lambda: signals(path, host), "hostile": hostile, "lying": lying,
          "domains": domains, "dead": lambda: dead(host)}
 for part in sys.argv[1:] or parts:  # the last ends the host
     parts[part]()

@@ -208,7 +208,8 @@ Test(service, data_url, .timeout = 20)
 						 .insecure = rows[i].insecure };
 		struct warder_error err = { 0 };
 		char url[300] = "";
-		const int status = service_data_url(&service, "i1", rows[i].domain, url, &err);
+		const int status =
+		    service_data_url(&service, SERVICE_PROGRAMS, "i1", rows[i].domain, url, &err);
 
 		cr_expect_eq(status == 0, rows[i].expected != NULL, "row %zu: %s %s", i, url, err.text);
 		if (rows[i].expected)

@@ -16,6 +16,7 @@
 #include "runtime/cli/delegate.h"
 #include "runtime/cli/programs.h"
 #include "runtime/cli/term.h"
+#include "runtime/cli/workspace_remote.h"
 
 static int complete(struct args *args, char **argv);
 
@@ -516,6 +517,8 @@ static int choose(char **argv)
 	command = find(argv[0]);
 	if (!command)
 		return refuse_command(argv[0]);
+	if (!help && strcmp(argv[0], "workspace") == 0 && workspace_remote_is_meant(argv + 1))
+		return workspace_remote_command(argv + 1);
 	if (!command->run)
 		return leave_to_store(help ? argv - 1 : argv);
 	return help ? print_help(command) : dispatch(command, argv + 1);

@@ -6,6 +6,7 @@ With arguments, only the parts of these names run. Only loopback is used. Sessio
 import base64, contextlib, fcntl, hashlib, http.server, json, os, pty, select, shutil, signal, socket, ssl, struct, subprocess, sys, tempfile, termios, threading, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
+import workspaces as both
 from serving import Host, below, fetch, own_run_directory, warder, work, write
 from tap import ROOT, SLOW, WARDER, finish, skip, tell, until
 
@@ -601,6 +602,10 @@ def recovered(path, host):
     session("stop", "liar", "--keep-sandbox")
     server.shutdown()
     server.server_close()
+
+
+def workspaces(host):
+    both.check(document("places.json", {"big": entry(host.url)}), "remote:big", PREFER, lambda: sandboxes(host))
 
 
 def copied(path, host):
@@ -1673,7 +1678,7 @@ RESULT = json.loads(remote(path, "echo", "result", flags=PREFER + ["--json"])[1]
 for row in RESULT["receipt"]["controls"]:
     row["status"] = row.pop("reported")
 parts = ((signatures, host), (trust, host), (same, path), (results, path), (refusals, path), (pieces, path), (lying_about_code,), (sessions, path, host), (contexts, path, host),
-         (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (recovered, path, host), (terminals, path, host), (flooded_terminals, path, host), (slow_terminals,), (lying_about_terminals,), (copied, path, host), (copied_trees, path, host), (lying_about_copies,), (lying_about_trees,), (damaged, path, host), (unlisted, path), (silent,), (signed_results, path, host), (signed_outputs, path, host), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
+         (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (recovered, path, host), (terminals, path, host), (flooded_terminals, path, host), (slow_terminals,), (lying_about_terminals,), (copied, path, host), (workspaces, host), (copied_trees, path, host), (lying_about_copies,), (lying_about_trees,), (damaged, path, host), (unlisted, path), (silent,), (signed_results, path, host), (signed_outputs, path, host), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
          (tokens, host.url), (hostile,), (secrecy, path), (certificates,), (ends_with_client, host, path), (vanishes, host, path))
 for part, *args in parts:
     if not sys.argv[1:] or part.__name__ in sys.argv[1:]:

@@ -198,11 +198,6 @@ int call_sign(struct call *call, const char *name, struct warder_error *err);
 /* What the call has left is its tenant's (good), or a job removes it. Nobody would know of artifacts whose client is gone. */
 void call_take_artifacts(struct launcher *launcher, struct call *call, bool good);
 
-/* ---- calls_create.c ---- */
-
-/* Of the session of a sandbox with this policy. Both are borrowed. */
-struct warder_session_options call_session_options(const struct warder_policy *policy, const char *program);
-
 /* ---- calls_sandboxes.c, calls_change.c ---- */
 
 /* Queue a job that ends the sandbox, for the call. */

@@ -29,21 +29,11 @@ static const struct warder_policy *first_policy(const struct call *call)
 	return starts_with_base(call) ? call->base : call->policy;
 }
 
-struct warder_session_options call_session_options(const struct warder_policy *policy, const char *program)
-{
-	return (struct warder_session_options){
-		.size = sizeof(struct warder_session_options),
-		.policy = policy,
-		.lifetime_us = (SANDBOX_LIFETIME_MS + 60000) * 1000,
-		.idle_us = SESSION_TIME_MAX_US,
-		.program = program,
-	};
-}
-
 /* Its session, out of the parked one if there is one that can still be used. 0; -1 with *err. */
 static int start_session(struct call *call, const struct session_origin *origin, struct warder_error *err)
 {
-	const struct warder_session_options options = call_session_options(first_policy(call), call->program);
+	const struct warder_session_options options =
+	    sandbox_session_options(first_policy(call), call->program);
 	struct session_parked *parked = call->parked;
 	struct warder_session *session = NULL;
 	int started;

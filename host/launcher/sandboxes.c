@@ -134,6 +134,17 @@ struct tenant_use sandboxes_use(const struct sandboxes *sandboxes, const char *t
 	return use;
 }
 
+struct warder_session_options sandbox_session_options(const struct warder_policy *policy, const char *program)
+{
+	return (struct warder_session_options){
+		.size = sizeof(struct warder_session_options),
+		.policy = policy,
+		.lifetime_us = (SANDBOX_LIFETIME_MS + 60000) * 1000,
+		.idle_us = SESSION_TIME_MAX_US,
+		.program = program,
+	};
+}
+
 /* ---- JSON ---- */
 
 /* The texts of a record, which is read back into the same places. */

@@ -16,6 +16,7 @@
 #include "base/sha256.h"
 #include "host/launcher/tenants.h"
 #include "host/link.h"
+#include "runtime/warder.h"
 
 #define SANDBOX_ID_LENGTH    20
 #define SANDBOX_TOKEN_BYTES  45
@@ -77,6 +78,9 @@ void sandboxes_remove(struct sandboxes *sandboxes, struct sandbox *sandbox);
 void sandboxes_done(struct sandboxes *sandboxes);
 /* What a tenant has at the moment. */
 struct tenant_use sandboxes_use(const struct sandboxes *sandboxes, const char *tenant);
+/* Of the session of a sandbox with this policy. Both are borrowed. */
+struct warder_session_options sandbox_session_options(const struct warder_policy *policy,
+						      const char *program);
 /* The record, as JSON; heap, NULL on want of memory. */
 char *sandbox_record(const struct sandbox *sandbox);
 /* Put a sandbox into the list as its record says. -1 with *err. */

@@ -191,7 +191,8 @@ struct parking {
 static void park_work(struct job *job)
 {
 	struct parking *parking = (struct parking *)(void *)job;
-	const struct warder_session_options options = call_session_options(parking->policy, parking->program);
+	const struct warder_session_options options =
+	    sandbox_session_options(parking->policy, parking->program);
 
 	session_park(&options, &parking->made, &parking->err);
 }

@@ -337,6 +337,36 @@ def answers():
     host.end()
 
 
+def many():
+    host = Named("many", connectionsPerTenant=200)
+    token = host.tenant("me")
+    box, traffic, access = host.sandbox(token)
+    host.server(token, box)
+    at = host.named("3000-" + box, traffic, "E2b-Traffic-Access-Token")
+    hanging = [at.begin("GET", "/hang") for _ in range(48)]
+    tell(until(lambda: at.ask("GET", "/")[0] == 503), "a sandbox has at most 48 connections to its ports")
+    status, data, headers = at.ask("GET", "/")
+    tell(status == 503 and "48 connections" in data["message"] and headers["Retry-After"] == "1", "the next one is asked to come again", (status, data))
+    envd = host.named("49983-" + box, access, "X-Access-Token")
+    tell(envd.ask("POST", "/files?path=/tmp/a", b"bytes", {"Content-Type": "application/octet-stream"})[0] == 200 and envd.ask("GET", "/files?path=/tmp/a")[1] == b"bytes",
+         "files are still written and read")
+    for one in hanging:
+        one.close()
+    tell(until(lambda: at.ask("GET", "/")[0] == 200), "and each end of a connection makes room")
+    slow = at.begin("GET", "/bytes/50000000")  # a client that does not read
+    tell(at.ask("GET", "/")[0] == 200 and host.named("api", token).ask("GET", "/health")[0] == 204, "beside a client that does not read, others are served")
+    slow.close()
+    answers = []
+    ask = lambda: answers.append(len(at.ask("GET", "/bytes/3000000")[1]))
+    threads = [threading.Thread(target=ask) for _ in range(20)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    tell(answers == [3000000] * 20, "20 answers of 3 MB at a time come whole", answers)
+    host.end()
+
+
 def old_clients():
     host = Named("old")
     strict, old = host.tenant("strict"), host.tenant("old", ["--old-clients"])
@@ -368,4 +398,4 @@ def settings():
     tell(check({"domain": "Sandbox.Example.org:8443", "ports": {"base": [80]}})[0] == 0, "a name in capitals with a port is fine")
 
 
-run_parts((names, ports, bodies, answers, old_clients, settings))
+run_parts((names, ports, bodies, answers, many, old_clients, settings))

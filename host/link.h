@@ -63,7 +63,7 @@ enum link_call {
 	LINK_DROP_ARTIFACT, /* text: {"id": ...}; remove one */
 	LINK_EVENTS,        /* text: {"after": ...}; lines of a name, an id, JSON, in any number of answers */
 	LINK_RESULT,        /* text: the id of an execution, a blank, a nonce; its signed JSON result */
-	LINK_KEEP, /* text: {"paths": [...]}; a JSON array of new artifacts: copies of files of the sandbox */
+	LINK_KEEP, /* text: {"paths": [...]} or {"execution": ID}; a JSON array of new artifacts: files of the sandbox, or output */
 	LINK_KNOWN, /* 204: the key is a tenant's */
 	LINK_CALLS,
 };

@@ -50,6 +50,8 @@ static bool fits(const struct member *member, const struct json_value *value)
 		return value->type == JSON_ARRAY && all_are(value, JSON_OBJECT);
 	case MEMBER_ANY:
 		return true;
+	case MEMBER_ELSEWHERE:
+		break;
 	}
 	return false;
 }
@@ -63,6 +65,10 @@ static int check_one(const struct member *members, const struct json_value *one,
 	if (!member->name)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, one->key,
 				 "line %d: unknown member \"%.60s\"", one->line, one->key);
+	if (member->type == MEMBER_ELSEWHERE)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, one->key,
+				 "line %d: \"%s\" does not go with this request: %s", one->line, member->name,
+				 member->summary);
 	if (!fits(member, one))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, one->key, "line %d: \"%s\" must be %s",
 				 one->line, member->name, wishes[member->type]);
@@ -120,6 +126,8 @@ void body_describe(const struct member *members, struct json_writer *w)
 	json_key(w, "properties");
 	json_begin_object(w);
 	for (const struct member *member = members; member->name; member++) {
+		if (member->type == MEMBER_ELSEWHERE)
+			continue;
 		json_key(w, member->name);
 		json_begin_object(w);
 		describe_type(member->type, w);

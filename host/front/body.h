@@ -19,6 +19,7 @@ enum member_type {
 	MEMBER_OBJECT,
 	MEMBER_OBJECTS, /* an array of them */
 	MEMBER_ANY,
+	MEMBER_ELSEWHERE, /* it is refused; the summary says what to do instead */
 };
 
 struct member {

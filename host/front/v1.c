@@ -144,6 +144,11 @@ static void describe_api(struct exchange *x)
 		"artifacts", MEMBER_FLAG, false,                                                             \
 		    "store what is too large for the result, for the client to fetch"                        \
 	}
+#define NO_ARTIFACTS_MEMBER                                                                                  \
+	{                                                                                                    \
+		"artifacts", MEMBER_ELSEWHERE, false,                                                        \
+		    "store the output with POST /v1/sandboxes/ID/artifacts and \"execution\"; leave it out"  \
+	}
 #define TIMEOUT_MEMBER(required, summary)                                                                    \
 	{                                                                                                    \
 		"timeoutMs", MEMBER_NUMBER, required, summary                                                \
@@ -207,7 +212,8 @@ static const struct member of_store[] = {
 	{ 0 },
 };
 static const struct member of_keep[] = {
-	{ "paths", MEMBER_TEXTS, true, "1 to 64 paths of files in the sandbox" },
+	{ "paths", MEMBER_TEXTS, false, "1 to 64 paths of files in the sandbox; or else:" },
+	{ "execution", MEMBER_TEXT, false, "id of an execution or a context, whose output is stored" },
 	KEY_MEMBER,
 	{ 0 },
 };
@@ -229,6 +235,7 @@ static const struct member of_start[] = {
 	{ "background", MEMBER_FLAG, false, "processes that it leaves stay" },
 	{ "rows", MEMBER_NUMBER, false, "of a terminal, on which the program runs" },
 	{ "columns", MEMBER_NUMBER, false, "of the terminal" },
+	NO_ARTIFACTS_MEMBER,
 	KEY_MEMBER,
 	{ 0 },
 };
@@ -257,6 +264,7 @@ static const struct member of_piece[] = {
 	{ "context", MEMBER_TEXT, false, "name of the context; without it: default-LANGUAGE, which is made" },
 	{ "language", MEMBER_TEXT, false, "of the context that is made; without it: python" },
 	TIMEOUT_MEMBER(false, "after which the piece is interrupted; without it: as the policy grants"),
+	NO_ARTIFACTS_MEMBER,
 	KEY_MEMBER,
 	{ 0 },
 };
@@ -305,8 +313,8 @@ const struct route routes_v1[] = {
 	{ "POST", SANDBOX "/snapshots", "sandboxes", OWN, hand_on,
 	  "store the files of a sandbox, for new sandboxes that begin with them", NULL, of_store,
 	  LINK_STORE },
-	{ "POST", SANDBOX "/artifacts", "sandboxes", OWN, hand_on, "store files of a sandbox as artifacts",
-	  NULL, of_keep, LINK_KEEP },
+	{ "POST", SANDBOX "/artifacts", "sandboxes", OWN, hand_on,
+	  "store files of a sandbox, or the output of an execution, as artifacts", NULL, of_keep, LINK_KEEP },
 	{ "GET", "/v1/snapshots", "read", OWN, ask_launcher, "the tenant's snapshots, the newest first", NULL,
 	  NULL, LINK_SNAPSHOTS },
 	{ "DELETE", "/v1/snapshots/{snapshot}", "sandboxes", OWN, e2b_forget_snapshot, "remove a snapshot",

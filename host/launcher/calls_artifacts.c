@@ -12,7 +12,9 @@
 #include "base/fd.h"
 #include "host/launcher/artifact_spool.h"
 #include "host/launcher/call.h"
+#include "host/launcher/outputs.h"
 #include "host/launcher/tool.h"
+#include "runtime/session/session.h"
 
 #define PATHS_MAX 64 /* of a request */
 
@@ -151,9 +153,24 @@ static int keep_file(const struct call *call, const char *path, struct warder_er
 	return artifact_spool_end(call->spool, artifact, fd, done == 0, err);
 }
 
+/* The output of an execution. */
+static int keep_output(const struct call *call, const char *execution, struct warder_error *err)
+{
+	if (outputs_keep_execution(call->sandbox, execution, call->spool, err) == 0)
+		return 0;
+	if (err->code != WARDER_ERROR_NOT_FOUND)
+		return -1;
+	return error_set(err, WARDER_ERROR_NOT_FOUND, "execution",
+			 "sandbox %s has no execution %s (any more)", call->sandbox, execution);
+}
+
 static int keep_files(const struct call *call, struct warder_error *err)
 {
+	const char *execution = json_member_text(call->document, "execution", NULL);
 	const struct json_value *paths = json_member(call->document, "paths");
+
+	if (execution)
+		return keep_output(call, execution, err);
 
 	for (const struct json_value *path = paths->child; path; path = path->next) {
 		if (atomic_load(&call->cancelled))
@@ -196,22 +213,45 @@ static void keep_finish(struct job *job, void *of)
 	call_finish(job, launcher);
 }
 
+/* An id is part of the names of artifacts. */
+static int check_execution(const struct json_value *document, struct warder_error *err)
+{
+	const char *id = json_member_text(document, "execution", "");
+
+	if (json_member(document, "paths"))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "paths",
+				 "\"paths\" and \"execution\" are stored by requests of their own; leave one "
+				 "of them out");
+	return strlen(id) == REMOTE_ID_LENGTH && strspn(id, "0123456789abcdef") == REMOTE_ID_LENGTH
+		   ? 0
+		   : error_set(err, WARDER_ERROR_INVALID_REQUEST, "execution",
+			       "\"execution\" must be the id of an execution or a context, of %d digits and "
+			       "letters a to f",
+			       REMOTE_ID_LENGTH);
+}
+
 static int check_paths(const struct json_value *document, struct warder_error *err)
 {
 	const struct json_value *paths = json_member(document, "paths");
 	const size_t count = paths && paths->type == JSON_ARRAY ? json_length(paths) : 0;
 	bool good = count >= 1 && count <= PATHS_MAX;
 
+	if (json_member(document, "execution"))
+		return check_execution(document, err);
 	for (const struct json_value *path = good ? paths->child : NULL; path; path = path->next)
 		good = good && path->type == JSON_STRING && path->string[0];
-	return good ? 0
-		    : error_set(err, WARDER_ERROR_INVALID_REQUEST, "paths",
-				"\"paths\" must be an array of 1 to %d paths of files", PATHS_MAX);
+	return good
+		   ? 0
+		   : error_set(
+			 err, WARDER_ERROR_INVALID_REQUEST, "paths",
+			 "\"paths\" must be an array of 1 to %d paths of files; or give \"execution\", whose "
+			 "output is stored",
+			 PATHS_MAX);
 }
 
 int calls_keep(struct context *context, struct call *call, struct warder_error *err)
 {
-	static const char *const members[] = { "paths", "idempotencyKey", NULL };
+	static const char *const members[] = { "paths", "execution", "idempotencyKey", NULL };
 	struct launcher *launcher = context->launcher;
 	struct call_key key;
 	int found;

@@ -1,9 +1,14 @@
 #include "host/launcher/outputs.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
+#include "base/file.h"
 #include "base/json_write.h"
 #include "base/sha256.h"
 #include "runtime/session/session.h"
@@ -13,21 +18,46 @@
 
 struct stream {
 	uint64_t offset, bytes;
+	uint64_t until; /* no more than up to this offset is read; UINT64_MAX: up to the end */
 	struct sha256 sha;
+	struct run_artifact *artifact; /* or NULL */
+	int fd;                        /* of the artifact; or -1 */
+	int failed;                    /* errno of its file */
 };
 
 static const char *const names[] = { "stdout", "stderr" };
 
 static void begin(struct stream *stream, uint64_t offset)
 {
-	*stream = (struct stream){ .offset = offset };
+	*stream = (struct stream){ .offset = offset, .until = UINT64_MAX, .fd = -1 };
 	sha256_init(&stream->sha);
 }
 
 static void add(struct stream *stream, const void *bytes, size_t len)
 {
+	const uint64_t room = stream->until - stream->offset - stream->bytes;
+
+	if (len > room)
+		len = (size_t)room;
 	stream->bytes += len;
 	sha256_add(&stream->sha, bytes, len);
+	if (stream->fd >= 0 && !stream->failed && file_write_all(stream->fd, bytes, len) < 0)
+		stream->failed = errno;
+}
+
+/* What the keeper still has begins here. What came before, while it wrote over that, is no part of it any more. */
+static void skip(struct stream *stream, uint64_t offset)
+{
+	stream->offset = offset < stream->until ? offset : stream->until;
+	stream->bytes = 0;
+	sha256_init(&stream->sha);
+	if (stream->fd >= 0 && (ftruncate(stream->fd, 0) < 0 || lseek(stream->fd, 0, SEEK_SET) < 0))
+		stream->failed = errno;
+}
+
+static bool is_full(const struct stream *stream)
+{
+	return stream->offset + stream->bytes >= stream->until;
 }
 
 static char *write_streams(struct stream streams[2])
@@ -85,26 +115,26 @@ int outputs_add_result(const struct warder_result *result, char **answer, struct
 	return put(streams, answer, err);
 }
 
-/* Until the end of the output. */
+/* Up to the end of the output, or as far as it is wanted. */
 static int read_streams(struct remote *remote, struct stream streams[2], struct warder_error *err)
 {
 	const uint64_t until_us = clock_us() + READ_US;
-	struct remote_event event;
+	struct remote_event event = { .kind = REMOTE_NOTHING };
 
-	do {
+	while (event.kind != REMOTE_END && !(is_full(&streams[0]) && is_full(&streams[1]))) {
 		if (remote_next(remote, LOOK_MS, &event, err) < 0)
 			return -1;
 		if (event.kind == REMOTE_BYTES) {
 			add(&streams[event.stream], event.bytes, (size_t)(event.end - event.offset));
 		} else if (event.kind == REMOTE_GAP) { /* in front of the rest */
-			begin(&streams[event.stream], event.end);
+			skip(&streams[event.stream], event.end);
 		} else {
 			free(event.text);
 		}
 		if (event.kind != REMOTE_END && clock_us() > until_us)
 			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
 					 "the sandbox does not give the output of the execution in time");
-	} while (event.kind != REMOTE_END);
+	}
 	return 0;
 }
 
@@ -125,4 +155,69 @@ int outputs_add_execution(const char *session, const char *id, char **answer, st
 		status = read_streams(remote, streams, err);
 	remote_free(remote);
 	return status == 0 ? put(streams, answer, err) : -1;
+}
+
+static int begin_artifacts(const char *id, struct artifact_spool *spool, struct stream streams[2],
+			   struct warder_error *err)
+{
+	uint64_t most;
+	char name[64];
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(name, sizeof(name), "%.40s/%s", id, names[i]);
+		streams[i].artifact = artifact_spool_begin(spool, name, &streams[i].fd, &most, err);
+		if (!streams[i].artifact)
+			return -1;
+	}
+	return 0;
+}
+
+/* A stream without output leaves none. */
+static int end_artifact(struct artifact_spool *spool, struct stream *stream, bool good,
+			struct warder_error *err)
+{
+	int status = 0;
+
+	if (good && stream->failed)
+		status = error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, stream->failed,
+					 "the artifact cannot be written");
+	if (stream->artifact) {
+		const bool keeps = good && status == 0 && stream->bytes;
+		struct warder_error ignored;
+
+		stream->artifact->offset = stream->offset;
+		if (artifact_spool_end(spool, stream->artifact, stream->fd, keeps, keeps ? err : &ignored) <
+			0 &&
+		    keeps)
+			status = -1;
+	}
+	fd_done(&stream->fd);
+	return status;
+}
+
+int outputs_keep_execution(const char *session, const char *id, struct artifact_spool *spool,
+			   struct warder_error *err)
+{
+	const uint64_t from[2] = { 0 };
+	struct remote *remote = NULL;
+	struct remote_attached attached;
+	struct stream streams[2];
+	int status;
+
+	begin(&streams[0], 0);
+	begin(&streams[1], 0);
+	status = remote_open_in(session, id, &remote, err);
+	if (status == 0)
+		status = begin_artifacts(id, spool, streams, err);
+	if (status == 0)
+		status = remote_attach(remote, from, false, &attached, err);
+	for (int i = 0; i < 2 && status == 0; i++)
+		streams[i].until = attached.totals[i];
+	if (status == 0)
+		status = read_streams(remote, streams, err);
+	remote_free(remote);
+	for (int i = 0; i < 2; i++)
+		if (end_artifact(spool, &streams[i], status == 0, err) < 0)
+			status = -1;
+	return status;
 }

@@ -87,6 +87,8 @@ void run_artifact_write(const struct run_artifact *artifact, struct json_writer 
 	result_write_time(w, "expiresAt", artifact->expires_ms);
 	json_key_uint(w, "size", artifact->size);
 	json_key_string(w, "sha256", artifact->sha256);
+	if (artifact->offset)
+		json_key_uint(w, "offset", artifact->offset);
 }
 
 void run_artifact_write_row(const struct run_artifact *artifact, struct json_writer *w)

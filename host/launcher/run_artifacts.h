@@ -34,6 +34,7 @@ struct run_artifact {
 	const char *content_type;       /* constant */
 	char sha256[SHA256_HEX];
 	uint64_t size;
+	uint64_t offset;                 /* of its first byte in the output that it is of */
 	uint64_t created_ms, expires_ms; /* since the epoch; created: when the program had ended */
 };
 

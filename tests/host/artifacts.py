@@ -108,6 +108,56 @@ def share():
     host.end()
 
 
+def outputs():
+    """The output of executions and contexts, stored by a request of its own."""
+    host = Host("outputs")
+    token = host.tenant("me")
+    sandbox = host.ask("POST", "/v1/sandboxes", token, {"timeoutMs": 600000})[1]["id"]
+    path = "/v1/sandboxes/%s" % sandbox
+    def run(*argv, **more):
+        return host.ask("POST", path + "/executions", token, dict({"argv": list(argv)}, **more))[1]["id"]
+    def result(name):
+        return host.ask("GET", path + "/executions/%s?wait=1&nonce=ab" % name, token)[1]
+    def store(name, **more):
+        return host.ask("POST", path + "/artifacts", token, dict({"execution": name}, **more))
+    name = run("sh", "-c", "echo out; echo err >&2")
+    signed = result(name)["outputs"]
+    status, rows, _ = store(name)
+    tell(status == 201 and [(row["name"], row["size"], row["sha256"]) for row in rows] == [("%s/%s" % (name, stream), signed[stream]["bytes"], signed[stream]["sha256"]) for stream in ("stdout", "stderr")],
+         "both streams of an execution are stored, with the digests that its result has", (status, rows, signed))
+    tell([host.ask("GET", "/v1/artifacts/" + row["id"], token)[1] for row in rows] == [b"out\n", b"err\n"] and sorted(row["name"] for row in listed(host, token)) == sorted(row["name"] for row in rows), "and can be read", rows)
+    quiet = run("true")
+    result(quiet)
+    tell(store(quiet)[:2] == (201, []), "a stream without output leaves none")
+    long = run("sh", "-c", "yes | head -c 9000001")
+    signed = result(long)["outputs"]["stdout"]
+    status, rows, _ = store(long)
+    data = host.ask("GET", "/v1/artifacts/" + rows[0]["id"], token)[1] if rows else b""
+    tell(status == 201 and rows[0]["offset"] == signed["offset"] > 0 and data == (b"y\n" * 4500001)[signed["offset"]:9000001] and rows[0]["sha256"] == signed["sha256"], "of a long one, what the host still has, from its offset on", (status, rows, signed, len(data)))
+    host.ask("POST", path + "/code", token, {"code": "print('one')"})
+    context = [row["id"] for row in host.ask("GET", path + "/contexts", token)[1]][0]
+    status, rows, _ = store(context)
+    first = host.ask("GET", "/v1/artifacts/" + rows[0]["id"], token)[1]
+    host.ask("POST", path + "/code", token, {"code": "print('two')"})
+    status, more, _ = store(context)
+    second = host.ask("GET", "/v1/artifacts/" + more[0]["id"], token)[1]
+    tell(status == 201 and b"one\n" in first and b"two" not in first and second.startswith(first) and b"two\n" in second, "so is the output of a context, as far as it has come", (first, second))
+    before = len(stored(host))
+    same = store(name, idempotencyKey="k")[1]
+    tell(store(name, idempotencyKey="k")[1] == same and len(stored(host)) == before + 2, "an idempotency key stores it once", same)
+    other, runner = host.tenant("other"), host.tenant("runner", ("--scopes", "run"))
+    for what, who, body, status, field in (("an unknown execution", token, {"execution": "0" * 16}, 404, "execution"), ("an id that is none", token, {"execution": "../x"}, 400, "execution"), ("a number", token, {"execution": 5}, 400, "execution"),
+                                           ("paths as well", token, {"execution": name, "paths": ["a"]}, 400, "paths"), ("nothing", token, {}, 400, "paths"), ("another tenant", other, {"execution": name}, 404, "id"), ("another scope", runner, {"execution": name}, 403, None)):
+        got = host.ask("POST", path + "/artifacts", who, body)
+        tell(got[0] == status and got[1].get("field") == field and len(stored(host)) == before + 2, "a request is refused: " + what, got[:2])
+    for where, body in (("/executions", {"argv": ["true"], "artifacts": True}), ("/code", {"code": "1", "artifacts": True})):
+        got = host.ask("POST", path + where, token, body)
+        tell(got[0] == 400 and got[1]["field"] == "artifacts" and "/artifacts" in got[1]["message"], "the member artifacts is refused with the way to do it: " + where, got[:2])
+    host.ask("DELETE", path, token)
+    tell(host.ask("GET", "/v1/artifacts/" + same[0]["id"], token)[1] == b"out\n", "the artifacts stay when the sandbox ends")
+    host.end()
+
+
 def lifetime():
     host = Host("lifetime")
     brief = host.tenant("brief", artifactSeconds=2)
@@ -294,4 +344,4 @@ def batches():
     host.end()
 
 
-run_parts([streams, files, share, lifetime, kills, many, sandboxes, batches])
+run_parts([streams, files, share, outputs, lifetime, kills, many, sandboxes, batches])

@@ -34,6 +34,20 @@ int remote_request_check_flags(const struct remote_request_flag *flags, const ch
 	return 0;
 }
 
+int remote_request_refuse_flags(const struct args *args, struct warder_error *err)
+{
+	const char *there = args->session.attach        ? "--attach"
+			    : args->session.recreate    ? "--recreate"
+			    : args->session.on_recreate ? "--on-recreate"
+							: NULL;
+
+	return there ? error_set(err, WARDER_ERROR_INVALID_REQUEST, there,
+				 "%s works with sessions on other machines only: name the host with "
+				 "--backend remote:NAME",
+				 there)
+		     : 0;
+}
+
 /* ---- the request ---- */
 
 /* All of standard input. -1 with *err: there is more than a request may have, or a signal came. */

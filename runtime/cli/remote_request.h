@@ -22,6 +22,8 @@ struct remote_request_flag {
 /* Refuse the first flag of the list that was given; a row without a name ends it. -1 with *err, which names the flag. */
 int remote_request_check_flags(const struct remote_request_flag *flags, const char *backend,
 			       struct warder_error *err);
+/* Refuse --attach, --recreate and --on-recreate for a session of this machine. -1 with *err, which names the flag. */
+int remote_request_refuse_flags(const struct args *args, struct warder_error *err);
 
 /* A text, as a value or behind a key; `field` names it in an error. -1 with *err: it is not UTF-8. */
 int remote_request_text(struct json_writer *w, const char *text, const char *field, struct warder_error *err);

@@ -18,6 +18,7 @@
 #include "runtime/cli/heap.h"
 #include "runtime/cli/programs.h"
 #include "runtime/cli/report.h"
+#include "runtime/cli/remote_request.h"
 #include "runtime/cli/session_remote.h"
 #include "runtime/cli/term.h"
 #include "runtime/session/session.h"
@@ -60,7 +61,7 @@ static int start_in_workspaces(const char *name, char **flags, struct warder_err
 
 static int check_places(const struct args *args, struct warder_error *err)
 {
-	if (session_remote_refuse_flags(args, err) < 0)
+	if (remote_request_refuse_flags(args, err) < 0)
 		return -1;
 	return args->session.snapshot_on_stop && !args->session.origin && !args->session.workspace_ids.count
 		   ? error_set(err, WARDER_ERROR_INVALID_REQUEST, "--snapshot-on-stop",

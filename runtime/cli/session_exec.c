@@ -22,7 +22,7 @@
 #include "runtime/cli/ending.h"
 #include "runtime/cli/functions.h"
 #include "runtime/cli/report.h"
-#include "runtime/cli/session_remote.h"
+#include "runtime/cli/remote_request.h"
 #include "runtime/cli/term.h"
 #include "runtime/code/code.h"
 #include "runtime/library/library.h"
@@ -430,7 +430,7 @@ int session_exec_word(struct args *outer, const char *name, char **flags)
 		return command_refuse(&args, &err, EXIT_REFUSED);
 	args.json |= outer->json;
 	args.session.for_files = outer->session.for_files;
-	status = args_check_terminal(&args, &err) == 0 && session_remote_refuse_flags(&args, &err) == 0
+	status = args_check_terminal(&args, &err) == 0 && remote_request_refuse_flags(&args, &err) == 0
 		     ? exec_in(&report, &args, name, flags)
 		     : command_refuse(&args, &err, EXIT_REFUSED);
 	report_done(&report);

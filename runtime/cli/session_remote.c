@@ -20,40 +20,6 @@
 #include "runtime/cli/term.h"
 #include "runtime/library/reported.h"
 
-/* ---- what is known of a session ---- */
-
-char *session_remote_describe(const struct elsewhere *session, const char *text, size_t len)
-{
-	char *kept = NULL;
-	struct json_value *sandbox = NULL;
-	struct warder_error ignored;
-	struct json_writer w = { 0 };
-	const struct json_value *policy = NULL;
-
-	if (text && json_parse(text, len, "sandbox", NULL, &sandbox, &ignored) == 0)
-		policy = json_member(sandbox, "policy");
-	json_begin_object(&w);
-	json_key_string(&w, "name", session->name);
-	json_key_string(&w, "backend", session->backend);
-	json_key_string(&w, "sandbox", session->sandbox);
-	result_write_time(&w, "started", session->started_ms);
-	json_key_uint(&w, "idleTimeoutMs", session->lease_ms);
-	result_write_time(&w, "ends", session->ends_ms);
-	if (sandbox)
-		json_key_string(&w, "state", json_member_text(sandbox, "state", "unknown"));
-	if (policy && policy->type == JSON_OBJECT) {
-		json_key(&w, "policy");
-		json_copy(&w, policy);
-	} else if (text && (kept = elsewhere_read_policy(session->name, &ignored))) {
-		json_key(&w, "policy");
-		json_number(&w, kept);
-	}
-	json_end_object(&w);
-	free(kept);
-	json_free(sandbox);
-	return json_take(&w);
-}
-
 /* ---- status, stop, list ---- */
 
 static int show_status(struct args *args, const char *name, struct warder_error *err)

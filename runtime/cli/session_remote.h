@@ -18,8 +18,6 @@ bool session_remote_is_meant(const struct args *args);
 int session_remote_check_start(const struct args *args, struct warder_error *err);
 /* --on-recreate goes with --recreate. -1 with *err. */
 int session_remote_check_recreate(const struct args *args, struct warder_error *err);
-/* Refuse these flags, and --attach, for a session of this machine. -1 with *err, which names the flag. */
-int session_remote_refuse_flags(const struct args *args, struct warder_error *err);
 /* Start the session, or find the same one. *ret_json: its description, heap. -1 with *err. */
 int session_remote_start(const struct args *args, const char *name, char **ret_json,
 			 struct warder_error *err);

@@ -80,20 +80,6 @@ int session_remote_check_start(const struct args *args, struct warder_error *err
 		   : remote_request_check_flags(flags, args->backend, err);
 }
 
-int session_remote_refuse_flags(const struct args *args, struct warder_error *err)
-{
-	const char *there = args->session.attach        ? "--attach"
-			    : args->session.recreate    ? "--recreate"
-			    : args->session.on_recreate ? "--on-recreate"
-							: NULL;
-
-	return there ? error_set(err, WARDER_ERROR_INVALID_REQUEST, there,
-				 "%s works with sessions on other machines only: name the host with "
-				 "--backend remote:NAME",
-				 there)
-		     : 0;
-}
-
 static int digest_policy(const struct policy *policy, char ret[65], struct warder_error *err)
 {
 	char *text = policy_encode(policy);
@@ -462,6 +448,38 @@ int session_remote_recover(const struct args *args, struct remote_place *place, 
 	free(text);
 	*err = why;
 	return status;
+}
+
+char *session_remote_describe(const struct elsewhere *session, const char *text, size_t len)
+{
+	char *kept = NULL;
+	struct json_value *sandbox = NULL;
+	struct warder_error ignored;
+	struct json_writer w = { 0 };
+	const struct json_value *policy = NULL;
+
+	if (text && json_parse(text, len, "sandbox", NULL, &sandbox, &ignored) == 0)
+		policy = json_member(sandbox, "policy");
+	json_begin_object(&w);
+	json_key_string(&w, "name", session->name);
+	json_key_string(&w, "backend", session->backend);
+	json_key_string(&w, "sandbox", session->sandbox);
+	result_write_time(&w, "started", session->started_ms);
+	json_key_uint(&w, "idleTimeoutMs", session->lease_ms);
+	result_write_time(&w, "ends", session->ends_ms);
+	if (sandbox)
+		json_key_string(&w, "state", json_member_text(sandbox, "state", "unknown"));
+	if (policy && policy->type == JSON_OBJECT) {
+		json_key(&w, "policy");
+		json_copy(&w, policy);
+	} else if (text && (kept = elsewhere_read_policy(session->name, &ignored))) {
+		json_key(&w, "policy");
+		json_number(&w, kept);
+	}
+	json_end_object(&w);
+	free(kept);
+	json_free(sandbox);
+	return json_take(&w);
 }
 
 int session_remote_start(const struct args *args, const char *name, char **ret_json, struct warder_error *err)

@@ -7,14 +7,15 @@
  *   identity    id range, user namespace
  *   edge        warder-edge, for an allow-list of the network: starts meanwhile
  *   mounts      trees owned by the run
- *   cgroup      leaf with limits
+ *   cgroup      leaf of v2, or all of them
  *   processors  an affinity mask, claims
  *   streams     pipes and sockets
  *   plan        the block in a memfd
- *   spawn       clone3 + exec of init       --->  init: join-cgroup time-namespace oom-score root
- *   build-root  the prepared mount namespace,     (which it waits for) scratch overlays proc
- *               made meanwhile                    shm attach-mounts pts network hostname
- *                                                 cgroup-namespace user-namespace no-nesting fork
+ *   spawn       clone3 + exec of init       --->  init: join-cgroup (it waits for those of v1)
+ *               meanwhile, leaves of v1               time-namespace oom-score root (it waits for it)
+ *   build-root  the prepared mount namespace,     scratch overlays proc shm attach-mounts pts
+ *               made meanwhile                    network hostname cgroup-namespace user-namespace
+ *                                                 no-nesting fork
  *   setup       network of a container;           payload: BORN, rlimits identity privileges
  *               /proc/<payload>: what it was
  *               born into; cgroup files     <---  terminal (its master comes here) landlock

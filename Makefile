@@ -293,7 +293,7 @@ check-root: deps-check              ## the suites on this host as root
 check-vm: deps-check                ## the suites as root on this host, in User-mode Linux, on Debian's 6.12 and 6.1 (qemu)
 	@tests/lib/deps.sh $(DEPS_VM)
 	@tests/run.sh vm
-soak: deps-check                    ## faults in full: every call of a run failed, 500 kills, 5000 runs, 10,000 requests of a fleet (some ten minutes)
+soak: deps-check                    ## faults in full: every call of a run failed, 500 kills, 5000 runs, 10,000 requests of a fleet, a host with 1000 sandboxes (half an hour)
 	@tests/run.sh soak
 asan: deps-check                    ## unit and mechanism tests under the address and undefined-behaviour sanitizers
 	@tests/run.sh asan

@@ -519,14 +519,26 @@ run_vm() {
 	matrix
 }
 
-# Everything that `fault` only samples: every call, 500 kills, 300 jails at once, 5000 runs in a row. Also 1000 kills for memory, and 10,000
-# requests of a fleet whose workers and server are killed.
+# A host with 1000 sandboxes, in a guest: so many jails do not belong on the kernel of a machine.
+soak_sandboxes() {
+	local -x WARDER_VM_MEMORY=6144
+	in_uml true >"$results/description" 2>"$results/description.log"
+	if [ $? = 77 ]; then
+		no_suite soak host-thousand "cannot run here: $(tail -n 1 "$results/description.log")"
+	else
+		suite soak host-thousand in_uml "WARDER=build/gcc/warder tests/host/load.py thousand"
+	fi
+}
+
+# Everything that `fault` only samples: every call, 500 kills, 300 jails at once, 5000 runs in a row. Also 1000 kills for memory, 10,000
+# requests of a fleet whose workers and server are killed, and a host with 1000 sandboxes.
 run_soak() {
 	begin_here soak
 	begin_here soak-user
 	! $can_be_root || faults soak as_root WARDER_SOAK=1 TEST_TIMEOUT=7200
 	! $can_be_root || suite soak memory as_root env WARDER_TEST_OOM_ROUNDS=1000 "$here/criterion.sh" build/gcc/tests/mechanism/test_cause
 	! $can_be_root || suite soak fleet as_root env WARDER=build/gcc/warder WARDER_SOAK=1 tests/fleet/run.py storm
+	soak_sandboxes
 	! as_user test -x build/gcc/warder || faults soak-user as_user WARDER_SOAK=1 TEST_TIMEOUT=7200
 }
 

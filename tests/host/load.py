@@ -4,7 +4,7 @@
 WARDER_LOAD (200, and 1000 for the part `thousand`, which only runs if it is named) is the number of sandboxes. At most 100 of them end at a time, and only when the kernel has freed the filters of the last
 ones. Nothing here depends on speed: each part waits for its end.
 """
-import http.client, json, os, random, socket, subprocess, sys, threading
+import http.client, json, os, random, resource, socket, subprocess, sys, threading
 
 from lib import WARDER, Host, front, run_parts, tell, until
 
@@ -107,6 +107,10 @@ def available():
 def thousand():
     """As many sandboxes at a time as a guest of its own can have: each runs a command, some of them have files."""
     count = int(os.environ.get("WARDER_LOAD", "1000"))
+    try:  # the launcher has a descriptor for each sandbox
+        resource.setrlimit(resource.RLIMIT_NOFILE, (20000, 20000))
+    except (OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     host = Host("thousand", connectionsPerTenant=1000)
     token = host.tenant("me", **dict(FREE, sandboxes=count))
     before = available()

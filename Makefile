@@ -33,6 +33,7 @@ ALL_CFLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) $(HARDEN) $(SAN) $(SAN_HERE) $(
 INIT_CFLAGS = -std=gnu11 -Os -ffreestanding -fno-stack-protector -fno-asynchronous-unwind-tables -fno-pic \
               -fno-builtin $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns) $(WARN) $(WERROR) -D_GNU_SOURCE -I. -MMD -MP
 INIT_LINK   = -nostdlib -static -Wl,-z,noexecstack,-z,norelro,--build-id=none,-s,-z,noseparate-code
+FORKED_LINK = -nostdlib -shared -Wl,-z,noexecstack,-z,relro,-z,now,-z,defs,--build-id=none,-s,-soname,warder-forked
 
 Q := $(if $(V),,@)
 quiet := $(V)$(findstring s,$(firstword -$(MAKEFLAGS)))
@@ -69,7 +70,7 @@ EDGE_SRC := $(sort $(wildcard edge/*.c))
 EDGE_LIBS := -lcares
 STORE_LIBS := -larchive -lz -lsqlite3 -lcrypto
 ATTEMPTS_SRC := $(sort $(wildcard runtime/attack/attempts/*.c))
-INIT_SRC  := $(sort $(wildcard jail/inside/*.c))
+INIT_SRC  := $(filter-out jail/inside/forked.c,$(sort $(wildcard jail/inside/*.c)))
 LIB_OBJ   := $(LIB_SRC:%.c=$(BUILD)/lib/%.o) $(LIB_ASM:%.S=$(BUILD)/lib/%.o)
 TOOL_OBJ  := $(LIB_SRC:%.c=$(BUILD)/tool/%.o) $(LIB_ASM:%.S=$(BUILD)/tool/%.o) $(CLI_SRC:%.c=$(BUILD)/tool/%.o)
 # The sanitizer brings a heap of its own.
@@ -86,6 +87,8 @@ REMOTE_OBJ := $(REMOTE_SRC:%.c=$(BUILD)/lib/%.o)
 FLEET_OBJ := $(FLEET_SRC:%.c=$(BUILD)/lib/%.o)
 FRONT_OBJ := $(FRONT_SRC:%.c=$(BUILD)/lib/%.o) $(FRONT_ASM:%.S=$(BUILD)/lib/%.o)
 INIT_OBJ  := $(INIT_SRC:%.c=$(BUILD)/init/%.o)
+# The same as a shared object, which a zygote loads.
+FORKED_OBJ := $(INIT_SRC:%.c=$(BUILD)/forked/%.o) $(BUILD)/forked/jail/inside/forked.o
 TEST_SRC  := $(sort $(shell find tests/unit -name 'test_*.c') $(wildcard tests/mechanism/*.c))
 FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 # Tests reach inside: they link with everything but the command line's main.
@@ -142,11 +145,18 @@ $(BUILD)/init/%.o: %.c $(BUILD)/flags
 $(BUILD)/init.elf: $(INIT_OBJ)
 	$(call say,LD-I,$@)$(CC) $(INIT_LINK) -o $@ $(INIT_OBJ)
 
-$(BUILD)/lib/%.o: %.S $(BUILD)/init.elf
+$(BUILD)/forked/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CC-F,$<)$(CC) $(INIT_CFLAGS) -fPIC -fvisibility=hidden -c -o $@ $<
+
+$(BUILD)/forked.so: $(FORKED_OBJ)
+	$(call say,LD-F,$@)$(CC) $(FORKED_LINK) -o $@ $(FORKED_OBJ)
+
+$(BUILD)/lib/%.o: %.S $(BUILD)/init.elf $(BUILD)/forked.so
 	@mkdir -p $(@D)
 	$(call say,AS,$<)$(CC) -I$(BUILD) -c -o $@ $<
 
-$(BUILD)/tool/%.o: %.S $(BUILD)/init.elf
+$(BUILD)/tool/%.o: %.S $(BUILD)/init.elf $(BUILD)/forked.so
 	@mkdir -p $(@D)
 	$(call say,AS,$<)$(CC) -I$(BUILD) -c -o $@ $<
 

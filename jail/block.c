@@ -163,8 +163,9 @@ static void put_entry(struct block *block, const struct jail_plan *plan, size_t 
 	struct wire_entry to = { .kind = kinds[from->kind], .fd = -1 };
 
 	to.target = block_string(block, from->target);
+	/* A zygote's root shows the same objects under the paths that they are to have. */
 	if (from->source)
-		to.source = block_string(block, from->source);
+		to.source = block_string(block, plan->forked ? from->target : from->source);
 	to.overlay = (uint32_t)from->overlay;
 	if (from->text) {
 		to.text = block_string(block, from->text);
@@ -284,7 +285,7 @@ static void put_cover(struct block *block, const struct proc_row *row, const str
 /* A privileged launch gives its jails ids that own nothing. */
 static bool users_are_root(const struct jail_plan *plan)
 {
-	return !plan->privileged && geteuid() == 0;
+	return !plan->privileged && !plan->forked && geteuid() == 0;
 }
 
 /* Of a jail whose root is made for it; in a session's, what does not change from launch to launch is there. */
@@ -381,7 +382,8 @@ static uint32_t plan_flags(const struct jail_plan *plan, bool reusable)
 	       (plan->namespaces & CLONE_NEWCGROUP ? WIRE_CGROUP_NS : 0) |
 	       (plan->namespaces & CLONE_NEWNET ? WIRE_OWN_NETWORK : 0) | (plan->edge ? WIRE_EDGE : 0) |
 	       (plan->old_mounts ? WIRE_OLD_MOUNTS : 0) | (plan->rootfs.whole ? WIRE_WHOLE_ROOT : 0) |
-	       (plan->privileged ? 0 : WIRE_FRESH_USER_NS);
+	       (plan->privileged ? 0 : WIRE_FRESH_USER_NS) | (plan->zygote ? WIRE_ZYGOTE : 0) |
+	       (plan->forked ? WIRE_FORKED : 0);
 }
 
 /* The supervisor's deadline comes first; this one is for a supervisor that is stopped or stuck. */
@@ -421,7 +423,7 @@ int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusab
 		put_entry(&block, plan, i, header.entries);
 	header.overlay_count = (uint32_t)plan->rootfs.overlay_count;
 	header.overlays = put_overlays(&block, plan);
-	if (!plan->starter || plan->joint)
+	if ((!plan->starter || plan->joint) && !plan->rootfs.whole_proc)
 		header.covers = put_covers(&block, plan, &header.cover_count);
 	header.rlimit_count = (uint32_t)plan->rlimit_count;
 	header.rlimits = put_rlimits(&block, plan);

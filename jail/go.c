@@ -7,8 +7,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/socket.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -28,13 +30,31 @@ bool run_scratch_is_full(const struct jail_run *run)
 	       (fs.f_bavail == 0 || fs.f_ffree == 0);
 }
 
+/* The file system of a zygote's fork belongs to its user namespace: a file there cannot belong to root, not even for a moment. The change is this
+ * thread's alone; a change that fails makes the first file fail. */
+static int put_files(const struct jail_run *run, struct warder_error *err)
+{
+	const struct jail_command *command = &run->command;
+	uid_t uid = (uid_t)-1;
+	gid_t gid = (gid_t)-1;
+	const bool own = run_has_own_ids(run, &uid, &gid);
+	int put;
+
+	if (!own || !run->zygote)
+		return rootfs_put_files(run->scratch_fd, command->files, command->file_count, uid, gid, err);
+	setfsgid(gid);
+	setfsuid(uid);
+	put =
+	    rootfs_put_files(run->scratch_fd, command->files, command->file_count, (uid_t)-1, (gid_t)-1, err);
+	setfsuid(geteuid());
+	setfsgid(getegid());
+	return put;
+}
+
 /* The payload, or its program, still waits: nobody else is in there. */
 int run_put_files(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_command *command = &run->command;
-	const struct jail_plan *plan = &run->tmpl->plan;
-	const uid_t uid = plan->privileged ? run->identity.base + plan->uid : (uid_t)-1;
-	const gid_t gid = plan->privileged ? run->identity.base + plan->gid : (gid_t)-1;
 
 	if (command->scratch) {
 		run->scratch_fd = open(command->scratch, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -42,8 +62,7 @@ int run_put_files(struct jail_run *run, struct warder_error *err)
 			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "files", errno,
 					       "cannot open %.200s", command->scratch);
 	}
-	if (command->file_count &&
-	    rootfs_put_files(run->scratch_fd, command->files, command->file_count, uid, gid, err) != 0)
+	if (command->file_count && put_files(run, err) != 0)
 		return -1;
 	run->scratch_was_full = run_scratch_is_full(run);
 	return 0;

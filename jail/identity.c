@@ -118,7 +118,7 @@ struct stay {
 	_Atomic uint32_t released;
 	int supervisor_fd;
 	struct identity_limits *limits; /* NULL: none are to be written */
-	bool executes;
+	enum accounts_makers makers;
 };
 
 static CLONE_BESIDE void limit(const struct stay *stay)
@@ -129,7 +129,7 @@ static CLONE_BESIDE void limit(const struct stay *stay)
 	long ret = sys(openat, AT_FDCWD, what, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 
 	if (ret >= 0)
-		ret = accounts_limit((int)ret, stay->executes, &counts_all, &what);
+		ret = accounts_limit((int)ret, stay->makers, &counts_all, &what);
 	limits->what = what;
 	limits->counts_all = counts_all;
 	/* Last: a helper that is killed before has failed. */
@@ -214,7 +214,7 @@ static int map_and_open(int pid, const char *uid_map, const char *gid_map, struc
 
 /* A new user namespace with these maps, as a descriptor. `limits`: to be filled in by its helper; or NULL. */
 static int make_user_ns(struct identity *identity, const char *uid_map, const char *gid_map,
-			struct identity_limits *limits, bool executes, struct warder_error *err)
+			struct identity_limits *limits, enum accounts_makers makers, struct warder_error *err)
 {
 	struct clone_helper *helper;
 	struct stay *stay;
@@ -234,7 +234,7 @@ static int make_user_ns(struct identity *identity, const char *uid_map, const ch
 	if (!helper->stack)
 		return error_no_memory(err, NULL);
 	stay = helper->stack;
-	*stay = (struct stay){ .supervisor_fd = supervisor_fd, .limits = limits, .executes = executes };
+	*stay = (struct stay){ .supervisor_fd = supervisor_fd, .limits = limits, .makers = makers };
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pid = clone_as(identity->base, &args, helper->stack);
@@ -276,7 +276,7 @@ int identity_check(struct identity *identity, struct warder_error *err)
 	return -1;
 }
 
-int identity_lease(bool executes, struct identity *ret, struct warder_error *err)
+int identity_lease(enum accounts_makers makers, struct identity *ret, struct warder_error *err)
 {
 	struct identity identity = IDENTITY_NONE;
 	char map[64];
@@ -288,7 +288,7 @@ int identity_lease(bool executes, struct identity *ret, struct warder_error *err
 	*identity.limits = (struct identity_limits){ .error = -EINTR, .what = ACCOUNTS_PATH };
 	if (lease_slot(&identity, err) == 0) {
 		snprintf(map, sizeof(map), "0 %u %u\n", identity.base, IDENTITY_IDS);
-		identity.user_ns_fd = make_user_ns(&identity, map, map, identity.limits, executes, err);
+		identity.user_ns_fd = make_user_ns(&identity, map, map, identity.limits, makers, err);
 	}
 	if (identity.user_ns_fd < 0) {
 		identity_done(&identity);
@@ -318,8 +318,8 @@ int identity_owner_ns(struct identity *identity, uid_t uid, gid_t gid, uint32_t 
 	snprintf(gid_map, sizeof(gid_map), "%u %u 1\n", gid, identity->base + inside_gid);
 	*owner = (struct identity_owner){ .uid = uid,
 					  .gid = gid,
-					  .user_ns_fd =
-					      make_user_ns(identity, uid_map, gid_map, NULL, false, err) };
+					  .user_ns_fd = make_user_ns(identity, uid_map, gid_map, NULL,
+								     ACCOUNTS_NOBODY, err) };
 	if (owner->user_ns_fd < 0)
 		return -1;
 	identity->owner_count++;

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "jail/cgroup/clone.h"
+#include "jail/inside/accounts.h"
 
 /* Host ids 1879048192 to 2147483647: above the range that systemd-nspawn takes, below what 32-bit tools mistake for
  * negative. 4096 jails at once, 65536 ids each. */
@@ -53,8 +54,8 @@ struct identity {
 		.lease_fd = -1, .user_ns_fd = -1                                                             \
 	}
 
-/* `executes`: for a session, whose init makes namespaces. -1 with *err: CONFLICT when all slots are taken. */
-int identity_lease(bool executes, struct identity *ret, struct warder_error *err);
+/* -1 with *err: CONFLICT when all slots are taken. */
+int identity_lease(enum accounts_makers makers, struct identity *ret, struct warder_error *err);
 /* Wait for the helper that limits what the user namespace may use up. Before anybody untrusted is in it. -1 with *err: it could not. */
 int identity_check(struct identity *identity, struct warder_error *err);
 /* Descriptor (owned by the identity) of a user namespace that shows files of host owner uid:gid as the jail's

@@ -147,7 +147,9 @@ struct jail_plan {
 	bool background; /* joining: what the program leaves running stays */
 	uint64_t
 	    rules; /* joining: how often the session's rules were replaced before they were those of this plan */
-	bool holds; /* the jail of a session: its payload waits, and executes nothing */
+	bool holds;  /* the jail of a session: its payload waits, and executes nothing */
+	bool zygote; /* its program forks other jails: jail_plan_zygote() */
+	bool forked; /* it is forked by a zygote: jail_plan_forked() */
 	struct rootfs rootfs;
 	uint64_t namespaces; /* CLONE_NEW* flags of the launch */
 	bool loopback_up;
@@ -187,6 +189,10 @@ int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 int jail_check_calls(const struct policy *policy, struct warder_error *err);
 /* Of a plan with view image: its user becomes 0, whose files the image's are, and the overlay of the image its root. -1 with *err for another plan. */
 int jail_plan_build_image(struct jail_plan *plan, struct warder_error *err);
+/* Of a plan of backend local: the jail of a zygote, or one that a zygote with a plan of the same policy forks. The second needs a plan for a
+ * host whose member `privileged` is false. -1 with *err (UNSUPPORTED_POLICY). */
+int jail_plan_zygote(struct jail_plan *plan, struct warder_error *err);
+int jail_plan_forked(struct jail_plan *plan, struct warder_error *err);
 void jail_plan_done(struct jail_plan *plan);
 
 /* ---- template, launch ---- */
@@ -294,6 +300,8 @@ struct jail_command {
 	const struct jail_given *given;
 	/* Read everything back and compare it as ever, but write no row of the receipt. */
 	bool no_receipt;
+	/* Of a plan that says `forked`: the zygote. Borrowed until the launch is over. */
+	struct jail_zygote *zygote;
 	/* Called from jail_supervise() for each overlay of the plan when every process of the jail is gone; or NULL. */
 	void (*on_upper)(void *upper_context, const struct jail_upper *upper);
 	void *upper_context;
@@ -379,6 +387,32 @@ bool jail_warm_is_stale(struct jail_run *run);
 uint64_t jail_warm_bytes(const struct jail_run *run);
 int jail_feed(struct jail_run *run, const struct jail_command *command, const char *work, size_t len,
 	      struct warder_error *err);
+
+/*
+ * A zygote: a program in a jail of its own that has loaded what it needs, and forks. Each fork is a jail with namespaces, limits and cgroups
+ * of its own, which is restricted and read back as any other; its program begins as a copy of the zygote's memory. The zygote has no
+ * privilege: neither capabilities nor, on the host, an id that owns anything. Its plan is that of jail_plan_zygote().
+ *
+ *   jail_zygote_new()     starts the program of `argv` (as of jail_warm(), except that descriptor 4 is the socket of the orders, and descriptor
+ *                         5 the shared object of jail/inside/forked.h, which it has to load), and waits until it is ready. A program with more than
+ *                         one thread is refused (UNSUPPORTED_POLICY). The caller owns one reference. `done`, or NULL, is called with `context`
+ *                         when the zygote is gone.
+ *   jail_fork()           as jail_park(), of a template of jail_plan_forked(). Then jail_warm() with the same argv: the fork reports
+ *                         its files, too. The run holds a reference. Any thread.
+ *   jail_zygote_is_stale  whether a file that it has loaded has changed, or it has died.
+ *   jail_zygote_forks     how many jails it has forked; *ret_age_us: for how long it has been ready.
+ *   jail_zygote_bytes     as jail_warm_bytes().
+ *   jail_zygote_drop      gives a reference up: with the last, the zygote ends. NULL is fine.
+ */
+struct jail_zygote;
+int jail_zygote_new(struct jail_template *tmpl, char *const *argv, void (*done)(void *context), void *context,
+		    struct jail_zygote **ret, struct warder_error *err);
+int jail_fork(struct jail_template *tmpl, struct jail_zygote *zygote, struct jail_run **ret,
+	      struct warder_error *err);
+bool jail_zygote_is_stale(struct jail_zygote *zygote);
+uint64_t jail_zygote_bytes(const struct jail_zygote *zygote);
+unsigned int jail_zygote_forks(const struct jail_zygote *zygote, uint64_t *ret_age_us);
+void jail_zygote_drop(struct jail_zygote *zygote);
 
 /* Fill *ret from a policy, which is the template's or differs from it only in these parts; `caller` as of jail_plan_build(). The caller frees
  * *ret_environment by jail_given_free(). *ret borrows it and the policy. -1 with *err: no memory. */

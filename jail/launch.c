@@ -174,7 +174,7 @@ static int step_mounts(struct jail_run *run, struct warder_error *err)
 static int step_cgroup(struct jail_run *run, struct warder_error *err)
 {
 	/* Of an init that is ours from its birth on, the spawn completes it while init is executed. */
-	const bool later = !run->tmpl->plan.starter && !run_is_joined(run);
+	const bool later = !run->tmpl->plan.starter && !run_is_joined(run) && !run->zygote;
 
 	if (run->parked && run->tmpl->parts && parts_take_leaf(run->tmpl->parts, &run->cgroup))
 		return 0;
@@ -215,7 +215,7 @@ static int add_moment(struct jail_run *run, struct block *block, struct warder_e
 	clock_gettime(CLOCK_BOOTTIME, &since_boot);
 	clock_gettime(CLOCK_REALTIME, &now);
 	moment.boot_time_s = now.tv_sec - since_boot.tv_sec - (now.tv_nsec < since_boot.tv_nsec);
-	if (run->tmpl->plan.namespaces & CLONE_NEWTIME)
+	if (run->tmpl->plan.namespaces & CLONE_NEWTIME || run->zygote)
 		moment.boot_time_s -= run->clock_offset;
 	if (getrandom(moment.boot_id, sizeof(moment.boot_id), 0) != sizeof(moment.boot_id))
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
@@ -262,7 +262,7 @@ static int check_room(const struct jail_run *run, struct warder_error *err)
 /* An init that was not cloned into its leaf of cgroup v2 joins it through a file, as it joins those of v1. */
 static bool joins_by_file(const struct jail_run *run)
 {
-	return run_is_contained(run) && !run_is_joined(run) && run->cgroup.join_v2_fd >= 0;
+	return ((run_is_contained(run) && !run_is_joined(run)) || run->zygote) && run->cgroup.join_v2_fd >= 0;
 }
 
 static int fill_block(struct jail_run *run, struct block *block, char *const *environment,
@@ -274,7 +274,9 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 	if (policy_injects(&run->tmpl->plan.policy) && !run_is_joined(run) &&
 	    (run_edge_await_authority(&run->edge, err) < 0 || check_room(run, err) < 0))
 		return -1;
-	run->clock_offset = run_is_joined(run) ? run->tmpl->plan.joint->clock_offset : clock_offset();
+	run->clock_offset = run_is_joined(run) ? run->tmpl->plan.joint->clock_offset
+			    : run->zygote      ? zygote_clock_offset(run->zygote)
+					       : clock_offset();
 	if (!run_is_joined(run) && block_header(block)->cover_count && add_moment(run, block, err) < 0)
 		return -1;
 	header = *block_header(block);
@@ -310,6 +312,8 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 		header.flags |= WIRE_BUILDING;
 	if (run->parked)
 		header.flags |= WIRE_PARKED;
+	if (run->zygote) /* whose time namespace init is born into */
+		header.namespaces |= CLONE_NEWTIME;
 	if (run_is_joined(run) && run->cgroup.join_v2_fd >= 0)
 		header.flags |= WIRE_LEAF;
 	if (cgroup_is_partial(&run->cgroup))
@@ -510,7 +514,8 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 		run->network_again = run->network->again;
 	}
 	set_fds(run, &spawn);
-	ret = run_is_joined(run)
+	ret = run->zygote ? zygote_start(run, &spawn, &run->init_pid, &run->init_fd, err)
+	      : run_is_joined(run)
 		  ? joined_start(run, spawn.fds, (size_t)spawn.fd_count, &run->init_pid, &run->init_fd, err)
 	      : run_is_contained(run) ? start_init(run, &spawn, err)
 				      : spawn_init(&spawn, &run->init_pid, &run->init_fd, err);
@@ -688,6 +693,7 @@ static void run_init(struct jail_run *run, struct jail_template *tmpl, const str
 	run->command = *command;
 	run->given = command->given ? *command->given : given_by_plan(&tmpl->plan);
 	run->receipt->unwanted = command->no_receipt;
+	run->zygote = zygote_hold(command->zygote);
 	run->identity = (struct identity)IDENTITY_NONE;
 	cgroup_init(&run->cgroup);
 	for (int i = 0; i < 2; i++) {
@@ -850,6 +856,8 @@ int jail_run_remove(struct jail_run *run, struct warder_error *err)
 		pthread_mutex_destroy(&run->edge_lock);
 	fd_done(
 	    &run->cancel_fd); /* kept until here: a cancel may come from another thread at any time before */
+	jail_zygote_drop(run->zygote);
+	run->zygote = NULL;
 	if (!run->leaver_hangs) {
 		free(run->receipt);
 		policy_receipt_packed_free(run->packed);

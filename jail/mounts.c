@@ -60,6 +60,7 @@ static const struct own {
 };
 #define OWN_COUNT   (ARRAY_LENGTH(own_mounts))
 #define OWN_PTS     2
+#define OWN_PROC    3
 #define OWN_SCRATCH 4 /* the first row of that tmpfs */
 
 /* In an ordinary user's jail, the host's nodes; root makes its own, which are no mounts. */
@@ -265,6 +266,8 @@ static int judge_own(struct checking *checking, const struct mountinfo *mount, c
 		if (i >= OWN_SCRATCH)
 			checking->scratch = mount->device;
 		ret->flags = own->flags | (is_tmp && !checking->rootfs->tmp_exec ? FLAG_NOEXEC : 0);
+		if (i == OWN_PROC && checking->rootfs->whole_proc)
+			ret->flags &= ~FLAG_RO;
 		ret->row = i;
 		return 1;
 	}
@@ -394,7 +397,7 @@ static int check_seen(const struct checking *checking)
 					 "the kernel does not show the plan's mount at %s",
 					 entry ? entry->target : own_mounts[i].target);
 	}
-	for (size_t i = 0; proc_row(i); i++)
+	for (size_t i = 0; !rootfs->whole_proc && proc_row(i); i++)
 		if (proc_row(i)->always && !checking->seen[OWN_COUNT + rootfs->count + i])
 			return error_set(
 			    checking->err, WARDER_ERROR_UNAVAILABLE, "filesystem.view",

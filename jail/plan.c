@@ -21,6 +21,8 @@
 #define CLONE_NEWTIME 0x00000080
 #endif
 
+#define ZYGOTE_PIDS 64
+
 /* Limits that no policy field sets. Locked shared memory, message queues and queued signals are counted for the user: a
  * jail gets a part of what an ordinary user has by default (8 MiB, 819200 bytes; a queue takes 84 KB), and nobody inside can raise it. A core limit of 1 byte also stops dumps into a pipe: the kernel refuses the
  * helper for exactly this value (core(5), "Piping core dumps to a program"). */
@@ -323,6 +325,54 @@ int jail_plan_build_image(struct jail_plan *plan, struct warder_error *err)
 		return -1;
 	plan->uid = plan->policy.processes.uid = 0;
 	plan->gid = plan->policy.processes.gid = 0;
+	return 0;
+}
+
+static int refuse_zygote(const char *field, const char *what, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, field,
+			 "a fork server makes no jails %s; turn it off (forkServer)", what);
+}
+
+/* All that a zygote forks inherits its filter, its Landlock rules and its hard limits: it has none that they do not have. */
+int jail_plan_zygote(struct jail_plan *plan, struct warder_error *err)
+{
+	size_t kept = 0;
+
+	if (plan->old_mounts)
+		return refuse_zygote("filesystem.view", "where the kernel has no detached mounts", err);
+	plan->zygote = true;
+	plan->rootfs.whole_proc = true;
+	plan->landlock_abi = 0;
+	plan->filter->count = 0;
+	plan->cpu_time_us = POLICY_UNLIMITED;
+	plan->cgroup.account = false;
+	if (plan->cgroup.pids_max < ZYGOTE_PIDS)
+		plan->cgroup.pids_max = ZYGOTE_PIDS;
+	for (size_t i = 0; i < plan->rlimit_count; i++)
+		if (plan->rlimits[i].resource != RLIMIT_CPU && plan->rlimits[i].resource != RLIMIT_NPROC)
+			plan->rlimits[kept++] = plan->rlimits[i];
+	plan->rlimit_count = kept;
+	return 0;
+}
+
+/* Its clocks are the zygote's: a fork that began a time namespace would show its program other clocks than the zygote has seen. */
+int jail_plan_forked(struct jail_plan *plan, struct warder_error *err)
+{
+	if (plan->edge)
+		return refuse_zygote("network", "that connect (network.allow, network.publish)", err);
+	if (plan->rootfs.overlay_count)
+		return refuse_zygote(policy_field_path(plan->rootfs.overlays[0].field), "with an overlay",
+				     err);
+	for (size_t i = 0; i < plan->rootfs.count; i++)
+		if (plan->rootfs.entries[i].kind == ROOTFS_BIND && !plan->rootfs.entries[i].read_only)
+			return refuse_zygote(policy_field_path(plan->rootfs.entries[i].field),
+					     "that write to directories of the host", err);
+	snprintf(plan->capabilities->controls[POLICY_CONTROL_IDENTITY].mechanism,
+		 sizeof(plan->capabilities->controls[0].mechanism),
+		 "user namespace of one id, in the zygote's: the zygote's own");
+	plan->forked = true;
+	plan->namespaces &= ~(uint64_t)CLONE_NEWTIME;
 	return 0;
 }
 

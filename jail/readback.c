@@ -270,11 +270,14 @@ struct id_maps {
 static struct id_maps wanted_maps(const struct jail_run *run)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
 
 	if (plan->privileged)
 		return (struct id_maps){ { 0, run->identity.base, IDENTITY_IDS },
 					 { 0, run->identity.base, IDENTITY_IDS } };
-	return (struct id_maps){ { plan->uid, geteuid(), 1 }, { plan->gid, getegid(), 1 } };
+	run_has_own_ids(run, &uid, &gid);
+	return (struct id_maps){ { plan->uid, uid, 1 }, { plan->gid, gid, 1 } };
 }
 
 /* They are written once, before anybody is born into the namespace. */
@@ -287,24 +290,23 @@ static int check_maps(struct jail_run *run, struct warder_error *err)
 
 static int check_identity(struct jail_run *run, const struct status *status, struct warder_error *err)
 {
-	const struct jail_plan *plan = &run->tmpl->plan;
-	const bool range = plan->privileged;
 	const struct id_maps maps = wanted_maps(run);
-	const unsigned long uid = range ? run->identity.base + plan->uid : maps.uid[1];
-	const unsigned long gid = range ? run->identity.base + plan->gid : maps.gid[1];
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	const bool own = run_has_own_ids(run, &uid, &gid);
 	const char *groups = status_value(status, "Groups");
 
 	if (!is_numbers(status_value(status, "Uid"), (unsigned long[]){ uid, uid, uid, uid }, 4) ||
 	    !is_numbers(status_value(status, "Gid"), (unsigned long[]){ gid, gid, gid, gid }, 4))
-		return differs(err, "processes.identity", "Uid or Gid is not %lu:%lu on the host", uid, gid);
+		return differs(err, "processes.identity", "Uid or Gid is not %u:%u on the host", uid, gid);
 	/* An ordinary user cannot drop his supplementary groups in a user namespace: they stay, unmapped. */
 	/* An engine makes the group supplementary as well, which gives nothing more. */
-	if (range && (!groups || *groups != '\n') &&
+	if (own && (!groups || *groups != '\n') &&
 	    !(run_is_contained(run) && is_numbers(groups, (unsigned long[]){ gid }, 1)))
 		return differs(err, "processes.identity", "there are supplementary groups: %.40s",
 			       groups ? groups : "not shown");
 	receipt_control(run, POLICY_CONTROL_IDENTITY, "/proc/<pid>/status Uid, Gid, Groups; uid_map, gid_map",
-			"host uid %lu, map \"%lu %lu %lu\"; gid %lu, map \"%lu %lu %lu\"", uid, maps.uid[0],
+			"host uid %u, map \"%lu %lu %lu\"; gid %u, map \"%lu %lu %lu\"", uid, maps.uid[0],
 			maps.uid[1], maps.uid[2], gid, maps.gid[0], maps.gid[1], maps.gid[2]);
 	return 0;
 }
@@ -320,6 +322,8 @@ static int check_namespaces(struct jail_run *run, struct warder_error *err)
 
 	if (run_is_joined(run))
 		return joined_check_namespaces(run, err);
+	if (run->zygote && zygote_check_namespaces(run, err) < 0)
+		return -1;
 	for (size_t i = 0; i < TEMPLATE_NAMESPACES; i++) {
 		const struct template_namespace *space = &template_namespaces[i];
 		const bool wanted = tmpl->plan.namespaces & space->flag;
@@ -337,7 +341,11 @@ static int check_namespaces(struct jail_run *run, struct warder_error *err)
 	}
 	receipt_layer(run, "namespaces", true,
 		      run_is_contained(run) ? "made or entered by the runtime" : "clone3, setns, unshare",
-		      "/proc/<pid>/ns/*", "%s%s%s", list, *missing ? "; host's: " : "", missing);
+		      "/proc/<pid>/ns/*", "%s%s%s", list,
+		      !*missing     ? ""
+		      : run->zygote ? "; the zygote's: "
+				    : "; host's: ",
+		      missing);
 	return 0;
 }
 
@@ -765,7 +773,7 @@ static int counters_hidden(const struct jail_run *run, struct warder_error *err)
 /* That the files cover what they are to cover, the mount table shows; here, that they say what they are to say. */
 static int check_proc(struct jail_run *run, int root_fd, struct warder_error *err)
 {
-	const int hidden = counters_hidden(run, err);
+	const int hidden = run->tmpl->plan.rootfs.whole_proc ? 0 : counters_hidden(run, err);
 	const char *counters = hidden ? "" : "; socket counters of the host in /proc/net";
 	struct proc_facts facts;
 	char text[64];
@@ -775,6 +783,8 @@ static int check_proc(struct jail_run *run, int root_fd, struct warder_error *er
 
 	if (hidden < 0)
 		return -1;
+	if (run->tmpl->plan.rootfs.whole_proc)
+		return 0;
 	if (run_is_contained(run) && !run_is_joined(run)) {
 		receipt_layer(run, "proc", false, "the runtime's /proc; counters are covered", "mountinfo",
 			      "memory, processors and load are the host's%s", counters);
@@ -1119,7 +1129,7 @@ int readback_setup(struct jail_run *run, struct warder_error *err)
 	if (open_proc(run, err) < 0)
 		return -1;
 	/* Where that fails, only the end of the run takes longer. */
-	if (run->mount_ns_fd < 0 && run->tmpl->plan.privileged && !run_is_contained(run))
+	if (run->mount_ns_fd < 0 && (run->tmpl->plan.privileged || run->zygote) && !run_is_contained(run))
 		run->mount_ns_fd = openat(run->proc_fd, "ns/mnt", O_RDONLY | O_CLOEXEC);
 	root_fd = open_root(run, err);
 	return root_fd < 0 ? -1 : check_setup(run, root_fd, err);

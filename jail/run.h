@@ -17,6 +17,7 @@
 #include "jail/jail.h"
 #include "jail/loaded.h"
 #include "jail/pass.h"
+#include "jail/spawn.h"
 #include "jail/supervision.h"
 #include "jail/template.h"
 #include "jail/terminal.h"
@@ -31,6 +32,8 @@ struct warm {
 	int work_fd; /* that the program reads its work from: our end, until it is fed; owned */
 	struct loaded loaded;
 };
+
+struct jail_zygote;
 
 struct jail_run {
 	struct jail_template *tmpl; /* not owned */
@@ -98,7 +101,8 @@ struct jail_run {
 	bool parked;          /* it waited, or waits, for its program: jail_park() */
 	uint64_t parked_us;   /* clock when it was ready */
 	struct warm warm;
-	bool kept; /* the program has ended, and what it left running is to stay */
+	struct jail_zygote *zygote; /* a reference: of a jail that it has forked; or NULL */
+	bool kept;                  /* the program has ended, and what it left running is to stay */
 	uint64_t
 	    give_up_us; /* clock at which a jail that does not die is left behind; 0: it is not to die yet */
 	bool stuck;     /* it did not die by then */
@@ -209,6 +213,27 @@ int run_look_at_setup(struct jail_run *run, struct hang hangs[2], uint64_t deadl
 		      struct warder_error *err);
 /* -1 with *err: the jail is dead, `when`. */
 int run_died(const char *when, struct warder_error *err);
+
+/* ---- warm.c ---- */
+
+#define RUN_WARM_RESULT 4096
+/* Start the command's program in a parked jail, and wait until it has reported the files that it has loaded. -1 with *err. */
+int run_warm(struct jail_run *run, const struct jail_command *command, struct warder_error *err);
+
+/* ---- zygote.c ---- */
+
+/* Have the run's zygote fork an init with these descriptors and namespaces. -1 with *err; what was forked dies with its socket. */
+int zygote_start(struct jail_run *run, const struct spawn *spawn, int *ret_pid, int *ret_pidfd,
+		 struct warder_error *err);
+/* Whether the jail's user is another one on the host than the caller: as root. Then *ret_uid and *ret_gid are it, and otherwise untouched. */
+bool run_has_own_ids(const struct jail_run *run, uid_t *ret_uid, gid_t *ret_gid);
+/* Returns it; NULL is fine. */
+struct jail_zygote *zygote_hold(struct jail_zygote *zygote);
+/* Seconds that are added to the clocks of the zygote and of all that it forks. */
+int64_t zygote_clock_offset(const struct jail_zygote *zygote);
+/* A fork: its namespaces are not the zygote's, except the time namespace, and its user namespace is one of the zygote's. A row of the receipt
+ * says what it shares. -1 with *err. */
+int zygote_check_namespaces(struct jail_run *run, struct warder_error *err);
 
 /* ---- go.c ---- */
 

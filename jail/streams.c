@@ -18,11 +18,10 @@
 /* The jail's user must be able to open /dev/stdout, which is the pipe's inode. */
 static int own_pipe(const struct jail_run *run, int fd)
 {
-	const struct jail_plan *plan = &run->tmpl->plan;
+	uid_t uid;
+	gid_t gid;
 
-	if (!plan->privileged || run_is_bare(run))
-		return 0;
-	return fchown(fd, run->identity.base + plan->uid, run->identity.base + plan->gid);
+	return run_has_own_ids(run, &uid, &gid) && !run_is_bare(run) ? fchown(fd, uid, gid) : 0;
 }
 
 static bool has_input(const struct jail_command *command)

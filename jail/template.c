@@ -399,6 +399,9 @@ struct network *template_take_network(struct jail_template *tmpl, struct warder_
 
 int template_take_identity(struct jail_template *tmpl, struct identity *ret, struct warder_error *err)
 {
+	const enum accounts_makers makers = tmpl->plan.holds    ? ACCOUNTS_INIT
+					    : tmpl->plan.zygote ? ACCOUNTS_ZYGOTE
+								: ACCOUNTS_NOBODY;
 	bool taken = false;
 
 	pthread_mutex_lock(&tmpl->lock);
@@ -407,7 +410,7 @@ int template_take_identity(struct jail_template *tmpl, struct identity *ret, str
 		taken = true;
 	}
 	pthread_mutex_unlock(&tmpl->lock);
-	return taken ? 0 : identity_lease(tmpl->plan.holds, ret, err);
+	return taken ? 0 : identity_lease(makers, ret, err);
 }
 
 void template_give_identity(struct jail_template *tmpl, struct identity *identity)

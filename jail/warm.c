@@ -26,10 +26,9 @@
 #include "base/file.h"
 #include "jail/run.h"
 
-#define READY_US    UINT64_C(30000000)
-#define LIST_BYTES  ((size_t)512 << 10)
-#define MAPS_BYTES  ((size_t)1 << 20)
-#define RESULT_MOST 4096
+#define READY_US   UINT64_C(30000000)
+#define LIST_BYTES ((size_t)512 << 10)
+#define MAPS_BYTES ((size_t)1 << 20)
 
 /* "START-END PERM OFFSET DEV INODE   PATH" */
 static int add_maps(struct jail_run *run, int root_fd, struct warder_error *err)
@@ -157,32 +156,40 @@ uint64_t jail_warm_bytes(const struct jail_run *run)
 	return amount_of(text, "Private_Dirty:") + amount_of(text, "Private_Clean:");
 }
 
-int jail_warm(struct jail_run *run, char *const *argv, bool merged, struct warder_error *err)
+int run_warm(struct jail_run *run, const struct jail_command *command, struct warder_error *err)
 {
-	const struct jail_command command = {
-		.argv = argv, .stdin_data = "", .stdin_fd = -1, .merged = merged, .result_bytes = RESULT_MOST
-	};
-	owned_fd int work_fd = -1;
-	int work[2];
-
-	if (run_check_command(&command, err) < 0)
+	if (run_check_command(command, err) < 0)
 		return -1;
-	if (pipe2(work, O_CLOEXEC) < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no pipe for the work");
-	work_fd = work[RUN_READ];
-	run->warm.work_fd = work[RUN_WRITE];
 	run->warm.is = true;
-	run->command = command;
-	run->command.input_fd = work_fd;
+	run->command = *command;
 	if (run_open_streams(run, err) < 0)
 		return -1;
 	if (run_start_program(run, err) < 0)
 		return -1;
 	run->command.input_fd = 0;
+	run->command.calls_fd = 0;
 	if (await_ready(run, err) < 0)
 		return -1;
 	run->parked_us = clock_us();
 	return 0;
+}
+
+int jail_warm(struct jail_run *run, char *const *argv, bool merged, struct warder_error *err)
+{
+	struct jail_command command = { .argv = argv,
+					.stdin_data = "",
+					.stdin_fd = -1,
+					.merged = merged,
+					.result_bytes = RUN_WARM_RESULT };
+	owned_fd int work_fd = -1;
+	int work[2];
+
+	if (pipe2(work, O_CLOEXEC) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no pipe for the work");
+	work_fd = work[RUN_READ];
+	run->warm.work_fd = work[RUN_WRITE];
+	command.input_fd = work_fd;
+	return run_warm(run, &command, err);
 }
 
 /* ---- feeding ---- */
@@ -246,7 +253,7 @@ int jail_feed(struct jail_run *run, const struct jail_command *command, const ch
 	run->start_us = clock_us();
 	run->command = *command;
 	run->command.argv = argv;
-	run->command.result_bytes = command->result_bytes ? command->result_bytes : RESULT_MOST;
+	run->command.result_bytes = command->result_bytes ? command->result_bytes : RUN_WARM_RESULT;
 	if (command->given)
 		run->given = *command->given;
 	if (command->no_receipt)

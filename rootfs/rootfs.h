@@ -95,6 +95,7 @@ struct rootfs {
 	uint64_t
 	    scratch_bytes; /* size of the one tmpfs that holds /tmp and /dev/shm, and what is written to overlays */
 	bool tmp_exec;
+	bool whole_proc;        /* /proc is writable, and nothing covers its names: of a zygote */
 	unsigned int terminals; /* of /dev/pts; 0: there is none */
 	bool whole;             /* the first entry, at "/", is an overlay: the root itself */
 	struct rootfs_overlay overlays[ROOTFS_OVERLAYS_MAX];

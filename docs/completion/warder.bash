@@ -34,7 +34,7 @@ _warder()
 	write) flags='--close --help' ;;
 	kill) flags='--signal --help' ;;
 	wait) flags='--json --help' ;;
-	serve) flags='--local --listen --socket-mode --state --config --check --tls-cert --tls-key --domain --log-json --stop-all --insecure-http --idle-timeout --help' ;;
+	serve) flags='--local --fork-server --listen --socket-mode --state --config --check --tls-cert --tls-key --domain --log-json --stop-all --insecure-http --idle-timeout --help' ;;
 	tenant) flags='--state --scopes --expires --ceiling --request-key --uid --old-clients --json --help' ;;
 	worker) flags='--state --config --nats --credentials --ca-file --parallel --redeliver-after --deliveries --help' ;;
 	submit) flags='--nats --credentials --ca-file --tenant --key --make-key --lifetime --help' ;;

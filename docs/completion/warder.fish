@@ -405,6 +405,7 @@ complete -c warder -n '__fish_seen_subcommand_from wait' -l json -d 'print one J
 complete -c warder -n '__fish_seen_subcommand_from wait' -l help -s h -d 'print this help'
 complete -c warder -n __fish_use_subcommand -f -a serve -d 'keep jails ready for this user'\''s commands, or serve sandboxes over HTTP'
 complete -c warder -n '__fish_seen_subcommand_from serve' -l local -d 'keep jails ready for this user'\''s commands "run", "code", "judge" and "tool"'
+complete -c warder -n '__fish_seen_subcommand_from serve' -l fork-server -d 'with --local: fork the jails for Python from one that has started; they share more than others'
 complete -c warder -n '__fish_seen_subcommand_from serve' -l listen -r -d 'serve HTTP clients at this address. Other values: "unix:PATH", for a Unix socket; "inherited", for a socket that a service manager passes'
 complete -c warder -n '__fish_seen_subcommand_from serve' -l socket-mode -r -d 'with --listen unix:PATH: the mode of the socket; 0666 lets every user of this host connect (default: 0600)'
 complete -c warder -n '__fish_seen_subcommand_from serve' -l state -r -F -d 'the directory of tenants and sandboxes (default: /var/lib/warder/host for root, $XDG_STATE_HOME/warder for others)'

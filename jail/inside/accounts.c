@@ -58,12 +58,15 @@ static long limit_account(int directory_fd, const char *file, const char *most)
 	return 0;
 }
 
-long accounts_limit(int directory_fd, bool executes, bool *ret_counts_all, const char **ret_what)
+long accounts_limit(int directory_fd, enum accounts_makers makers, bool *ret_counts_all,
+		    const char **ret_what)
 {
 	*ret_counts_all = true;
 	for (size_t i = 0; i < ARRAY_LENGTH(accounts); i++) {
 		const struct account *account = &accounts[i];
-		const char *most = executes && account->kind == EXECUTIONS ? "1024" : account->most;
+		const bool makes = (makers == ACCOUNTS_INIT && account->kind == EXECUTIONS) ||
+				   (makers == ACCOUNTS_ZYGOTE && account->kind != IF_COUNTED);
+		const char *most = makes ? "1024" : account->most;
 		long ret;
 
 		*ret_what = account->file;

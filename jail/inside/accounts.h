@@ -9,9 +9,17 @@
 
 #define ACCOUNTS_PATH "/proc/sys/user"
 
+/* Who may make namespaces in there. */
+enum accounts_makers {
+	ACCOUNTS_NOBODY,
+	ACCOUNTS_INIT,   /* of a session, for executions */
+	ACCOUNTS_ZYGOTE, /* all that a jail has */
+};
+
 /* Write every limit of the caller's user namespace, and read it back. directory_fd: the host's ACCOUNTS_PATH, which shows each process the
- * files of its own namespace. `executes`: init of the session makes namespaces for executions. *ret_counts_all becomes false if this kernel
+ * files of its own namespace. *ret_counts_all becomes false if this kernel
  * counts something only per user of the host; *ret_what is the file in question. 0, or a negative errno. */
-long accounts_limit(int directory_fd, bool executes, bool *ret_counts_all, const char **ret_what);
+long accounts_limit(int directory_fd, enum accounts_makers makers, bool *ret_counts_all,
+		    const char **ret_what);
 
 #endif

@@ -330,6 +330,9 @@ static long cover(struct inside *in, const struct wire_cover *cover)
 /*
  * /proc is mounted read-only as a whole, which covers /proc/sys, sysrq-trigger, irq, bus and every per-process knob. The
  * block's covers hide what describes the host (jail/proc.c). In a session those that were made for its launch come along.
+ *
+ * A zygote's is whole and writable: the kernel lets the forks mount one of their own only where such a one can be seen, and they set
+ * themselves up through it.
  */
 static long step_proc(struct inside *in)
 {
@@ -339,7 +342,8 @@ static long step_proc(struct inside *in)
 
 	in->what = "/proc";
 	ret = joins ? join_mount_proc(in)
-		    : sys(mount, "proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		    : sys(mount, "proc", "/proc", "proc",
+			  (in->block->flags & WIRE_ZYGOTE ? 0 : MS_RDONLY) | MS_NOSUID | MS_NODEV | MS_NOEXEC,
 			  "hidepid=2");
 	for (uint32_t i = 0; i < in->block->cover_count && ret == 0; i++)
 		if (!(covers[i].flags & (WIRE_COVER_PART | (joins ? WIRE_COVER_LAUNCH : 0))))
@@ -502,6 +506,13 @@ static long step_user(struct inside *in)
 	return ret;
 }
 
+static enum accounts_makers makers(const struct wire_block *block)
+{
+	return block->flags & WIRE_HOLDS    ? ACCOUNTS_INIT
+	       : block->flags & WIRE_ZYGOTE ? ACCOUNTS_ZYGOTE
+					    : ACCOUNTS_NOBODY;
+}
+
 /* Where root made the user namespace, a helper has done it in there. */
 static long step_nesting(struct inside *in)
 {
@@ -509,7 +520,7 @@ static long step_nesting(struct inside *in)
 	long ret = 0;
 
 	if (in->sysctl_fd >= 0) {
-		ret = accounts_limit(in->sysctl_fd, in->block->flags & WIRE_HOLDS, &counts_all, &in->what);
+		ret = accounts_limit(in->sysctl_fd, makers(in->block), &counts_all, &in->what);
 		sys(close, in->sysctl_fd);
 		in->sysctl_fd = -1;
 	}
@@ -541,9 +552,14 @@ static long step_bounding(struct inside *in)
 		   0, 0, 0);
 }
 
+long inside_prepare_fork(struct inside *in)
+{
+	return sys(pipe2, in->gate, O_CLOEXEC);
+}
+
 static long step_fork(struct inside *in)
 {
-	long ret = sys(pipe2, in->gate, O_CLOEXEC);
+	long ret = inside_prepare_fork(in);
 
 	if (ret < 0)
 		return ret;
@@ -612,6 +628,7 @@ static const struct step {
 	{ WIRE_STEP_FORK, EVERYWHERE, step_fork },
 	{ WIRE_STEP_INIT_DROP, EVERYWHERE, step_init_drop },
 };
+#define FORK_AT (ARRAY_LENGTH(steps) - 2)
 
 /* ---- waiting ---- */
 
@@ -897,34 +914,54 @@ static long map_block(struct inside *in)
 	return in->block->magic == WIRE_MAGIC && in->block->size == (uint32_t)len ? 0 : -EINVAL_;
 }
 
+static void run_steps(struct inside *in, size_t first, size_t end)
+{
+	const unsigned int where = in->block->flags & WIRE_JOINS       ? IN_SESSION
+				   : in->block->flags & WIRE_CONTAINED ? IN_CONTAINER
+				   : in->block->flags & WIRE_BARE      ? IN_NOTHING
+								       : IN_JAIL;
+
+	for (size_t i = first; i < end; i++) {
+		long ret;
+
+		in->what = "";
+		if (!(steps[i].where & where))
+			continue;
+		ret = steps[i].run(in);
+		if (in->block->fail_step == steps[i].id)
+			ret = -EIO_;
+		if (ret < 0)
+			inside_fail(in, WIRE_FD_CONTROL, steps[i].id, ret, in->what);
+	}
+}
+
+void inside_begin(struct inside *in)
+{
+	long ret = map_block(in);
+
+	if (ret < 0)
+		inside_fail(in, WIRE_FD_CONTROL, WIRE_STEP_BLOCK, ret, "");
+	in->block_backstop_ms = in->block->backstop_ms;
+	/* Init of a jail stays in the host's time namespace; one that joins can only enter the session's as a whole, in a
+	 * container it is born into it, and a fork of a zygote into the zygote's. */
+	if (in->block->namespaces & CLONE_NEWTIME)
+		in->block_clock_offset = in->block->clock_offset;
+	run_steps(in, 0, FORK_AT);
+}
+
+_Noreturn void inside_go_on(struct inside *in)
+{
+	run_steps(in, FORK_AT + 1, ARRAY_LENGTH(steps));
+	wait_for_end(in);
+}
+
 _Noreturn void inside_main(void)
 {
 	struct inside in = { .sysctl_fd = -1, .what = "" };
-	unsigned int where;
-	long ret = map_block(&in);
 
-	if (ret < 0)
-		inside_fail(&in, WIRE_FD_CONTROL, WIRE_STEP_BLOCK, ret, "");
-	in.block_backstop_ms = in.block->backstop_ms;
-	/* Init of a jail stays in the host's time namespace; one that joins can only enter the session's as a whole, and in a
-	 * container it is born into it. */
-	if (in.block->namespaces & CLONE_NEWTIME)
-		in.block_clock_offset = in.block->clock_offset;
-	where = in.block->flags & WIRE_JOINS       ? IN_SESSION
-		: in.block->flags & WIRE_CONTAINED ? IN_CONTAINER
-		: in.block->flags & WIRE_BARE      ? IN_NOTHING
-						   : IN_JAIL;
-	for (size_t i = 0; i < ARRAY_LENGTH(steps); i++) {
-		in.what = "";
-		if (!(steps[i].where & where))
-			continue;
-		ret = steps[i].run(&in);
-		if (in.block->fail_step == steps[i].id)
-			ret = -EIO_;
-		if (ret < 0)
-			inside_fail(&in, WIRE_FD_CONTROL, steps[i].id, ret, in.what);
-	}
-	wait_for_end(&in);
+	inside_begin(&in);
+	run_steps(&in, FORK_AT, FORK_AT + 1);
+	inside_go_on(&in);
 }
 
 /* The kernel enters with the stack aligned to 16; a C function expects it as after a call. */

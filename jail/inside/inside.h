@@ -41,7 +41,15 @@ long join_session(struct inside *in);
 long join_enter(struct inside *in);
 /* There: a /proc of the new pid namespace in the place of the session's, with those of its covers that its launch made. */
 long join_mount_proc(struct inside *in);
-/* The payload's side, in the forked child: apply every restriction, wait for the host's word, execute. */
+/* Init, in three parts: all that comes before the fork of the payload; what the fork needs; the rest, which waits for the payload's end.
+ * The first two report what fails, and exit. */
+void inside_begin(struct inside *in);
+long inside_prepare_fork(struct inside *in);
+_Noreturn void inside_go_on(struct inside *in);
+/* The payload's side, in the forked child: apply every restriction and wait for the host's word. Of a fork of a zygote, the next thing is
+ * the work that the child was forked for: only the program's streams are left open. */
+void payload_restrict(struct inside *in);
+/* The same, and execute. */
 _Noreturn void payload_main(struct inside *in);
 _Noreturn void inside_main(void);
 

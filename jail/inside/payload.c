@@ -6,7 +6,7 @@
  * jail's user, in a session without a capability; the terminal is made as the jail's user, who then owns it, and before Landlock and
  * seccomp, which refuse what that takes; no_new_privs precedes Landlock and seccomp, which need it; seccomp is last because the steps
  * before it use calls that it denies. After it only read, write, ppoll, execve and exit_group are called; of a parked jail also recvmsg
- * and dup3, which its policy may not deny.
+ * and dup3, which its policy may not deny; of a fork of a zygote also close, because there is no exec that closes.
  */
 #include <asm/signal.h>
 #include <linux/fcntl.h>
@@ -149,9 +149,10 @@ static long step_privileges(struct inside *in)
 
 	if (ret == 0)
 		ret = sys(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	/* Until the exec nobody may attach; the exec of an ordinary program sets it again. */
+	/* Until the exec nobody may attach; the exec of an ordinary program sets it again. A fork of a zygote has none, and is alone with its
+	 * init. */
 	if (ret == 0)
-		ret = sys(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+		ret = sys(prctl, PR_SET_DUMPABLE, in->block->flags & WIRE_FORKED ? 1 : 0, 0, 0, 0);
 	return ret;
 }
 
@@ -448,14 +449,9 @@ static _Noreturn void hold(void)
 	__builtin_unreachable();
 }
 
-_Noreturn void payload_main(struct inside *in)
+void payload_restrict(struct inside *in)
 {
 	struct wire_message message = { .type = WIRE_BORN };
-	const bool parked = in->block->flags & WIRE_PARKED;
-	void *words = parked ? (void *)go_message : (void *)in->block;
-	uint32_t search_path = in->block->search_path;
-	uint32_t argv = in->block->argv;
-	uint32_t envp = in->block->envp;
 	long ret;
 
 	tell(&message);
@@ -470,19 +466,35 @@ _Noreturn void payload_main(struct inside *in)
 			inside_fail(in, WIRE_FD_EXEC, steps[i].id, ret, in->what);
 	}
 	wait_for_go(in);
+	message.type = WIRE_ENTERING;
+	tell(&message);
+	/* The gate, the host's socket, the supervisor, and the descriptors as they came. */
+	for (int fd = WIRE_FD_RESULT; in->block->flags & WIRE_FORKED && fd < WIRE_FD_FIRST + WIRE_GO_FDS;
+	     fd++)
+		if (fd > WIRE_FD_PROGRESS || !(parked_go()->fds & (1u << fd)))
+			sys(close, fd);
+}
+
+_Noreturn void payload_main(struct inside *in)
+{
+	struct wire_message message = { .type = WIRE_NO_EXEC, .step = WIRE_STEP_EXEC };
+	const bool parked = in->block->flags & WIRE_PARKED;
+	void *words = parked ? (void *)go_message : (void *)in->block;
+	uint32_t search_path = in->block->search_path;
+	uint32_t argv = in->block->argv;
+	uint32_t envp = in->block->envp;
+	long ret;
+
+	payload_restrict(in);
 	if (parked) {
 		search_path = parked_go()->search_path;
 		argv = parked_go()->argv;
 		envp = parked_go()->envp;
 	}
-	message.type = WIRE_ENTERING;
-	tell(&message);
 	if (in->block->flags & WIRE_HOLDS)
 		hold();
 	ret = execute(search_path ? WIRE_AT(words, search_path, char) : "", pointers(words, argv),
 		      pointers(words, envp));
-	message.type = WIRE_NO_EXEC;
-	message.step = WIRE_STEP_EXEC;
 	message.error = (int32_t)-ret;
 	sys(write, WIRE_FD_EXEC, &message, sizeof(message));
 	sys(exit_group, 126);

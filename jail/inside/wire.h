@@ -133,6 +133,16 @@ struct wire_go {
 #define WIRE_GO_BYTES (96 * 1024) /* of the message: what a socket takes at once */
 #define WIRE_GO_FDS   6
 
+/*
+ * The order for a zygote to fork, over its descriptor WIRE_FD_INPUT: this struct, with the descriptors of the new init in the order of enum
+ * wire_fd. It answers with the pidfd of that init and one byte, or with an errno alone. The init then waits at its WIRE_FD_CONTROL for
+ * WIRE_GO: its ids have been mapped.
+ */
+struct wire_fork {
+	uint64_t namespaces; /* CLONE_NEW* */
+};
+#define WIRE_FORK_FDS_MAX 32
+
 enum wire_kind {
 	WIRE_DIRECTORY,
 	WIRE_SYMLINK,
@@ -231,7 +241,9 @@ enum {
 	WIRE_LEAF = 33554432, /* with WIRE_JOINS: init is born in a leaf of cgroup v2 */
 	WIRE_JOINS_FOLLOW =
 	    67108864, /* the cgroup files to join come over init's socket, in one message of one byte */
-	WIRE_FLAGS_ALL = 134217727,
+	WIRE_ZYGOTE = 134217728, /* the payload makes jails: its /proc is whole, and it may make namespaces */
+	WIRE_FORKED = 268435456, /* init and payload are forks of a zygote; there is no exec */
+	WIRE_FLAGS_ALL = 536870911,
 };
 
 /*
@@ -248,7 +260,7 @@ _Static_assert(WIRE_PRIVILEGED + WIRE_REUSABLE + WIRE_LOOPBACK_UP + WIRE_TMP_EXE
 		       WIRE_INPUT + WIRE_OLD_MOUNTS + WIRE_WHOLE_ROOT + WIRE_CONTAINED + WIRE_BARE +
 		       WIRE_HOLDS + WIRE_JOINS + WIRE_BACKGROUND + WIRE_BUILDING + WIRE_SETPCAP +
 		       WIRE_CROWDED + WIRE_ON_TERMINAL + WIRE_EDGE + WIRE_PARKED + WIRE_PROGRESS + WIRE_LEAF +
-		       WIRE_JOINS_FOLLOW ==
+		       WIRE_JOINS_FOLLOW + WIRE_ZYGOTE + WIRE_FORKED ==
 		   WIRE_FLAGS_ALL,
 	       "no two flags share a bit");
 

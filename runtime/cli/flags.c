@@ -534,6 +534,9 @@ static const struct flag flags[] = {
 	{ FLAG_SERVE, "--local", NULL, NULL,
 	  "keep jails ready for this user's commands \"run\", \"code\", \"judge\" and \"tool\"",
 	  SWITCH(local), .typed = true },
+	{ FLAG_SERVE, "--fork-server", NULL, NULL,
+	  "with --local: fork the jails for Python from one that has started; they share more than others",
+	  SWITCH(fork_server), .typed = true },
 	{ FLAG_SERVE, "--listen", "ADDR:PORT", NULL,
 	  "serve HTTP clients at this address. Other values: \"unix:PATH\", for a Unix socket; "
 	  "\"inherited\", for a socket that a service manager passes",

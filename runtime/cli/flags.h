@@ -167,6 +167,7 @@ struct args {
 	bool terminal;              /* -t */
 	bool delegate;              /* --delegate */
 	bool local;                 /* --local */
+	bool fork_server;           /* --fork-server */
 	bool no_service;            /* --no-service */
 	bool progress;              /* --progress */
 	struct args_list functions; /* --function-command */

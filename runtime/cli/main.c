@@ -219,7 +219,7 @@ static const struct command commands[] = {
 	  "Exit status: the same as \"warder run\".\n",
 	  "id=$(warder run --detach --keep 1s -- true) && warder wait $id", wait_command },
 	{ "serve", FLAG_SERVE,
-	  "serve --local [--idle-timeout TIME]\n"
+	  "serve --local [--idle-timeout TIME] [--fork-server]\n"
 	  "       warder serve --listen ADDR:PORT [--state DIR] [--config FILE] [--check]\n"
 	  "                    [--tls-cert FILE --tls-key FILE] [--domain NAME] [--insecure-http] "
 	  "[--log-json]\n"

@@ -94,8 +94,8 @@ static int serve_local(struct args *args)
 {
 	struct warder_error err = { 0 };
 
-	if (service_run(args->session.idle_us ? args->session.idle_us : SERVICE_IDLE_US, ending_came,
-			tell_ready, &err) != 0)
+	if (service_run(args->session.idle_us ? args->session.idle_us : SERVICE_IDLE_US, args->fork_server,
+			ending_came, tell_ready, &err) != 0)
 		return command_refuse(args, &err, EXIT_REFUSED);
 	return 0;
 }
@@ -150,6 +150,7 @@ static int check_alone(const struct args *args, struct warder_error *err)
 			    : host->socket_mode     ? "--socket-mode"
 			    : host->log_json        ? "--log-json"
 			    : args->session.idle_us ? "--idle-timeout"
+			    : args->fork_server     ? "--fork-server"
 						    : NULL;
 
 	if (!other)
@@ -187,9 +188,11 @@ static int check_flags(const struct args *args, struct warder_error *err)
 	if (args->local && alone)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, alone,
 				 "%s goes with --listen, not with --local", alone);
-	if (host->listen && args->session.idle_us)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--idle-timeout",
-				 "--idle-timeout goes with --local, not with --listen");
+	if (host->listen && (args->session.idle_us || args->fork_server))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST,
+				 args->fork_server ? "--fork-server" : "--idle-timeout",
+				 "%s goes with --local, not with --listen",
+				 args->fork_server ? "--fork-server" : "--idle-timeout");
 	return 0;
 }
 

@@ -18,67 +18,127 @@
 #include "base/json.h"
 #include "base/text.h"
 
-/* Loads, warms up, reports its files, and reads its work into `source`. */
-#define PYTHON_BEGIN                                                                                         \
+#define PYTHON_DEFINE                                                                                        \
 	"import gc,io,os,sys\n"                                                                              \
 	"def run(source,name,main):\n"                                                                       \
 	" main.__builtins__=__builtins__\n"                                                                  \
 	" sys.modules['__main__']=main\n"                                                                    \
 	" exec(compile(source,name,'exec',0,True),main.__dict__)\n"                                          \
 	"new=lambda:type(sys)('__main__')\n"                                                                 \
-	"for name in sys.argv[1:]:__import__(name)\n"                                                        \
+	"for name in sys.argv[1:]:__import__(name)\n"
+#define PYTHON_WARM_UP                                                                                       \
 	"out=sys.stdout\n"                                                                                   \
 	"sys.stdout=io.StringIO()\n"                                                                         \
 	"for i in range(3):run(b'class A:\\n def f(self,x):return [y*2 for y in "                            \
 	"range(x)]\\nprint(A().f(50),\"%d\"%7,{1:2.5})\\n','<warm>',new())\n"                                \
-	"sys.stdout=out\n"                                                                                   \
-	"gc.collect();gc.freeze();del sys.modules['gc']\n"                                                   \
+	"sys.stdout=out\n"
+#define PYTHON_FREEZE "gc.collect();gc.freeze();del sys.modules['gc']\n"
+#define PYTHON_REPORT                                                                                        \
 	"files={getattr(m,a,None) for m in list(sys.modules.values()) for a in ('__file__','__cached__')}\n" \
 	"text=''.join(f+'\\n' for f in files if isinstance(f,str) and f[:1]=='/' and '\\n' not in "          \
 	"f)+'\\n'\n"                                                                                         \
 	"text=text.encode('utf-8','surrogateescape')\n"                                                      \
-	"while text:text=text[os.write(3,text):]\n"                                                          \
+	"while text:text=text[os.write(3,text):]\n"
+#define PYTHON_READ                                                                                          \
 	"source=b''\n"                                                                                       \
 	"while True:\n"                                                                                      \
-	" part=os.read(4,1<<20)\n"                                                                           \
+	" part=os.read(4,65536)\n"                                                                           \
 	" if not part:break\n"                                                                               \
 	" source+=part\n"                                                                                    \
 	"os.close(4)\n"
-/* Runs it as the main module, which is named `name`. An interrupt ends Python by its signal. */
-#define PYTHON_END                                                                                           \
-	"try:run(source,name,main)\n"                                                                        \
-	"except SystemExit:raise\n"                                                                          \
-	"except BaseException:\n"                                                                            \
-	" kind,error,trace=sys.exc_info()\n"                                                                 \
-	" while trace and trace.tb_frame.f_code.co_filename!=name:trace=trace.tb_next\n"                     \
-	" sys.excepthook(kind,error.with_traceback(trace),trace)\n"                                          \
-	" if issubclass(kind,KeyboardInterrupt):\n"                                                          \
-	"  import signal\n"                                                                                  \
-	"  sys.stdout.flush()\n"                                                                             \
-	"  signal.signal(2,signal.SIG_DFL)\n"                                                                \
-	"  os.kill(os.getpid(),2)\n"                                                                         \
-	" sys.exit(1)\n"
+/* Loads, warms up, reports its files, and reads its work into `source`. */
+#define PYTHON_BEGIN PYTHON_DEFINE PYTHON_WARM_UP PYTHON_FREEZE PYTHON_REPORT PYTHON_READ
+/* The same in a zygote: what follows the fork is the jail's program (jail/inside/forked.h). os.fork() runs the at-fork hooks, by which random and
+ * others renew what they have. numpy's old generator has no such hook. The handlers of signals that Python sets at its start (SIGINT,
+ * SIGPIPE, SIGXFSZ) are set again, and the pages that most code needs are written to once more. */
+#define PYTHON_FORK                                                                                          \
+	PYTHON_DEFINE PYTHON_WARM_UP                                                                         \
+	    "import _signal,atexit,ctypes\n"                                                                 \
+	    "lib=ctypes.PyDLL('/proc/self/fd/5')\n"                                                          \
+	    "madvise=ctypes.PyDLL(None).madvise\n"                                                           \
+	    "os.close(5)\n"                                                                                  \
+	    "with open('/proc/self/comm','rb') as file:comm=file.read().strip()\n"                           \
+	    "with open('/proc/self/maps') as file:maps=[line.split() for line in file]\n"                    \
+	    "maps=[[int(n,16) for n in line[0].split('-')] for line in maps if line[5:]and "                 \
+	    "line[5][0]=='/']\n"                                                                             \
+	    "_signal.signal(17,1)\n" PYTHON_FREEZE PYTHON_REPORT "while True:\n"                             \
+	    " ordered=lib.forked_wait()\n"                                                                   \
+	    " if ordered<0:os._exit(0)\n"                                                                    \
+	    " if ordered:continue\n"                                                                         \
+	    " lib.forked_init()\n"                                                                           \
+	    " pid=os.fork()\n"                                                                               \
+	    " if pid:lib.forked_go_on(pid)\n"                                                                \
+	    " break\n"                                                                                       \
+	    "for start,end in maps:madvise(ctypes.c_void_p(start),ctypes.c_size_t(end-start),22)\n"          \
+	    "lib.forked_payload(comm)\n"                                                                     \
+	    "_signal.signal(17,0)\n"                                                                         \
+	    "for i in 2,13,25:_signal.signal(i,_signal.getsignal(i))\n"                                      \
+	    "if 'numpy.random' in sys.modules:sys.modules['numpy.random'].seed()\n" PYTHON_WARM_UP           \
+	    "out=sys.stdout\n"                                                                               \
+	    "with open('/dev/null','w') as sys.stdout:run(b'print(1)','<warm>',new())\n"                     \
+	    "sys.stdout=out\n" PYTHON_REPORT PYTHON_READ
+/* work() runs it as the main module, which is named `name`. An interrupt ends Python by its signal. */
+#define PYTHON_WORK                                                                                          \
+	"def work():\n"                                                                                      \
+	" try:run(source,name,main)\n"                                                                       \
+	" except SystemExit:raise\n"                                                                         \
+	" except BaseException:\n"                                                                           \
+	"  kind,error,trace=sys.exc_info()\n"                                                                \
+	"  while trace and trace.tb_frame.f_code.co_filename!=name:trace=trace.tb_next\n"                    \
+	"  sys.excepthook(kind,error.with_traceback(trace),trace)\n"                                         \
+	"  if issubclass(kind,KeyboardInterrupt):\n"                                                         \
+	"   import signal\n"                                                                                 \
+	"   sys.stdout.flush()\n"                                                                            \
+	"   signal.signal(2,signal.SIG_DFL)\n"                                                               \
+	"   os.kill(os.getpid(),2)\n"                                                                        \
+	"  sys.exit(1)\n"
+#define PYTHON_END "work()\n"
+/* In a fork, the end of Python would write to most pages of what it has loaded, each of which would be copied first. So what a program can see of
+ * that end is done here: other threads end, atexit, the main module's objects are given up, and what is written is flushed. */
+#define PYTHON_FORK_END                                                                                      \
+	"code=0\n"                                                                                           \
+	"try:work()\n"                                                                                       \
+	"except SystemExit as error:\n"                                                                      \
+	" code=error.code\n"                                                                                 \
+	" if code is None:code=0\n"                                                                          \
+	" elif not isinstance(code,int):\n"                                                                  \
+	"  print(code,file=sys.stderr)\n"                                                                    \
+	"  code=1\n"                                                                                         \
+	"if 'threading' in sys.modules:sys.modules['threading']._shutdown()\n"                               \
+	"atexit._run_exitfuncs()\n"                                                                          \
+	"for name in [*main.__dict__]:\n"                                                                    \
+	" if name!='__builtins__':main.__dict__[name]=None\n"                                                \
+	"gc.collect()\n"                                                                                     \
+	"for file in sys.stdout,sys.stderr:\n"                                                               \
+	" try:file and not file.closed and file.flush()\n"                                                   \
+	" except OSError:code=120\n"                                                                         \
+	"os._exit(code&255)\n"
 
-static const char python_loop[] = PYTHON_BEGIN "name='<code>'\n"
-					       "sys.argv=[name]\n"
-					       "main=new()\n" PYTHON_END;
-
+#define PYTHON_CODE                                                                                          \
+	"name='<code>'\n"                                                                                    \
+	"sys.argv=[name]\n"                                                                                  \
+	"main=new()\n" PYTHON_WORK
 /* The work: "SCRIPT", the number of arguments, these, and variables; each ends with a NUL. */
-static const char python_script[] = PYTHON_BEGIN
-    "words=[os.fsdecode(word) for word in source.split(b'\\0')][:-1]\n"
-    "count=2+int(words[1])\n"
-    "for word in words[count:]:os.environ.__setitem__(*word.split('=',1))\n"
-    "sys.argv=words[:1]+words[2:count]\n"
-    "sys.orig_argv=sys.orig_argv[:1]+sys.argv\n"
-    "sys.path_importer_cache.pop(os.getcwd(),None)\n"
-    "name=os.path.abspath(words[0])\n"
-    "sys.path[0]=os.path.dirname(os.path.realpath(name))\n"
-    "main=new()\n"
-    "main.__file__=name\n"
-    "main.__cached__=None\n"
-    "main.__annotations__={}\n"
-    "main.__loader__=sys.modules['_frozen_importlib_external'].SourceFileLoader('__main__',name)\n"
-    "with io.open_code(name) as file:source=file.read()\n" PYTHON_END;
+#define PYTHON_SCRIPT                                                                                        \
+	"words=[os.fsdecode(word) for word in source.split(b'\\0')][:-1]\n"                                  \
+	"count=2+int(words[1])\n"                                                                            \
+	"for word in words[count:]:os.environ.__setitem__(*word.split('=',1))\n"                             \
+	"sys.argv=words[:1]+words[2:count]\n"                                                                \
+	"sys.orig_argv=sys.orig_argv[:1]+sys.argv\n"                                                         \
+	"sys.path_importer_cache.pop(os.getcwd(),None)\n"                                                    \
+	"name=os.path.abspath(words[0])\n"                                                                   \
+	"sys.path[0]=os.path.dirname(os.path.realpath(name))\n"                                              \
+	"main=new()\n"                                                                                       \
+	"main.__file__=name\n"                                                                               \
+	"main.__cached__=None\n"                                                                             \
+	"main.__annotations__={}\n"                                                                          \
+	"main.__loader__=sys.modules['_frozen_importlib_external'].SourceFileLoader('__main__',name)\n"      \
+	"with io.open_code(name) as file:source=file.read()\n" PYTHON_WORK
+
+static const char python_loop[] = PYTHON_BEGIN PYTHON_CODE PYTHON_END;
+static const char python_script[] = PYTHON_BEGIN PYTHON_SCRIPT PYTHON_END;
+static const char python_fork_loop[] = PYTHON_FORK PYTHON_CODE PYTHON_FORK_END;
+static const char python_fork_script[] = PYTHON_FORK PYTHON_SCRIPT PYTHON_FORK_END;
 
 static const char node_loop[] =
     "{const fs=require('fs'),vm=require('vm');" /* a block, so that the code can use these names */
@@ -204,6 +264,51 @@ char *interpreters_script_work(char *const *words, char *const *environment, siz
 		at = add_word(at, *word);
 	*ret_len = (size_t)(at - work);
 	return work;
+}
+
+/* The loops that a zygote can have. */
+static const struct fork_loop {
+	const char *loop, *zygote;
+} fork_loops[] = {
+	{ python_loop, python_fork_loop },
+	{ python_script, python_fork_script },
+};
+
+static const struct fork_loop *find_fork_loop(const char *word)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(fork_loops); i++)
+		if (strcmp(fork_loops[i].loop, word) == 0)
+			return &fork_loops[i];
+	return NULL;
+}
+
+bool interpreters_fork(char *const *words)
+{
+	for (; words && *words; words++)
+		if (find_fork_loop(*words))
+			return true;
+	return false;
+}
+
+char **interpreters_zygote_words(char *const *words, struct warder_error *err)
+{
+	char **copy = interpreters_copy(words, err);
+
+	for (size_t i = 0; copy && copy[i]; i++) {
+		const struct fork_loop *row = find_fork_loop(copy[i]);
+
+		if (!row)
+			continue;
+		free(copy[i]);
+		copy[i] = strdup(row->zygote);
+		if (!copy[i]) {
+			interpreters_free(copy, text_count(words));
+			error_no_memory(err, NULL);
+			return NULL;
+		}
+		break;
+	}
+	return copy;
 }
 
 char **interpreters_copy(char *const *from, struct warder_error *err)

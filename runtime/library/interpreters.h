@@ -20,6 +20,10 @@ char **interpreters_script_words(const char *language, char *const *argv, size_t
 /* The work for it: the script with its arguments, and variables "NAME=value" (NULL: none). Heap; NULL with *err. */
 char *interpreters_script_work(char *const *words, char *const *environment, size_t *ret_len,
 			       struct warder_error *err);
+/* Whether such words start a loop that a zygote can have, whose forks do what the loop does; and the words that start that zygote (heap; NULL with
+ * *err). */
+bool interpreters_fork(char *const *words);
+char **interpreters_zygote_words(char *const *words, struct warder_error *err);
 /* A copy of such words. NULL with *err. */
 char **interpreters_copy(char *const *from, struct warder_error *err);
 /* The first `count` of them, and the list. NULL is fine. */

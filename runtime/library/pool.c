@@ -37,6 +37,7 @@
 #include "base/text.h"
 #include "runtime/library/interpreters.h"
 #include "runtime/library/library.h"
+#include "runtime/library/nursery.h"
 #include "runtime/library/preparation.h"
 
 #define JAIL_BYTES    ((uint64_t)448 << 10)              /* measured: kernel objects, page tables, stacks */
@@ -57,6 +58,7 @@ struct slot {
 	struct warder_template *tmpl; /* a reference */
 	struct jail_run *run;         /* NULL while it is being built */
 	char **program;               /* owned; that was started in it; or NULL */
+	struct nursery *nursery;      /* in BUILDING: a reference, of the key's; or NULL */
 	uint64_t bytes;               /* that it takes while it is parked */
 	bool is_removed_now;          /* in CLEANING: by the thread */
 };
@@ -66,6 +68,7 @@ struct key {
 	struct pool_kind kind;        /* owned */
 	struct warder_template *tmpl; /* a reference */
 	char **program;               /* owned; to be started in advance; or NULL */
+	struct nursery *nursery;      /* a reference: the program is forked; or NULL */
 	bool merged;                  /* its outputs are one pipe */
 	uint64_t bytes;               /* of each jail: what the last one took */
 	unsigned int wanted;          /* jails to keep parked */
@@ -98,6 +101,9 @@ struct warder_pool {
 	struct warder_error failure;
 	uint64_t parked, handed_out, launched, stale, broken, evicted, removed;
 	struct jail_parts_counts parts;
+	struct nursery_counts nurseries;
+	struct warder_error
+	    fork_refused; /* why the last key that could have been forked was not; zeroed: none was refused */
 };
 
 /* ---- jails and keys; under the lock ---- */
@@ -156,6 +162,8 @@ static uint64_t bytes_parked(const struct warder_pool *pool)
 	for (const struct slot *slot = pool->slots; slot; slot = slot->next)
 		if (slot->state == POOL_BUILDING || slot->state == POOL_READY)
 			bytes += slot->bytes;
+	for (const struct key *key = pool->keys; key; key = key->next)
+		bytes += nursery_bytes(key->nursery);
 	return bytes;
 }
 
@@ -243,6 +251,7 @@ static void free_key(struct key *key)
 {
 	if (!key)
 		return;
+	nursery_drop(key->nursery);
 	warder_template_free(key->tmpl);
 	interpreters_free(key->program, text_count(key->program));
 	pool_kind_done(&key->kind);
@@ -293,6 +302,13 @@ static int park(struct slot *slot, bool merged, struct warder_error *err)
 {
 	struct warder_error ignored;
 
+	if (slot->nursery) {
+		if (nursery_park(slot->nursery, library_jail_template(slot->tmpl), slot->program, merged,
+				 &slot->run, err) != 0)
+			return -1;
+		slot->bytes = JAIL_BYTES + jail_warm_bytes(slot->run);
+		return 0;
+	}
 	if (jail_park(library_jail_template(slot->tmpl), &slot->run, err) != 0)
 		return -1;
 	if (!slot->program)
@@ -325,10 +341,13 @@ static int build(struct warder_pool *pool, struct key *key, struct warder_error 
 	slot->state = POOL_BUILDING;
 	slot->key = key;
 	slot->tmpl = library_template_hold(key->tmpl);
+	slot->nursery = nursery_hold(key->nursery);
 	slot->next = pool->slots;
 	pool->slots = slot;
 	pthread_mutex_unlock(&pool->lock);
 	parked = park(slot, merged, err);
+	nursery_drop(slot->nursery);
+	slot->nursery = NULL;
 	if (parked != 0)
 		warder_template_free(slot->tmpl);
 	pthread_mutex_lock(&pool->lock);
@@ -601,9 +620,12 @@ static uint64_t count_mount_changes(struct warder_pool *pool)
 	return count;
 }
 
+/* What a key's jails begin with. */
+enum origin { ORIGIN_OWN, ORIGIN_FORKED, ORIGIN_ZYGOTE };
+
 static int prepare(struct warder_pool *pool, const struct warder_pool_key *key,
 		   const struct warder_options *options, const struct policy_subject *subject,
-		   struct warder_template **ret, struct warder_error *err)
+		   enum origin origin, struct warder_template **ret, struct warder_error *err)
 {
 	const struct preparation_options how = { .ceiling =
 						     options->ceiling ? &options->ceiling->policy : NULL,
@@ -611,16 +633,56 @@ static int prepare(struct warder_pool *pool, const struct warder_pool_key *key,
 						 .builds_image = options->builds_image,
 						 .backend = options->backend,
 						 .backends = options->backends,
+						 .zygote = origin == ORIGIN_ZYGOTE,
+						 .forked = origin == ORIGIN_FORKED,
 						 .subject = subject };
 
 	if (library_prepare(&key->policy->policy, &how, options->single_use, ret, err) < 0)
 		return -1;
 	/* A key has one tenant, and each of its templates has parts of its own. */
-	if (!pool->options.parts || jail_template_reuse(library_jail_template(*ret), &pool->parts, err) == 0)
+	if (!pool->options.parts || origin != ORIGIN_OWN ||
+	    jail_template_reuse(library_jail_template(*ret), &pool->parts, err) == 0)
 		return 0;
 	warder_template_free(*ret);
 	*ret = NULL;
 	return -1;
+}
+
+/* The key's zygotes are jails of their own, of the same policy. The words become the nursery's or are freed. NULL with *err. */
+static struct nursery *new_nursery(struct warder_pool *pool, const struct warder_pool_key *key,
+				   const struct warder_options *options, const struct policy_subject *subject,
+				   char **words, struct warder_error *err)
+{
+	struct warder_template *zygote;
+
+	if (!words)
+		return NULL;
+	if (prepare(pool, key, options, subject, ORIGIN_ZYGOTE, &zygote, err) == 0)
+		return nursery_new(zygote, words, &pool->nurseries, err);
+	interpreters_free(words, text_count(words));
+	return NULL;
+}
+
+/* Its jails are forked if they can be: a jail that cannot has a program of its own, which shares less. */
+static int begin_key(struct warder_pool *pool, struct key *made, const struct pool_asked *asked,
+		     const struct warder_pool_key *key, const struct warder_options *options,
+		     char *const *program, struct warder_error *err)
+{
+	bool forked = pool->options.fork_server && interpreters_fork(program);
+
+	if (forked && (prepare(pool, key, options, asked->subject, ORIGIN_FORKED, &made->tmpl, err) != 0 ||
+		       !(made->nursery = new_nursery(pool, key, options, asked->subject,
+						     interpreters_zygote_words(program, err), err)))) {
+		if (err->code != WARDER_ERROR_UNSUPPORTED_POLICY)
+			return -1;
+		pthread_mutex_lock(&pool->lock);
+		pool->fork_refused = *err;
+		pthread_mutex_unlock(&pool->lock);
+		warder_template_free(made->tmpl);
+		made->tmpl = NULL;
+		forked = false;
+	}
+	return forked ? 0 : prepare(pool, key, options, asked->subject, ORIGIN_OWN, &made->tmpl, err);
 }
 
 /* A key that is not in the list yet. The program becomes its own. NULL with *err, and the program is as before. */
@@ -635,7 +697,7 @@ static struct key *new_key(struct warder_pool *pool, const struct pool_asked *as
 		return NULL;
 	}
 	if (pool_kind_copy(kind, &made->kind, err) != 0 ||
-	    prepare(pool, key, options, asked->subject, &made->tmpl, err) != 0) {
+	    begin_key(pool, made, asked, key, options, program, err) != 0) {
 		free_key(made);
 		return NULL;
 	}
@@ -771,6 +833,9 @@ static int check_options(const struct warder_pool_options *options, struct warde
 	if (options->parts != 0 && options->parts != 1)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "parts", "parts is %d; use 0 or 1",
 				 options->parts);
+	if (options->fork_server != 0 && options->fork_server != 1)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "fork_server",
+				 "fork_server is %d; use 0 or 1", options->fork_server);
 	if (options->memory_bytes && options->memory_bytes < JAIL_BYTES)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "memory_bytes",
 				 "memory_bytes is %" PRIu64 ", and a parked jail takes %" PRIu64
@@ -925,6 +990,7 @@ static bool refresh(struct warder_pool *pool, const struct pool_asked *asked, co
 	struct warder_pool_key known;
 	struct warder_template *fresh = NULL;
 	struct warder_template *tmpl;
+	struct nursery *nursery, *fresh_nursery = NULL;
 	struct key *key = find_key(pool, kind);
 	bool stale;
 	int prepared = 0;
@@ -932,6 +998,7 @@ static bool refresh(struct warder_pool *pool, const struct pool_asked *asked, co
 	if (!key)
 		return error_set(err, WARDER_ERROR_CONFLICT, NULL, "the pool was drained meanwhile") == 0;
 	tmpl = library_template_hold(key->tmpl);
+	nursery = nursery_hold(key->nursery);
 	pthread_mutex_unlock(&pool->lock);
 	library_take(&known, sizeof(known), asked->key, asked->key->size, "warder_pool_key", err);
 	if (known.options)
@@ -939,7 +1006,13 @@ static bool refresh(struct warder_pool *pool, const struct pool_asked *asked, co
 			     err);
 	stale = jail_template_is_stale(library_jail_template(tmpl));
 	if (stale)
-		prepared = prepare(pool, &known, &options, asked->subject, &fresh, err);
+		prepared = prepare(pool, &known, &options, asked->subject,
+				   nursery ? ORIGIN_FORKED : ORIGIN_OWN, &fresh, err);
+	if (stale && prepared == 0 && nursery) {
+		fresh_nursery = new_nursery(pool, &known, &options, asked->subject,
+					    interpreters_copy(nursery_program(nursery), err), err);
+		prepared = fresh_nursery ? 0 : -1;
+	}
 	pthread_mutex_lock(&pool->lock);
 	key = find_key(pool, kind);
 	if (stale && key && key->tmpl == tmpl) {
@@ -948,9 +1021,16 @@ static bool refresh(struct warder_pool *pool, const struct pool_asked *asked, co
 			warder_template_free(key->tmpl); /* not the last reference: tmpl */
 			key->tmpl = fresh;
 			fresh = NULL;
+			if (nursery) {
+				nursery_drop(key->nursery); /* nor this */
+				key->nursery = fresh_nursery;
+				fresh_nursery = NULL;
+			}
 		}
 	}
 	pthread_mutex_unlock(&pool->lock);
+	nursery_drop(fresh_nursery);
+	nursery_drop(nursery);
 	warder_template_free(fresh);
 	warder_template_free(tmpl);
 	pthread_mutex_lock(&pool->lock);
@@ -1289,6 +1369,13 @@ char *warder_pool_stats(struct warder_pool *pool)
 	json_key_uint(&w, "handedOut", pool->handed_out);
 	json_key_uint(&w, "launched", pool->launched);
 	json_key_uint(&w, "stale", pool->stale);
+	json_key_uint(&w, "zygotes", atomic_load(&pool->nurseries.zygotes));
+	json_key_uint(&w, "forked", atomic_load(&pool->nurseries.forked));
+	json_key(&w, "forkRefused");
+	if (pool->fork_refused.code)
+		json_string(&w, pool->fork_refused.text);
+	else
+		json_null(&w);
 	json_key_uint(&w, "broken", pool->broken);
 	json_key_uint(&w, "evicted", pool->evicted);
 	json_key_uint(&w, "removed", pool->removed);

@@ -502,6 +502,8 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 	if (!ret->host)
 		return error_no_memory(err, NULL);
 	jail_probe(&probe, ret->host);
+	if (options->forked) /* it is made as an ordinary user's */
+		ret->host->privileged = false;
 	if (options->joint && !options->beside)
 		jail_session_adopt(options->joint, options->background, ret->host);
 	chosen = choose(policy, options, ret, &unmet);
@@ -529,6 +531,9 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 		pass_output(&ret->plan, options->output_max);
 	ret->plan.code_bytes = options->code_bytes;
 	if (options->builds_image && jail_plan_build_image(&ret->plan, err) != 0)
+		return -1;
+	if ((options->zygote && jail_plan_zygote(&ret->plan, err) != 0) ||
+	    (options->forked && jail_plan_forked(&ret->plan, err) != 0))
 		return -1;
 	if (ret->backend->shape(ret->backend, ret->host, &ret->plan, err) != 0)
 		return -1;

@@ -50,8 +50,11 @@ struct preparation_options {
 	const struct policy_subject *subject; /* NULL: a program */
 	const char
 	    *program; /* host directory that the jail sees, read-only, as PREPARATION_PROGRAM; or NULL */
-	uint64_t code_bytes;            /* of the program text, for the receipt; 0: a program */
-	bool builds_image;              /* the jail's user is 0 of the image */
+	uint64_t code_bytes; /* of the program text, for the receipt; 0: a program */
+	bool builds_image;   /* the jail's user is 0 of the image */
+	bool
+	    zygote; /* the jail of a zygote, or one that a zygote of the same policy forks: jail_plan_zygote() */
+	bool forked;
 	const struct jail_joint *joint; /* of the session that is joined, by backend local; or NULL */
 	const char *root;               /* there: rootfs_encode() of the session */
 	uint64_t

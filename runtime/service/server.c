@@ -367,9 +367,10 @@ static int make_waiting(int listen_fd, struct warder_error *err)
 			       "cannot set up the service's socket");
 }
 
-static int run(int listen_fd, uint64_t idle_us, int (*came)(void *context), void (*ready)(void),
+static int run(int listen_fd, uint64_t idle_us, bool forks, int (*came)(void *context), void (*ready)(void),
 	       struct warder_error *err)
 {
+	const struct warder_pool_options options = { .size = sizeof(options), .fork_server = forks };
 	struct service service = { .listen_fd = listen_fd, .used_us = clock_us() };
 	int drained;
 
@@ -377,7 +378,7 @@ static int run(int listen_fd, uint64_t idle_us, int (*came)(void *context), void
 		return -1;
 	if (service_self_open(&service.self) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot read /proc/self");
-	if (warder_pool_new(NULL, &service.pool, err) != 0) {
+	if (warder_pool_new(&options, &service.pool, err) != 0) {
 		service_self_close(&service.self);
 		return -1;
 	}
@@ -406,7 +407,8 @@ static int take_lock(int dir_fd, int *ret_fd, struct warder_error *err)
 	return locked;
 }
 
-int service_run(uint64_t idle_us, int (*came)(void *context), void (*ready)(void), struct warder_error *err)
+int service_run(uint64_t idle_us, bool forks, int (*came)(void *context), void (*ready)(void),
+		struct warder_error *err)
 {
 	owned_fd int dir_fd = -1;
 	owned_fd int lock_fd = -1;
@@ -424,7 +426,7 @@ int service_run(uint64_t idle_us, int (*came)(void *context), void (*ready)(void
 		session_unlink(dir_fd, SERVICE_NAME);
 		return -1;
 	}
-	ret = run(listen_fd, idle_us, came, ready, err);
+	ret = run(listen_fd, idle_us, forks, came, ready, err);
 	session_unlink(dir_fd, SERVICE_NAME);
 	session_directory_tidy();
 	return ret;

@@ -106,9 +106,10 @@ uint64_t service_secure_bits(void);
 
 /* ---- both sides ---- */
 
-/* Serve until `came`() returns non-zero, or until no request has come for idle_us. Call `ready` when it listens. 0; -1 with *err (CONFLICT: one
+/* Serve until `came`() returns non-zero, or until no request has come for idle_us. `forks`: with a fork server (struct warder_pool_options). Call `ready` when it listens. 0; -1 with *err (CONFLICT: one
  * runs already). */
-int service_run(uint64_t idle_us, int (*came)(void *context), void (*ready)(void), struct warder_error *err);
+int service_run(uint64_t idle_us, bool forks, int (*came)(void *context), void (*ready)(void),
+		struct warder_error *err);
 
 struct service_command {
 	const struct policy *policy;

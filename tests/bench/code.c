@@ -1,6 +1,7 @@
 /*
- * Measures the time from a piece of code to its first output and to its result, in two ways by turns: in an interpreter that a pool has started
- * in advance, and in a new interpreter in a new jail from a template. Prints median and 99th percentile in microseconds.
+ * Measures the time from a piece of code to its first output and to its result, in ways that take turns: in an interpreter that a pool has
+ * started in advance; for Python, in one that the pool's fork server has forked in advance; and in a new interpreter in a new jail from a template.
+ * Prints median and 99th percentile in microseconds.
  *
  *   code [ITERATIONS [FILE]]
  *
@@ -70,8 +71,9 @@ static void show(const char *title, const char *how, struct times *times)
 
 static void write_times(FILE *file, const char *how, const struct times *times)
 {
-	fprintf(file, "\"%s\": {\"outputP50Us\": %.0f, \"outputP99Us\": %.0f}", how,
-		times->output[times->count / 2], times->output[times->count * 99 / 100]);
+	fprintf(file, ", \"%s\": {\"outputP50Us\": %.0f, \"outputP99Us\": %.0f, \"resultP50Us\": %.0f}", how,
+		times->output[times->count / 2], times->output[times->count * 99 / 100],
+		times->result[times->count / 2]);
 }
 
 static void finish(const struct contest *contest, struct warder_run *run, struct times *times)
@@ -96,7 +98,9 @@ static void finish(const struct contest *contest, struct warder_run *run, struct
 static void measure(const struct contest *contest, const struct warder_policy *policy, int iterations,
 		    FILE *file)
 {
-	const struct warder_pool_options options = { .size = sizeof(options), .empty = WARDER_POOL_WAIT };
+	struct warder_pool_options options = { .size = sizeof(options), .empty = WARDER_POOL_WAIT };
+	const int ways = strcmp(contest->interpreter, "python") == 0 ? 2 : 1;
+	static const char *const names[] = { "parked", "forked" };
 	const struct warder_pool_key key = { .size = sizeof(key),
 					     .policy = policy,
 					     .interpreter = contest->interpreter,
@@ -106,16 +110,21 @@ static void measure(const struct contest *contest, const struct warder_policy *p
 						     .argv = argv,
 						     .on_output = take };
 	const struct warder_command command = { .size = sizeof(command), .on_output = take };
-	static struct times cold, parked;
+	static struct times cold, parked[2];
 	struct warder_template *tmpl;
-	struct warder_pool *pool;
+	struct warder_pool *pools[2] = { NULL, NULL };
 	struct warder_error err;
 	struct warder_run *run;
 
-	cold.count = parked.count = 0;
-	if (warder_prepare(policy, NULL, &tmpl, &err) != 0 || warder_pool_new(&options, &pool, &err) != 0)
+	cold.count = parked[0].count = parked[1].count = 0;
+	if (warder_prepare(policy, NULL, &tmpl, &err) != 0)
 		fail(contest->title, &err);
-	if (warder_pool_fill(pool, &key, PARKED, &err) != 0) {
+	for (int way = 0; way < ways; way++) {
+		options.fork_server = way;
+		if (warder_pool_new(&options, &pools[way], &err) != 0)
+			fail(contest->title, &err);
+		if (warder_pool_fill(pools[way], &key, PARKED, &err) == 0)
+			continue;
 		printf("%-14s not measured: %s\n", contest->title, err.text);
 		iterations = 0;
 	}
@@ -125,28 +134,32 @@ static void measure(const struct contest *contest, const struct warder_policy *p
 		if (warder_launch(tmpl, &cold_command, &run, &err) != 0)
 			fail(contest->title, &err);
 		finish(contest, run, &cold);
-		if (warder_pool_fill(pool, &key, PARKED, &err) != 0)
-			fail(contest->title, &err);
-		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
-		began_ns = now_ns();
-		output_ns = 0;
-		if (warder_pool_code(pool, &key, contest->code, strlen(contest->code), &command, &run,
-				     &err) != 0)
-			fail(contest->title, &err);
-		finish(contest, run, &parked);
+		for (int way = 0; way < ways; way++) {
+			if (warder_pool_fill(pools[way], &key, PARKED, &err) != 0)
+				fail(contest->title, &err);
+			nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+			began_ns = now_ns();
+			output_ns = 0;
+			if (warder_pool_code(pools[way], &key, contest->code, strlen(contest->code), &command,
+					     &run, &err) != 0)
+				fail(contest->title, &err);
+			finish(contest, run, &parked[way]);
+		}
 	}
 	if (iterations) {
 		show(contest->title, "cold", &cold);
-		show("", "parked", &parked);
+		for (int way = 0; way < ways; way++)
+			show("", names[way], &parked[way]);
 	}
 	if (iterations && file) {
-		fprintf(file, "{\"name\": \"%s\", ", contest->title);
+		fprintf(file, "{\"name\": \"%s\"", contest->title);
 		write_times(file, "cold", &cold);
-		fputs(", ", file);
-		write_times(file, "parked", &parked);
+		for (int way = 0; way < ways; way++)
+			write_times(file, names[way], &parked[way]);
 		fputs("}\n", file);
 	}
-	warder_pool_free(pool);
+	for (int way = 0; way < ways; way++)
+		warder_pool_free(pools[way]);
 	warder_template_free(tmpl);
 }
 

@@ -52,6 +52,10 @@ def main():
         text = "{:.2f} (p99 {:.2f})".format(row["parked"]["outputP50Us"] / 1000, row["parked"]["outputP99Us"] / 1000)
         figure(f"code to output, ms: {row['name']}", 1, text, f"at most {most}", row["parked"]["outputP50Us"] / 1000 <= most)
         figure("    / cold", 1, f"{share:.3f}", "at most 0.05", share <= 0.05)
+        most = {"python": 0.3, "python, numpy": 0.4}.get(row["name"])
+        if most and "forked" in row:
+            output, result = (row["forked"][key] / 1000 for key in ("outputP50Us", "resultP50Us"))
+            figure("    fork server, ms", 1, f"{output:.2f} (result {result:.2f})", f"at most {most}", output <= most)
     living = bench.get("living") or {}
     cpu = living.get("jailCpuUs")
     share = cpu["parts"] / cpu["new"] if cpu else 0

@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ static struct warder_error err;
 static struct warder_policy *policy;
 static struct warder_pool *pool;
 static struct warder_pool_key key;
+static int fork_server;
 
 /* Its code is a script; the file that it names stands for what it has loaded. */
 static char *shell_program[] = {
@@ -30,7 +32,9 @@ static void set(const char *field, const char *value)
 
 static void begin(enum warder_pool_empty empty)
 {
-	const struct warder_pool_options options = { .size = sizeof(options), .empty = empty };
+	const struct warder_pool_options options = { .size = sizeof(options),
+						     .empty = empty,
+						     .fork_server = fork_server };
 
 	policy = library_policy();
 	key = (struct warder_pool_key){ .size = sizeof(key), .policy = policy };
@@ -167,7 +171,7 @@ Test(pool_code, a_file_that_it_loaded_makes_it_stale, .timeout = 60)
 	rmdir(dir);
 }
 
-Test(pool_code, python, .timeout = 60)
+static void check_python(void)
 {
 	static const char *const imports[] = { "json", NULL };
 	struct warder_result *result;
@@ -192,6 +196,281 @@ Test(pool_code, python, .timeout = 60)
 			 "Traceback (most recent call last):\n  File \"<code>\", line 3, in <module>\n"
 			 "  File \"<code>\", line 2, in f\nValueError: no\n");
 	warder_result_free(result);
+	end();
+}
+
+Test(pool_code, python, .timeout = 120)
+{
+	for (fork_server = 0; fork_server <= 1; fork_server++)
+		check_python();
+}
+
+/* ---- the fork server ---- */
+
+static bool begin_forks(const char *const *imports)
+{
+	fork_server = 1;
+	begin(WARDER_POOL_LAUNCH);
+	key.interpreter = "python";
+	key.imports = imports;
+	return fill(1);
+}
+
+static void expect_output(const char *code, const char *wanted)
+{
+	struct warder_result *result = run(code, (struct warder_command){ 0 });
+
+	cr_assert(result, "%s: %s", code, err.text);
+	cr_expect_str_eq(output(result, WARDER_STDOUT), wanted, "%s: \"%s\" \"%s\"", code,
+			 output(result, WARDER_STDOUT), output(result, WARDER_STDERR));
+	warder_result_free(result);
+}
+
+/* The process that the receipt names; 0: none. */
+static int zygote_of(struct warder_result *result)
+{
+	char *json = warder_result_json(result);
+	const char *at = strstr(json, "\"ownAddressSpace\",\"status\":\"absent\"");
+	int pid = 0;
+
+	at = at ? strstr(at, "of process ") : NULL;
+	if (at)
+		sscanf(at, "of process %d", &pid);
+	free(json);
+	return pid;
+}
+
+Test(pool_code, forks_share_what_the_receipt_says_and_nothing_else, .timeout = 120)
+{
+	static const char *const imports[] = { "random", "uuid", "ssl", "tempfile", NULL };
+	static const char code[] =
+	    "import random, uuid, ssl, tempfile\n"
+	    "print(hash('a'), id(random))\n"
+	    "for x in (random.random(), uuid.uuid4(), uuid.uuid1(), ssl.RAND_bytes(8),\n"
+	    "          next(tempfile._get_candidate_names())): print(x)";
+	struct warder_result *results[2];
+	char *lines[2][6];
+
+	if (!begin_forks(imports))
+		cr_skip_test("%s", err.text);
+	for (int i = 0; i < 2; i++) {
+		char *text, *rest = NULL;
+
+		results[i] = run(code, (struct warder_command){ 0 });
+		cr_assert(results[i], "%s", err.text);
+		text = strdup(output(results[i], WARDER_STDOUT));
+		for (int line = 0; line < 6; line++)
+			cr_assert(lines[i][line] = strtok_r(line ? NULL : text, "\n", &rest), "%s",
+				  output(results[i], WARDER_STDERR));
+	}
+	cr_expect_str_eq(lines[0][0], lines[1][0]);
+	for (int line = 1; line < 6; line++)
+		cr_expect_str_neq(lines[0][line], lines[1][line]);
+	cr_expect(zygote_of(results[0]) > 0 && zygote_of(results[0]) == zygote_of(results[1]));
+	cr_expect(library_pool_stat(pool, "zygotes") == 1 && library_pool_stat(pool, "forked") >= 2);
+	for (int i = 0; i < 2; i++) {
+		free(lines[i][0]);
+		warder_result_free(results[i]);
+	}
+	end();
+}
+
+Test(pool_code, a_fork_leaves_nothing_to_the_next, .timeout = 120)
+{
+	static const char *const imports[] = { "json", NULL };
+
+	if (!begin_forks(imports))
+		cr_skip_test("%s", err.text);
+	expect_output("import json, os\n"
+		      "json.left = 1\n"
+		      "os.environ['LEFT'] = '1'\n"
+		      "for place in '/tmp', '/dev/shm': open(place + '/left', 'w').write('x')\n"
+		      "os.chdir('/')\n"
+		      "os.umask(0)\n"
+		      "print('done')",
+		      "done\n");
+	expect_output("import json, os\n"
+		      "print(hasattr(json, 'left'), 'LEFT' in os.environ, os.listdir('/tmp'),\n"
+		      "      os.listdir('/dev/shm'), os.getcwd(), os.umask(0))",
+		      "False False [] [] /tmp 18\n");
+	end();
+}
+
+Test(pool_code, a_fork_gets_files, .timeout = 120)
+{
+	const struct warder_file files[] = { { .path = "in/f", .bytes = "text", .len = 4 } };
+	struct warder_result *result;
+
+	if (!begin_forks(NULL))
+		cr_skip_test("%s", err.text);
+	result = run("import os\nst = os.stat('/tmp/in/f')\n"
+		     "print(open('/tmp/in/f').read(), st.st_uid, st.st_gid, oct(st.st_mode))\n"
+		     "os.unlink('/tmp/in/f'); os.rmdir('/tmp/in')",
+		     (struct warder_command){ .files = files, .file_count = 1 });
+	cr_assert(result, "%s", err.text);
+	cr_expect_str_eq(output(result, WARDER_STDOUT), "text 1000 1000 0o100644\n", "%s %s",
+			 output(result, WARDER_STDOUT), output(result, WARDER_STDERR));
+	warder_result_free(result);
+	end();
+}
+
+/* By number: that of the zygote, of its init, and of its other forks. Nothing of the zygote's is open. */
+Test(pool_code, a_fork_reaches_neither_its_zygote_nor_its_siblings, .timeout = 120)
+{
+	if (!begin_forks(NULL) || !fill(2))
+		cr_skip_test("%s", err.text);
+	expect_output(
+	    "import os, signal\n"
+	    "print(sorted(p for p in os.listdir('/proc') if p.isdigit()), os.listdir('/proc/self/fd'))\n"
+	    "me, reached = os.getpid(), []\n"
+	    "for pid in range(1, 600):\n"
+	    "  try: os.kill(pid, 0); reached.append(pid)\n"
+	    "  except ProcessLookupError: pass\n"
+	    "  except PermissionError: reached.append(pid)\n"
+	    "print(reached)\n"
+	    "for file in 'mem', 'maps', 'environ', 'root', 'ns/user':\n"
+	    "  try: os.close(os.open('/proc/1/' + file, os.O_RDONLY)); print(file)\n"
+	    "  except OSError: pass\n"
+	    "for space in 'user', 'pid', 'mnt', 'net':\n"
+	    "  try: os.close(os.open('/proc/2/ns/' + space, os.O_RDONLY)); print(space)\n"
+	    "  except OSError: pass\n"
+	    "print(open('/proc/self/status').read().count('0000000000000000\\n'))",
+	    "['3'] ['0', '1', '2', '3', '4']\n[1, 3]\n8\n");
+	cr_expect(library_pool_stat(pool, "zygotes") == 1);
+	end();
+}
+
+/* What a program can see of the end of Python. */
+Test(pool_code, the_end_of_a_fork_is_that_of_python, .timeout = 120)
+{
+	static const struct {
+		const char *code, *stdout, *stderr;
+		int exit_code;
+	} rows[] = {
+		{ "import sys\nsys.exit('why')", "", "why\n", 1 },
+		{ "import sys\nsys.exit(None)", "", "", 0 },
+		{ "raise SystemExit(300)", "", "", 44 },
+		{ "import atexit\natexit.register(print, 'exit')\nprint('end')", "end\nexit\n", "", 0 },
+		{ "import threading, time\n"
+		  "threading.Thread(target=lambda: (time.sleep(0.1), "
+		  "print('thread'))).start()\nprint('main')",
+		  "main\nthread\n", "", 0 },
+		{ "class A:\n  def __del__(self): print('gone')\na = A()\nb = A()\nb.b = b\nprint('end')",
+		  "end\ngone\ngone\n", "", 0 },
+		{ "import os\nos._exit(7)", "", "", 7 },
+	};
+
+	if (!begin_forks(NULL))
+		cr_skip_test("%s", err.text);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct warder_result *result = run(rows[i].code, (struct warder_command){ 0 });
+
+		cr_assert(result, "%s: %s", rows[i].code, err.text);
+		cr_expect_str_eq(output(result, WARDER_STDOUT), rows[i].stdout, "%s: %s", rows[i].code,
+				 output(result, WARDER_STDOUT));
+		cr_expect_str_eq(output(result, WARDER_STDERR), rows[i].stderr, "%s: %s", rows[i].code,
+				 output(result, WARDER_STDERR));
+		cr_expect(warder_result_exit_code(result) == rows[i].exit_code, "%s: %d", rows[i].code,
+			  warder_result_exit_code(result));
+		warder_result_free(result);
+	}
+	set("limits.wallTime", "500ms");
+	struct warder_result *result = run("while True: pass", (struct warder_command){ 0 });
+
+	cr_assert(result, "%s", err.text);
+	cr_expect_str_eq(warder_result_cause(result), "wallTime");
+	warder_result_free(result);
+	result = run("import os\nos.kill(os.getpid(), 9)", (struct warder_command){ 0 });
+	cr_assert(result, "%s", err.text);
+	cr_expect_str_eq(warder_result_cause(result), "signal");
+	warder_result_free(result);
+	end();
+}
+
+Test(pool_code, a_zygote_that_dies_is_replaced, .timeout = 120)
+{
+	struct warder_result *result;
+	int zygote;
+
+	if (!begin_forks(NULL))
+		cr_skip_test("%s", err.text);
+	result = run("print(1)", (struct warder_command){ 0 });
+	cr_assert(result, "%s", err.text);
+	zygote = zygote_of(result);
+	warder_result_free(result);
+	cr_assert(zygote > 0 && kill(zygote, SIGKILL) == 0);
+	result = run("print(2)", (struct warder_command){ 0 });
+	cr_assert(result, "%s", err.text);
+	cr_expect_str_eq(output(result, WARDER_STDOUT), "2\n");
+	cr_expect(zygote_of(result) != zygote);
+	warder_result_free(result);
+	cr_expect(library_pool_stat(pool, "zygotes") >= 2);
+	end();
+}
+
+static void write_module(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "we");
+
+	cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* What a zygote has imported changes on disk; and what leaves a thread behind. */
+Test(pool_code, an_import_decides_about_its_zygote, .timeout = 120)
+{
+	static const char *const imports[] = { "warder_imported", NULL };
+	char dir[] = "/var/tmp/warder-imported.XXXXXX";
+	char path[64];
+
+	fork_server = 1;
+	begin(WARDER_POOL_LAUNCH);
+	cr_assert(mkdtemp(dir) != NULL && chmod(dir, 0755) == 0);
+	snprintf(path, sizeof(path), "%s/warder_imported.py", dir);
+	set("filesystem.paths.readOnly", dir);
+	set("environment.set.PYTHONPATH", dir);
+	set("environment.set.PYTHONDONTWRITEBYTECODE", "1");
+	key.interpreter = "python";
+	key.imports = imports;
+	write_module(path, "value = 1\n");
+	if (!fill(1)) {
+		unlink(path);
+		rmdir(dir);
+		cr_skip_test("%s", err.text);
+	}
+	expect_output("import warder_imported\nprint(warder_imported.value)", "1\n");
+	write_module(path, "value = 'two'\n");
+	expect_output("import warder_imported\nprint(warder_imported.value)", "two\n");
+	cr_expect(library_pool_stat(pool, "zygotes") >= 2);
+	write_module(path, "import threading, time\n"
+			   "threading.Thread(target=time.sleep, args=(3600,), daemon=True).start()\n");
+	cr_expect_null(run("print(1)", (struct warder_command){ 0 }));
+	cr_expect(err.code == WARDER_ERROR_UNSUPPORTED_POLICY && strstr(err.text, "2 threads"), "%s",
+		  err.text);
+	end();
+	unlink(path);
+	rmdir(dir);
+}
+
+Test(pool_code, what_cannot_be_forked_has_its_own_python, .timeout = 60)
+{
+	const struct warder_pool_options options = { .size = sizeof(options), .fork_server = 2 };
+	struct warder_pool *other;
+	char *stats;
+
+	cr_expect(warder_pool_new(&options, &other, &err) == -1 && err.code == WARDER_ERROR_INVALID_REQUEST &&
+		      strstr(err.text, "fork_server is 2"),
+		  "%s", err.text);
+	fork_server = 1;
+	begin(WARDER_POOL_LAUNCH);
+	set("filesystem.paths.readWrite", "/var/tmp");
+	key.interpreter = "python";
+	if (!fill(1))
+		cr_skip_test("%s", err.text);
+	expect_output("print(1)", "1\n");
+	stats = warder_pool_stats(pool);
+	cr_expect(strstr(stats, "\"zygotes\":0") && strstr(stats, "write to directories of the host"), "%s",
+		  stats);
+	free(stats);
 	end();
 }
 

@@ -157,6 +157,17 @@ $ . "$TOP/tests/transcript/service.sh"; serve; place=$XDG_RUNTIME_DIR; [ "$(id -
 | 2
 | "status":"rejected"
 
+= with --fork-server, code in Python is forked, with the same results; a policy with a directory to write to has a Python of its own
+$ . "$TOP/tests/transcript/service.sh"; serve --fork-server; echo 'print(6 * 7); raise SystemExit(3)' > a.py; for i in 1 2; do c --language python a.py; echo $?; done; c --json --language python a.py > json; grep -o '"service":"yes"' json; grep -o '"ownAddressSpace","status":"absent"' json; mkdir w; c --workspace w:rw --json --language python a.py > json; grep -o '"service":"yes"' json; grep -c ownAddressSpace json || true
+| 42
+| 3
+| 42
+| 3
+| "service":"yes"
+| "ownAddressSpace","status":"absent"
+| "service":"yes"
+| 0
+
 = a second one is refused, and the first serves on
 $ . "$TOP/tests/transcript/service.sh"; serve; warder serve --local; echo $?; by -- true
 | 125
@@ -229,8 +240,10 @@ $ . "$TOP/tests/transcript/service.sh"; serve --idle-timeout 4s; by -- true; wai
 | none
 
 = wrong arguments of serve are refused
-$ warder serve; echo $?; warder serve --local word; echo $?
+$ warder serve; echo $?; warder serve --local word; echo $?; warder serve --listen unix:s --fork-server; echo $?
+| 125
 | 125
 | 125
 ! warder: serve needs either --local, to serve this user's commands, or --listen ADDR:PORT, to serve HTTP clients
 ! warder: serve takes no arguments, and "word" is one
+! warder: --fork-server goes with --local, not with --listen

@@ -1,0 +1,152 @@
+/* See nursery.h. */
+#include <stdatomic.h>
+
+#include "runtime/library/nursery.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "runtime/library/interpreters.h"
+#include "runtime/library/library.h"
+
+struct nursery {
+	pthread_mutex_t lock;
+	atomic_uint
+	    owners; /* the key, and jails in the making: with the last, the present zygote is given up */
+	atomic_uint users; /* these, and each zygote */
+	struct warder_template *tmpl;
+	char **program;
+	struct nursery_counts *counts;
+	struct jail_zygote *zygote; /* the present one; or NULL */
+	atomic_uint_fast64_t bytes;
+};
+
+struct nursery *nursery_new(struct warder_template *zygote, char **program, struct nursery_counts *counts,
+			    struct warder_error *err)
+{
+	struct nursery *nursery = calloc(1, sizeof(*nursery));
+
+	if (!nursery) {
+		warder_template_free(zygote);
+		interpreters_free(program, text_count(program));
+		error_no_memory(err, NULL);
+		return NULL;
+	}
+	pthread_mutex_init(&nursery->lock, NULL);
+	atomic_init(&nursery->owners, 1);
+	atomic_init(&nursery->users, 1);
+	nursery->tmpl = zygote;
+	nursery->program = program;
+	nursery->counts = counts;
+	return nursery;
+}
+
+struct nursery *nursery_hold(struct nursery *nursery)
+{
+	if (nursery) {
+		atomic_fetch_add(&nursery->owners, 1);
+		atomic_fetch_add(&nursery->users, 1);
+	}
+	return nursery;
+}
+
+static void leave(void *context)
+{
+	struct nursery *nursery = context;
+
+	if (atomic_fetch_sub(&nursery->users, 1) > 1)
+		return;
+	warder_template_free(nursery->tmpl);
+	interpreters_free(nursery->program, text_count(nursery->program));
+	pthread_mutex_destroy(&nursery->lock);
+	free(nursery);
+}
+
+static void retire(struct nursery *nursery)
+{
+	struct jail_zygote *old = nursery->zygote;
+
+	nursery->zygote = NULL;
+	atomic_store(&nursery->bytes, 0);
+	jail_zygote_drop(old);
+}
+
+void nursery_drop(struct nursery *nursery)
+{
+	if (!nursery)
+		return;
+	if (atomic_fetch_sub(&nursery->owners, 1) == 1)
+		retire(nursery);
+	leave(nursery);
+}
+
+/* One that can fork is there; -1 with *err. */
+static int ensure(struct nursery *nursery, struct warder_error *err)
+{
+	uint64_t age_us = 0;
+
+	if (nursery->zygote && (jail_zygote_forks(nursery->zygote, &age_us) >= NURSERY_FORKS ||
+				age_us >= NURSERY_US || jail_zygote_is_stale(nursery->zygote)))
+		retire(nursery);
+	if (nursery->zygote)
+		return 0;
+	atomic_fetch_add(&nursery->users, 1);
+	if (jail_zygote_new(library_jail_template(nursery->tmpl), nursery->program, leave, nursery,
+			    &nursery->zygote, err) != 0) {
+		atomic_fetch_sub(&nursery->users, 1);
+		return -1;
+	}
+	atomic_store(&nursery->bytes, jail_zygote_bytes(nursery->zygote));
+	atomic_fetch_add(&nursery->counts->zygotes, 1);
+	return 0;
+}
+
+static int fork_one(struct nursery *nursery, struct jail_template *tmpl, char *const *program, bool merged,
+		    struct jail_run **ret, struct warder_error *err)
+{
+	struct warder_error ignored;
+
+	if (jail_fork(tmpl, nursery->zygote, ret, err) != 0)
+		return -1;
+	if (jail_warm(*ret, program, merged, err) == 0) {
+		/* Only now: the fork has noted its files, so that a later change is seen there. */
+		if (!jail_zygote_is_stale(nursery->zygote))
+			return 0;
+		error_set(err, WARDER_ERROR_UNAVAILABLE, "program",
+			  "the zygote died, or a file that it had loaded has changed");
+	}
+	jail_run_remove(*ret, &ignored);
+	*ret = NULL;
+	return -1;
+}
+
+int nursery_park(struct nursery *nursery, struct jail_template *tmpl, char *const *program, bool merged,
+		 struct jail_run **ret, struct warder_error *err)
+{
+	int parked = -1;
+
+	pthread_mutex_lock(&nursery->lock);
+	/* The second time with a new one: the present one may have died. */
+	for (int i = 0; i < 2 && parked != 0; i++) {
+		if (ensure(nursery, err) != 0)
+			break;
+		parked = fork_one(nursery, tmpl, program, merged, ret, err);
+		if (parked != 0)
+			retire(nursery);
+	}
+	if (parked == 0)
+		atomic_fetch_add(&nursery->counts->forked, 1);
+	pthread_mutex_unlock(&nursery->lock);
+	return parked;
+}
+
+char *const *nursery_program(const struct nursery *nursery)
+{
+	return nursery->program;
+}
+
+uint64_t nursery_bytes(const struct nursery *nursery)
+{
+	return nursery ? atomic_load(&nursery->bytes) : 0;
+}

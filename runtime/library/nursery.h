@@ -1,0 +1,39 @@
+/*
+ * nursery: the zygotes of one key of a pool with a fork server, one after the other. Private to runtime/library/.
+ *
+ * Life: nursery_new() -> nursery_park() for each jail -> nursery_drop(). Any thread. A zygote forks at most NURSERY_FORKS jails and lives for at
+ * most NURSERY_US; then, or when a file that it has loaded changes, or it dies, the next jail is forked by a new one. The old one ends
+ * with the last of its jails.
+ */
+#ifndef WARDER_RUNTIME_LIBRARY_NURSERY_H
+#define WARDER_RUNTIME_LIBRARY_NURSERY_H
+
+#include <stdatomic.h>
+
+#include "jail/jail.h"
+#include "runtime/warder.h"
+
+#define NURSERY_FORKS 1000u
+#define NURSERY_US    UINT64_C(600000000)
+
+struct nursery;
+
+/* Of all pools of one process. */
+struct nursery_counts {
+	atomic_uint_fast64_t zygotes, forked;
+};
+
+/* `zygote`: the template of the zygotes, which becomes the nursery's in any case. `program`: the words that start one. NULL with *err. */
+struct nursery *nursery_new(struct warder_template *zygote, char **program, struct nursery_counts *counts,
+			    struct warder_error *err);
+struct nursery *nursery_hold(struct nursery *nursery);
+void nursery_drop(struct nursery *nursery);
+/* Fork a jail of the template and park its program, `program`, which must exist as long as the jail. -1 with *err. */
+int nursery_park(struct nursery *nursery, struct jail_template *tmpl, char *const *program, bool merged,
+		 struct jail_run **ret, struct warder_error *err);
+/* The words that start its zygotes. */
+char *const *nursery_program(const struct nursery *nursery);
+/* The memory that the present zygote takes. */
+uint64_t nursery_bytes(const struct nursery *nursery);
+
+#endif

@@ -463,6 +463,7 @@ Test(pool_code, what_cannot_be_forked_has_its_own_python, .timeout = 60)
 	fork_server = 1;
 	begin(WARDER_POOL_LAUNCH);
 	set("filesystem.paths.readWrite", "/var/tmp");
+	set("limits.disk", "unlimited");
 	key.interpreter = "python";
 	if (!fill(1))
 		cr_skip_test("%s", err.text);

@@ -4,11 +4,11 @@
     tests/bench/host.py [-n RUNS]
 
 Each round does the same by each way: start a sandbox (or container), run /bin/true in it, end it; run a piece of Python in a context that is
-there; write 64 KiB to a file and read them. The clients of the host are Python's HTTP client, which keeps its connection, and E2B's SDK in
+there; write 64 KiB to a file and read them. Then clients create and end sandboxes as fast as they can, and create 16 at once. The clients of the host are Python's HTTP client, which keeps its connection, and E2B's SDK in
 Node.js, where npm can fetch it. Prints medians and 99th percentiles in milliseconds, and the ratio to `warder run`. Figures are facts, never
 a failure. What is not here is left out, with its reason.
 """
-import atexit, ctypes, json, os, shutil, statistics, subprocess, sys, tempfile, time
+import atexit, ctypes, glob, json, os, shutil, statistics, subprocess, sys, tempfile, threading, time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import backends
@@ -97,6 +97,71 @@ def docker(place):
     return running, line
 
 
+def kernel_is_behind():
+    """It frees the filters of ended sandboxes more slowly than they come: a rate would be that of the kernel's queue."""
+    waiting = 0
+    for name in glob.glob("/proc/[0-9]*"):
+        try:
+            with open(name + "/comm") as comm, open(name + "/wchan") as channel:
+                waiting += comm.read().startswith("kworker") and channel.read().startswith("bpf_prog_pack_free")
+        except OSError:
+            pass
+    return waiting > 50
+
+
+def together(count, work):
+    """`work` in so many threads, and the seconds that they took."""
+    threads = [threading.Thread(target=work) for _ in range(count)]
+    begin = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return time.monotonic() - begin
+
+
+def sustained(host, clients, most=600, seconds=4):
+    """Sandboxes created and ended in a second by so many clients, or None."""
+    made, until, behind = [], time.monotonic() + seconds, []
+
+    def work():
+        client = host.client()
+        while time.monotonic() < until and len(made) < most and not behind:
+            client.ask("DELETE", "/v1/sandboxes/" + client.ask("POST", "/v1/sandboxes", {"timeoutMs": 60000})["id"])
+            made.append(1)
+            if len(made) % 50 == 0 and kernel_is_behind():
+                behind.append(1)
+    took = together(clients, work)
+    return None if behind else len(made) / took
+
+
+def burst(host, count=16, clients=4):
+    """Sandboxes created in a second, of `count` that are asked for at once."""
+    made = []
+
+    def work():
+        client = host.client()
+        for _ in range(count // clients):
+            made.append(client.ask("POST", "/v1/sandboxes", {"timeoutMs": 60000})["id"])
+    took = together(clients, work)
+    for box in made:
+        host.client().ask("DELETE", "/v1/sandboxes/" + box)
+    return count / took
+
+
+def rates(host):
+    for clients in (1, 4, 8):
+        rate = sustained(host, clients)
+        print("%-38s %9s" % ("/v1: sandboxes a second, %d client%s" % (clients, "s"[:clients - 1]), "not measured" if rate is None else "%.0f" % rate))
+        time.sleep(2)
+    found = []
+    for _ in range(6):
+        found.append(burst(host))
+        time.sleep(2)
+    found = sorted(found[1:])  # in the first one, the host learns how many are wanted
+    print("%-38s %9.0f (%.0f to %.0f)" % ("/v1: 16 sandboxes at once, a second", statistics.median(found), found[0], found[-1]))
+
+
 def main():
     if os.geteuid() != 0:
         sys.exit("host.py: needs root, as Docker does")
@@ -131,6 +196,7 @@ def main():
     for name, found in times.items():
         found.sort()
         print("%-38s %9.1f %12.1f %11.2f x" % (name, statistics.median(found), found[min(len(found) - 1, int(len(found) * 0.99))], statistics.median(found) / base))
+    rates(host)
 
 
 main()

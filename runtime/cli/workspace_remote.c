@@ -538,11 +538,9 @@ int workspace_remote_command(char *const *rest)
 			      "workspace has create, run, list, put, write, read, stage, collect and remove",
 			      asked->word);
 	} else {
-		char *const before[] = { at > rest ? *rest : NULL, at > rest + 1 ? rest[1] : NULL, NULL };
-
-		status = asked_take_words(asked, before, &err);
+		status = asked_take_words(asked, rest, at, &err);
 		if (status == 0)
-			status = asked_take_words(asked, at + 1, &err);
+			status = asked_take_words(asked, at + 1, NULL, &err);
 		if (status == 0)
 			status = perform(i, asked, &err);
 	}

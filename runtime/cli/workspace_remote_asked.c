@@ -74,12 +74,11 @@ static int take_flag(struct asked *asked, char *const *word, struct warder_error
 	return 0;
 }
 
-/* Words that begin with "-" are flags; those of create and run go on to the session, with what stands between them. */
-int asked_take_words(struct asked *asked, char *const *words, struct warder_error *err)
+int asked_take_words(struct asked *asked, char *const *words, char *const *end, struct warder_error *err)
 {
 	const bool passes = strcmp(asked->word, "create") == 0 || strcmp(asked->word, "run") == 0;
 
-	while (*words && strcmp(*words, "--") != 0) {
+	while (*words && words != end && strcmp(*words, "--") != 0) {
 		const int taken = take_flag(asked, words, err);
 
 		if (taken < 0)
@@ -100,7 +99,7 @@ int asked_take_words(struct asked *asked, char *const *words, struct warder_erro
 		else
 			asked->operands[asked->operand_count++] = *words++;
 	}
-	asked->program = *words ? words + 1 : NULL;
+	asked->program = *words && words != end ? words + 1 : NULL;
 	return 0;
 }
 
@@ -179,10 +178,18 @@ int asked_take_size(const struct asked *asked, enum own_flag flag, uint64_t *ret
 			 asked->values[flag]);
 }
 
-/* The first word that is no flag of ours. */
-char *const *asked_find_word(char *const *at)
+/* A flag of ours that takes the next word as its value. */
+static bool takes_next(const char *word)
 {
-	while (*at && **at == '-')
-		at += backend_of(at) && !strchr(*at, '=') ? 2 : 1;
-	return at;
+	for (size_t i = 0; i < OWN_COUNT; i++)
+		if (own_flags[i].takes && strcmp(word, own_flags[i].name) == 0)
+			return true;
+	return false;
+}
+
+char *const *asked_find_word(char *const *words)
+{
+	while (*words && **words == '-')
+		words += takes_next(*words) && words[1] ? 2 : 1;
+	return words;
 }

@@ -22,6 +22,8 @@ def check(backends, backend, flags, sandboxes):
     if done[0] != 0:
         return
     tell(do("list")[1] == name.encode() + b"\n", "it is in the list", do("list"))
+    done = warder("workspace", "--json", "--flat", "--backend", backend, "list", name)
+    tell(done[0] == 0 and {row["path"] for row in json.loads(done[1] or "[]")} == {"skills", "work", "runs", "out"}, "flags may stand before the command", done)
     rows = {row["path"]: row["type"] for row in json.loads(do("list", name, "--json")[1])}
     tell(rows == {"skills": "directory", "work": "directory", "work/inputs": "directory", "runs": "directory", "out": "directory"}, "it has its directories", rows)
     done = do("run", name, "--", "rm", "-rf", root + "/out", root + "/skills")

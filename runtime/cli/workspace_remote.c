@@ -317,16 +317,29 @@ static int stage_here(const struct asked *asked, const char *from, const char *d
 	return status == 0 && omitted ? EXIT_REFUSED : status;
 }
 
-/* From another path of the workspace: the target is made anew. */
+/* $2 to $3. The copy and an earlier target lie beside the target until the copy is whole, so that a copy that fails changes nothing. $4: a name
+ * that nobody uses. */
+static const char copy_there[] =
+    "cd -- \"$1\" || exit 1; from=./$2 to=./$3\n"
+    "new=${to%/*}/.new-$4 old=${to%/*}/.old-$4\n"
+    "there() { [ -e \"$1\" ] || [ -L \"$1\" ]; }\n"
+    "gone() { rm -rf -- \"$1\" 2>/dev/null || { chmod -R u+rwX -- \"$1\"; rm -rf -- \"$1\"; }; }\n"
+    "fail() { ! there \"$old\" || there \"$to\" || mv -- \"$old\" \"$to\"; gone \"$new\"; exit 1; }\n"
+    "trap fail TERM INT HUP\n"
+    "[ -e \"$from\" ] || { printf '%s does not exist\\n' \"$2\" >&2; exit 1; }\n"
+    "cp -a -- \"$from\" \"$new\" || fail\n"
+    "if there \"$to\"; then mv -- \"$to\" \"$old\" || fail; fi\n"
+    "mv -- \"$new\" \"$to\" || fail\n"
+    "gone \"$old\"";
+
+/* From another path of the workspace. */
 static int stage_there(const struct asked *asked, const char *from, const char *dst, struct warder_error *err)
 {
-	static const char script[] =
-	    "cd -- \"$1\" && test -e \"$2\" && rm -rf -- \"$3\" && cp -a -- \"$2\" \"$3\"";
-	char path[PATH_MAX];
+	char id[REMOTE_ID_LENGTH + 1];
 
-	return asked_take_path(from, false, path, err) < 0
+	return remote_draw_id(id, err) < 0
 		   ? -1
-		   : run_script(asked, script, (const char *const[4]){ ROOT, path, dst },
+		   : run_script(asked, copy_there, (const char *const[4]){ ROOT, from, dst, id },
 				"the input cannot be copied in the workspace", err);
 }
 
@@ -344,23 +357,72 @@ static int make_read_only(const struct asked *asked, const char *dst, struct war
 			  (const char *const[4]){ ROOT, dst }, "the input cannot be made read-only", err);
 }
 
+/* Whether `path` is `above`, or lies in it. */
+static bool lies_in(const char *path, const char *above)
+{
+	const size_t len = strlen(above);
+
+	return strncmp(path, above, len) == 0 && (!path[len] || path[len] == '/');
+}
+
+/* FROM without slashes at its end: a path of this machine behind "host://", or one of the workspace. -1 with *err. */
+static int take_source(const char *from, bool *ret_here, char ret[PATH_MAX], struct warder_error *err)
+{
+	size_t len = strlen(from);
+
+	while (len > 1 && from[len - 1] == '/')
+		len--;
+	*ret_here = strncmp(from, "host:///", 8) == 0;
+	if (!*ret_here && strncmp(from, "workspace://", 12) == 0)
+		return asked_take_path(from + 12, false, ret, err);
+	if (*ret_here && len > 8 && len < PATH_MAX) {
+		snprintf(ret, PATH_MAX, "%.*s", (int)len - 7, from + 7);
+		return 0;
+	}
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "FROM",
+			 "\"%.80s\": a workspace on another machine takes inputs from host:///PATH and "
+			 "workspace://PATH",
+			 from);
+}
+
+/* The target of --to, or the last name of `from` in the inputs. All that is there is replaced, so it is none of the workspace's own
+ * directories. -1 with *err. */
+static int take_target(const char *from, const char *to, char ret[PATH_MAX], struct warder_error *err)
+{
+	const char *slash = strrchr(from, '/');
+	char wish[PATH_MAX + sizeof(INPUTS)];
+
+	snprintf(wish, sizeof(wish), "%s/%s", INPUTS, slash ? slash + 1 : from);
+	if (asked_take_path(to ? to : wish, false, ret, err) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LENGTH(places); i++)
+		if (strcmp(ret, places[i].path) == 0)
+			return error_set(
+			    err, WARDER_ERROR_INVALID_REQUEST, "--to",
+			    "the input would replace %.80s, which is a directory of the workspace; name a "
+			    "path in it with --to, such as %.80s/data",
+			    ret, ret);
+	return 0;
+}
+
 static int stage(struct asked *asked, struct warder_error *err)
 {
-	const char *from = asked->operand_count == 1 ? asked->operands[0] : "";
-	const bool here = strncmp(from, "host:///", 8) == 0;
-	const char *slash = strrchr(from, '/'), *to = asked->values[OWN_TO];
-	char wish[PATH_MAX + sizeof(INPUTS)], dst[PATH_MAX];
+	bool here = false;
+	char from[PATH_MAX], dst[PATH_MAX];
 	int status;
 
-	if (!here && strncmp(from, "workspace://", 12) != 0)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "FROM",
-				 "\"%.80s\": a workspace on another machine takes inputs from host:///PATH "
-				 "and workspace://PATH",
-				 from);
-	snprintf(wish, sizeof(wish), "%s/%s", INPUTS, slash ? slash + 1 : "");
-	if (asked_take_path(to ? to : wish, false, dst, err) < 0 || make_parent(asked, dst, err) < 0)
+	if (take_source(asked->operand_count == 1 ? asked->operands[0] : "", &here, from, err) < 0 ||
+	    take_target(from, asked->values[OWN_TO], dst, err) < 0)
 		return -1;
-	status = here ? stage_here(asked, from + 7, dst, err) : stage_there(asked, from + 12, dst, err);
+	if (!here && (lies_in(from, dst) || lies_in(dst, from)))
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "--to",
+		    "the input %.200s and its target %.200s are the same path, or one contains the "
+		    "other; name another target with --to",
+		    from, dst);
+	if (make_parent(asked, dst, err) < 0)
+		return -1;
+	status = here ? stage_here(asked, from, dst, err) : stage_there(asked, from, dst, err);
 	if (status == 0 && asked->values[OWN_READ_ONLY])
 		status = make_read_only(asked, dst, err);
 	if (status == 0)

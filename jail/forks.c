@@ -1,11 +1,9 @@
 /*
  * The life of zygotes: see jail.h. A zygote is the warm program (warm.c) of a parked jail; zygote.c gives it its orders.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,29 +12,11 @@
 #include "base/file.h"
 #include "base/namespaces.h"
 #include "jail/run.h"
+#include "jail/spawn.h"
 #include "jail/zygote.h"
-
-#ifndef MFD_EXEC
-#define MFD_EXEC 0x0010U
-#endif
 
 extern const char jail_forked_image[];
 extern const char jail_forked_image_end[];
-
-static int forked_image(struct warder_error *err)
-{
-	const size_t len = (size_t)(jail_forked_image_end - jail_forked_image);
-	owned_fd int fd = memfd_create("warder-forked", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
-
-	if (fd < 0 && errno == EINVAL) /* before Linux 6.3 there was no such flag */
-		fd = memfd_create("warder-forked", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0 || file_write_all(fd, jail_forked_image, len) < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-		return error_set_errno(
-		    err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
-		    "cannot make an executable memfd for the zygote (needs vm.memfd_noexec < 2)");
-	return fd_take(&fd);
-}
 
 /* A fork copies one thread alone: locks that others hold would stay locked for ever. */
 static int check_threads(const struct jail_zygote *zygote, struct warder_error *err)
@@ -74,7 +54,7 @@ static int start(struct jail_zygote *zygote, char *const *argv, struct warder_er
 	struct jail_command command = {
 		.argv = argv, .stdin_data = "", .stdin_fd = -1, .result_bytes = RUN_WARM_RESULT
 	};
-	owned_fd int image_fd = forked_image(err);
+	owned_fd int image_fd = spawn_sealed("warder-forked", jail_forked_image, jail_forked_image_end, err);
 	owned_fd int its_fd = -1;
 	int sockets[2];
 

@@ -40,21 +40,26 @@
 extern const char jail_init_image[];
 extern const char jail_init_image_end[];
 
-int spawn_image(struct warder_error *err)
+int spawn_sealed(const char *name, const char *image, const char *end, struct warder_error *err)
 {
-	const size_t len = (size_t)(jail_init_image_end - jail_init_image);
-	owned_fd int fd = memfd_create("warder-init", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+	const size_t len = (size_t)(end - image);
+	owned_fd int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
 
 	if (fd < 0 && errno == EINVAL) /* before Linux 6.3 there was no such flag */
-		fd = memfd_create("warder-init", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+		fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 				       "cannot make an executable memfd (needs vm.memfd_noexec < 2)");
-	if (write(fd, jail_init_image, len) != (ssize_t)len ||
+	if (write(fd, image, len) != (ssize_t)len ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
-				       "cannot write and seal the init image");
+				       "cannot write and seal the image %s", name);
 	return fd_take(&fd);
+}
+
+int spawn_image(struct warder_error *err)
+{
+	return spawn_sealed("warder-init", jail_init_image, jail_init_image_end, err);
 }
 
 /* Heap: all that the child uses. */

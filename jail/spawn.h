@@ -32,6 +32,8 @@ struct spawn {
 
 /* Sealed memfd with the init program; the caller owns it. -1 with *err. */
 int spawn_image(struct warder_error *err);
+/* The same of the bytes from `image` to `end`, under that name. */
+int spawn_sealed(const char *name, const char *image, const char *end, struct warder_error *err);
 /* Start. 0 with *ret_pid and *ret_pidfd (owned by the caller); -1 with *err. */
 int spawn_init(const struct spawn *spawn, int *ret_pid, int *ret_pidfd, struct warder_error *err);
 /* Give init the descriptor under that number. */

@@ -23,8 +23,9 @@ int session_remote_start(const struct args *args, const char *name, char **ret_j
 			 struct warder_error *err);
 
 /* After a request about the session that failed with *err. If the host does not know its sandbox, and --recreate was given, run the command of
- * --on-recreate with the id of the old sandbox, and make a new one with the same policy. 0: it is in *place, and the request may be sent again,
- * once. -1 with *err: that of the request, or why there is no new sandbox. */
+ * --on-recreate with the id of the old sandbox, and make a new one with the same policy. If another command is doing that, wait for it, up to five
+ * minutes. 0: the new sandbox is in *place, and the request may be sent again, once. -1 with *err: that of the request, or why there is no new
+ * sandbox (CONFLICT: the session has another backend or policy by now). */
 int session_remote_recover(const struct args *args, struct remote_place *place, struct warder_error *err);
 
 /* What the file says, and what the host says of it (or NULL). NULL without memory. */

@@ -305,8 +305,12 @@ static int execute(struct report *report, struct remote_place *place, struct war
 		return -1;
 	remote_place_renew(place);
 	status = start_execution(place, body, execution, &sent, err);
-	if (status < 0 && session_remote_recover(report->args, place, err) == 0)
-		status = start_execution(place, body, execution, &sent, err);
+	if (status < 0 && remote_place_is_gone(err)) {
+		sent = false; /* the host started nothing, whatever comes of the new sandbox */
+		status = session_remote_recover(report->args, place, err);
+		if (status == 0)
+			status = start_execution(place, body, execution, &sent, err);
+	}
 	explicit_bzero(body, strlen(body));
 	free(body);
 	if (status < 0) {

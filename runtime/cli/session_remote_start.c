@@ -25,6 +25,8 @@
 #define CLEAR_MS       5000 /* for each of the requests that end a sandbox whose start failed */
 #define CLEAR_TRIES    10
 #define CLEAR_PAUSE_US 300000
+#define CLAIM_US       UINT64_C(300000000) /* to wait for another command that makes the new sandbox */
+#define CLAIM_PAUSE_US 50000
 
 bool session_remote_is_meant(const struct args *args)
 {
@@ -410,42 +412,93 @@ static void ask_the_same(const struct args *args, const struct elsewhere *sessio
 	ret_asked->ends_ms = ret_asked->started_ms + lifetime_ms;
 }
 
-/* The name is ours meanwhile. Another command may have made the new sandbox already. */
-static int recover(const struct args *args, struct remote_place *place, struct warder_policy *policy,
-		   struct warder_error *err)
+/* Whether the session is the one that the caller has found, though its sandbox may be another one. */
+static bool is_same_session(const struct elsewhere *now, const struct elsewhere *before)
 {
+	return strcmp(now->backend, before->backend) == 0 && strcmp(now->backends, before->backends) == 0 &&
+	       strcmp(now->policy, before->policy) == 0;
+}
+
+static int replace_lost(const struct args *args, struct remote_place *place, const struct elsewhere *now,
+			struct warder_error *err)
+{
+	struct warder_policy policy = { 0 };
 	struct args same;
-	struct elsewhere now, asked;
+	struct elsewhere asked;
+	char *text = elsewhere_read_policy(now->name, err);
+	int status = text ? policy_decode(text, strlen(text), now->name, &policy.policy, err) : -1;
+
+	free(text);
+	if (status == 0) {
+		ask_the_same(args, now, &policy, &same, &asked);
+		status = recreate(&same, place, &asked, err);
+	}
+	policy_done(&policy.policy);
+	return status;
+}
+
+/* The name is ours meanwhile. Another command may have made the new sandbox already. */
+static int recover(const struct args *args, struct remote_place *place, struct warder_error *err)
+{
+	struct elsewhere now;
 	const int found = elsewhere_read(place->session.name, &now, err);
 
 	if (found != 0)
 		return found < 0 ? -1 : remote_place_say_gone(&place->session, err);
-	if (strcmp(now.sandbox, place->session.sandbox) != 0) {
-		place->session = now;
-		return 0;
+	if (!is_same_session(&now, &place->session))
+		return error_set(err, WARDER_ERROR_CONFLICT, "name",
+				 "session %.64s was stopped and started again meanwhile, with another "
+				 "backend or policy, and nothing ran in it; repeat the command",
+				 now.name);
+	if (strcmp(now.sandbox, place->session.sandbox) == 0)
+		return replace_lost(args, place, &now, err);
+	place->session = now;
+	return 0;
+}
+
+/* Another command that has the name may be making the new sandbox: wait for it. */
+static int claim(const struct elsewhere *session, int *ret_fd, struct warder_error *err)
+{
+	const uint64_t give_up_us = clock_us() + CLAIM_US;
+	const char *name = session->name;
+	struct warder_error ignored;
+	struct elsewhere now;
+
+	while (elsewhere_claim(name, ret_fd, err) < 0) {
+		if (err->code != WARDER_ERROR_CONFLICT)
+			return -1;
+		if (elsewhere_read(name, &now, &ignored) > 0) /* it was stopped */
+			return remote_place_say_gone(session, err);
+		if (ending_signal())
+			return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
+					 "a signal came while another command made the new sandbox of "
+					 "session %.64s",
+					 name);
+		if (clock_us() >= give_up_us)
+			return error_set(err, WARDER_ERROR_CONFLICT, "name",
+					 "another command has been making the new sandbox of session %.64s "
+					 "for %d minutes; try again when it has ended",
+					 name, (int)(CLAIM_US / 60000000));
+		usleep(CLAIM_PAUSE_US);
 	}
-	ask_the_same(args, &now, policy, &same, &asked);
-	return recreate(&same, place, &asked, err);
+	return 0;
 }
 
 int session_remote_recover(const struct args *args, struct remote_place *place, struct warder_error *err)
 {
-	const char *name = place->session.name;
-	struct warder_policy policy = { 0 };
 	struct warder_error why = { 0 };
-	int lock_fd = -1, status = -1;
-	char *text;
+	char name[SESSION_NAME_MAX + 1];
+	int lock_fd = -1, status;
 
 	if (!args->session.recreate || !remote_place_is_gone(err))
 		return -1;
-	text = elsewhere_read_policy(name, &why);
-	if (text && policy_decode(text, strlen(text), name, &policy.policy, &why) == 0 &&
-	    elsewhere_claim(name, &lock_fd, &why) == 0) {
-		status = recover(args, place, &policy, &why);
+	snprintf(name, sizeof(name), "%s", place->session.name);
+	status = claim(&place->session, &lock_fd, &why);
+	if (status == 0) {
+		memset(&why, 0, sizeof(why)); /* of a claim before */
+		status = recover(args, place, &why);
 		elsewhere_release(name, &lock_fd);
 	}
-	policy_done(&policy.policy);
-	free(text);
 	*err = why;
 	return status;
 }

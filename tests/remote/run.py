@@ -569,8 +569,8 @@ def recovered(path, host):
     end_of(second[0])
     many = [subprocess.Popen([WARDER, "session", "exec", "far", *again, "--", "echo", "one"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL) for _ in range(3)]
     ends = [(*one.communicate(timeout=120 * SLOW), one.returncode) for one in many]
-    tell(len(sandboxes(host)) == 1 and open(tale).read().split() == first + second and any(end[2] == 0 and end[0] == b"one\n" for end in ends) and all(end[2] == 0 or b"another" in end[1] or b"claimed" in end[1] or b"being" in end[1] for end in ends),
-         "of several executions at once, one makes the new sandbox", (ends, sandboxes(host)))
+    tell(len(sandboxes(host)) == 1 and open(tale).read().split() == first + second and all(end[2] == 0 and end[0] == b"one\n" for end in ends),
+         "of several executions at once, one makes the new sandbox, and all run in it", (ends, sandboxes(host)))
     third = sandboxes(host)
     paused = session("pause", "far")
     status, out, err = session("exec", "far", *again, "--timeout", "5s", "--", "true")
@@ -600,6 +600,42 @@ def recovered(path, host):
     made = len([one for one in server.asked if one[:2] == ("POST", "/v1/sandboxes")]) - before
     tell(status == 125 and len(starts) == 2 and made == 1 and open(tale).read().split()[-1] == "abc1", "the execution is repeated once, not again and again", (status, err, starts, made))
     session("stop", "liar", "--keep-sandbox")
+    # what other commands do at that moment
+    starting = ["start", "liar", "--backends", lying, "--backend", "remote:big", *PREFER]
+    starts = lambda: sum(1 for one in server.asked if one[0] == "POST" and one[1].endswith("/executions"))
+    new = {"sandbox": b'{"id": "abc2", "state": "running"}'}
+
+    def claimed(handler):
+        """Another command has the name for a while."""
+        lock = open(file_here("liar.lock"), "w")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        os.chmod(lock.name, 0o600)
+
+        def release():
+            os.remove(lock.name)
+            lock.close()
+        threading.Timer(2 * SLOW, release).start()
+        server.sandbox = new
+        handler.answer(404, gone)
+
+    def changed(backends, name, *how):
+        def answer(handler):
+            session("stop", "liar", "--keep-sandbox")
+            session("start", "liar", "--backends", backends, "--backend", name, *PREFER, *how)
+            handler.answer(404, gone)
+        return answer
+    two = document("two.json", {"two": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
+    for name, lies, code, word, count in (("it waits until another command has made the new one", {"execution": claimed}, 0, "", 2), ("a session that has another policy by now gets no program", {"execution": changed(lying, "remote:big", "--memory", "50MiB")}, 125, "another backend or policy", 1),
+                                          ("nor one on another host", {"execution": changed(two, "remote:two")}, 125, "another backend or policy", 1),
+                                          ("nor one that was stopped", {"execution": lambda handler: (session("stop", "liar", "--keep-sandbox"), handler.answer(404, gone))}, 125, "does not run any more", 1),
+                                          ("if there is no new one, it is known that nothing ran", dict(new, execution=lambda handler: handler.answer(404, gone), sandbox=lambda handler: handler.answer(503, b"{}")), 125, "503", 1)):
+        server.sandbox = {}
+        session(*starting)
+        server.sandbox, before = lies, starts()
+        status, out, err = session("exec", "liar", "--recreate", "--", "true")
+        tell(status == code and word in err and "not known" not in err and starts() - before == count, "with --recreate, " + name, (status, err, starts() - before))
+        server.sandbox = {}
+        session("stop", "liar", "--keep-sandbox")
     server.shutdown()
     server.server_close()
 

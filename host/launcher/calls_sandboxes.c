@@ -104,7 +104,9 @@ static int fetch_result(struct call *call, struct warder_error *err)
 		got = remote_wait_done(remote, RESULT_MS, &end, &call->text, err);
 	remote_free(remote);
 	if (got == 0)
-		return error_set(err, WARDER_ERROR_CONFLICT, "execution", "execution %s has not ended", id);
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "execution",
+				 "the sandbox does not give the result of execution %s in time; try again",
+				 id);
 	if (got > 0 && !call->text)
 		return error_set(err, WARDER_ERROR_NOT_FOUND, "execution",
 				 "execution %s has ended, and its result is lost", id);
@@ -118,6 +120,8 @@ static void result_work(struct job *job)
 
 	if (fetch_result(call, err) < 0 || call_sign(call, "execution", err) < 0) {
 		call->answer.status = link_status(err->code);
+		if (call->answer.status == 503) /* the keeper is busy, and still has the result */
+			call->answer.retry_s = 1;
 		return;
 	}
 	memset(err, 0, sizeof(*err));

@@ -5,6 +5,7 @@
 #include "runtime/cli/session_remote_exec.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,8 @@
 
 #define START_MS 120000 /* for a service to start a program of ours, and to answer after its end */
 #define SAID_MAX 4096   /* bytes of what it says */
+#define BUSY_MS  120000 /* in which a host that refuses the result because it is busy is asked again */
+#define AGAIN_MS 1000   /* between two of these requests */
 
 /* The flags that an execution there can have; the session's policy is not changed by one. */
 static int check_exec_flags(const struct args *args, struct warder_error *err)
@@ -132,7 +135,9 @@ static void send_signal(const struct remote_place *place, const char *execution,
 struct waiting {
 	uint64_t heard_ms; /* when the host last answered anything */
 	uint64_t kill_ms;  /* after a signal: when SIGKILL follows */
-	int signals;       /* sent to the program */
+	uint64_t
+	    busy_ms; /* since when the host has refused each request because it was busy; 0: it has not */
+	int signals; /* sent to the program */
 };
 
 static uint64_t now_ms(void)
@@ -147,6 +152,20 @@ static uint64_t poll_ms(const struct remote_place *place, const struct waiting *
 	if (waiting->signals != 1 || waiting->kill_ms > now + most)
 		return most;
 	return waiting->kill_ms > now ? waiting->kill_ms - now : 1;
+}
+
+/* Whether the request may succeed later. If the host is busy, wait a little before that. */
+static bool may_repeat(struct waiting *waiting, const struct remote_asking *how,
+		       const struct warder_error *err)
+{
+	if (how->status != 503 && how->status != 429) {
+		waiting->busy_ms = 0;
+		return err->sys_errno == ETIMEDOUT && waiting->signals < 2;
+	}
+	if (!waiting->busy_ms)
+		waiting->busy_ms = now_ms();
+	poll(NULL, 0, AGAIN_MS);
+	return now_ms() - waiting->busy_ms < BUSY_MS;
 }
 
 /* Wait for the result; the lease is renewed as long as that takes. A signal goes to the program, and after the grace SIGKILL. */
@@ -172,7 +191,7 @@ static int wait_for_result(const struct remote_place *place, const char *executi
 			send_signal(place, execution, ending_signal());
 			waiting.signals = 1;
 			waiting.kill_ms = now_ms() + grace_us / 1000;
-		} else if (err->sys_errno != ETIMEDOUT || waiting.signals > 1) {
+		} else if (!may_repeat(&waiting, &how, err)) {
 			return -1;
 		} else if (waiting.signals && now_ms() >= waiting.kill_ms) {
 			send_signal(place, execution, SIGKILL);

@@ -1240,6 +1240,18 @@ def signed_results(path, host):
         session("stop", "liar")
         server.shutdown()
         server.server_close()
+    # its keeper takes no more clients
+    clients, found = [], (200, b"", {})
+    while found[0] == 200 and len(clients) < 70:
+        clients.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        clients[-1].connect(file_here(sandbox + ".sock"))
+        clients[-1].send(struct.pack("<IHHII24s", 0x58455257, 3, 1, 0, 0, b""))  # the hello of a client
+        clients[-1].recv(4096)
+        found = fetch(host.port, "GET", "%s/%s?wait=1&nonce=ab" % (url, execution), None, open(TOKEN).read().strip())
+    tell(found[0] == 503 and found[2].get("Retry-After") == "1", "if the sandbox is too busy to give the result, the host says that it can be asked again", (len(clients), found[0], found[1], str(found[2])))
+    for one in clients:
+        one.close()
+    tell(until(lambda: b'"signature"' in asked(host, "%s/%s?wait=1&nonce=ab" % (url, execution))), "and then it gives it")
 
 
 def digest(bytes, offset=0):
@@ -1248,6 +1260,22 @@ def digest(bytes, offset=0):
 
 def signed_outputs(path, host):
     """Digests of outputs that a host signs, and outputs that differ from them."""
+    tries = []
+
+    def busy(handler):
+        tries.append(1)
+        if len(tries) > 2:
+            server.sandbox = {}
+            return handler.about_sandbox()
+        return handler.answer(429 if len(tries) > 1 else 503, json.dumps({"kind": "unavailable", "message": "the session has 64 clients"}).encode())
+    server = serve("good")
+    server.sandbox = {"result": busy}
+    session("start", "liar", "--backends", document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)}), "--backend", "remote:big", *PREFER)
+    status, out, err = session("exec", "liar", "--", "true")
+    tell(status == 0 and len(tries) == 3, "a host that is too busy to give the result is asked again", (status, out, err, tries))
+    session("stop", "liar")
+    server.shutdown()
+    server.server_close()
     for name, call, body, out, err in (("a program", "run", {"argv": ["sh", "-c", "echo out; echo err >&2"]}, b"out\n", b"err\n"), ("code", "code", {"language": "bash", "code": "printf '\\0\\377'"}, b"\0\xff", b""),
                                        ("output that is cut", "run", {"argv": ["sh", "-c", "yes | head -c 3000000"]}, b"y\n" * (1 << 19), b"")):
         answer = json.loads(asked(host, "/v1/" + call, json.dumps(body)))

@@ -357,6 +357,7 @@ struct policy_receipt_row {
 enum policy_outputs {
 	POLICY_OUTPUTS_HERE, /* the run was on this machine, or its output is not known */
 	POLICY_OUTPUTS_SIGNED,
+	POLICY_OUTPUTS_END_SIGNED, /* more came than the host had at the end of the program */
 	POLICY_OUTPUTS_NOT_SIGNED,
 	POLICY_OUTPUTS_NOT_COMPARED, /* not all of it came */
 };

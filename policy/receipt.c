@@ -18,9 +18,10 @@ static const char *const statuses[] = {
 
 static const char *const outputs[] = {
 	[POLICY_OUTPUTS_SIGNED] = "outputs are signed by this host",
+	[POLICY_OUTPUTS_END_SIGNED] = "the end of the outputs is signed by this host, and the rest is not",
 	[POLICY_OUTPUTS_NOT_SIGNED] = "outputs are not signed by this host",
 	[POLICY_OUTPUTS_NOT_COMPARED] =
-	    "outputs are signed by this host, and were not compared, because some of them did not come",
+	    "the host has signed the outputs, but Warder did not compare them: a part did not arrive",
 };
 
 const char *policy_receipt_status_name(enum policy_receipt_status status)

@@ -281,24 +281,25 @@ static int attend(const struct remote_place *place, const char *execution, uint6
 {
 	struct reported_streams none = { 0 };
 	const uint64_t offsets[2] = { 0 };
+	struct remote_shown shown = { 0 };
 	char *result = NULL;
-	uint64_t lost = 0;
 	size_t len = 0;
 	int status;
 
 	reported_count(&none, offsets); /* a terminal has no standard error */
-	status = session_remote_terminal(place, execution, &none.came[0], &lost, err);
-
+	status = session_remote_terminal(place, execution, &shown, err);
+	none.came[0] = shown.came;
 	if (status == 0)
 		status = wait_for_result(place, execution, grace_us, &result, &len, err);
 	if (status == 0)
 		status = reported_read_beside(result, len, place->session.backend, &none, ret, err);
+	free(shown.kept);
 	free(result);
 	if (status < 0)
 		return -1;
 	(*ret)->streamed = true;
-	(*ret)->passed[WARDER_STDOUT] = none.came[0].bytes;
-	(*ret)->outcome.dropped[JAIL_STDOUT] = lost;
+	(*ret)->passed[WARDER_STDOUT] = shown.bytes;
+	(*ret)->outcome.dropped[JAIL_STDOUT] = shown.lost;
 	for (size_t i = 0; i < 2; i++)
 		(*ret)->outcome.output[i].truncated = (*ret)->outcome.output[i].total > (*ret)->passed[i];
 	return 0;

@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -28,7 +29,8 @@
 #include "runtime/cli/terminal.h"
 
 #define LOOK_MS  200
-#define PAUSE_MS 1000 /* before another connection */
+#define PAUSE_MS 1000              /* before another connection */
+#define TAIL_MAX ((size_t)4 << 20) /* bytes of the output; a host stores and signs no more of it */
 
 struct lent {
 	const struct remote_place *place;
@@ -38,7 +40,10 @@ struct lent {
 	int renewed_fd; /* a byte for each time that the host answered it */
 	int output_fd;  /* standard output, so opened that a terminal or a pipe does not keep us waiting */
 	uint64_t seen, lost; /* bytes of the output, with those that were lost; and these */
-	struct sha256 sha;   /* of the bytes that came */
+	uint64_t whole_from; /* all bytes from this offset on came */
+	struct sha256 sha;   /* of these */
+	char *kept;          /* the last of these, twice TAIL_MAX at most */
+	size_t kept_len;
 	uint64_t heard_ms;
 	char keys[4096]; /* a piece that is to be sent */
 	size_t keys_len;
@@ -151,6 +156,25 @@ static void put_input(struct lent *lent)
 
 /* ---- here ---- */
 
+/* For the comparison with what the host signs at the end. */
+static void keep(struct lent *lent, const char *bytes, size_t len)
+{
+	if (lent->kept_len + len > 2 * TAIL_MAX) {
+		memmove(lent->kept, lent->kept + lent->kept_len - TAIL_MAX, TAIL_MAX);
+		lent->kept_len = TAIL_MAX;
+	}
+	memcpy(lent->kept + lent->kept_len, bytes, len);
+	lent->kept_len += len;
+	sha256_add(&lent->sha, bytes, len);
+}
+
+static void keep_from(struct lent *lent, uint64_t offset)
+{
+	lent->whole_from = offset;
+	lent->kept_len = 0;
+	sha256_init(&lent->sha);
+}
+
 /* Only terminals and pipes are opened again: in a file, a second opening would begin to write at the start. */
 static int open_output(void)
 {
@@ -187,6 +211,7 @@ static void take_text(struct lent *lent, const char *text, size_t len)
 	if (to && to->is_uint && to->uint > lent->seen) {
 		lent->lost += to->uint - lent->seen;
 		lent->seen = to->uint;
+		keep_from(lent, lent->seen);
 	}
 	lent->ended = document->type == JSON_OBJECT && json_member(document, "end");
 	json_free(document);
@@ -207,7 +232,7 @@ static bool take_piece(struct lent *lent)
 		lent->seen += (uint64_t)n - 1;
 		lent->output_len = (size_t)n - 1;
 		memcpy(lent->output, piece + 1, lent->output_len);
-		sha256_add(&lent->sha, lent->output, lent->output_len);
+		keep(lent, lent->output, lent->output_len);
 	}
 	return true;
 }
@@ -282,17 +307,31 @@ static int follow_to_end(struct lent *lent, struct warder_error *err)
 	return status;
 }
 
-int session_remote_terminal(const struct remote_place *place, const char *execution,
-			    struct reported_came *ret_came, uint64_t *ret_lost, struct warder_error *err)
+static void tell_shown(struct lent *lent, struct remote_shown *ret)
+{
+	ret->bytes = lent->seen - lent->lost;
+	ret->lost = lent->lost;
+	ret->kept = lent->kept;
+	ret->came = (struct reported_came){ .known = lent->ended,
+					    .offset = lent->whole_from,
+					    .bytes = lent->seen - lent->whole_from,
+					    .tail = lent->kept,
+					    .tail_len = lent->kept_len };
+	sha256_hex(&lent->sha, ret->came.sha256);
+}
+
+int session_remote_terminal(const struct remote_place *place, const char *execution, struct remote_shown *ret,
+			    struct warder_error *err)
 {
 	struct lent lent = { .place = place,
 			     .execution = execution,
 			     .output_fd = open_output(),
 			     .heard_ms = clock_us() / 1000,
+			     .kept = malloc(2 * TAIL_MAX),
 			     .resized = true };
-	int status = start_renewer(&lent, err);
+	int status = lent.kept ? start_renewer(&lent, err) : error_no_memory(err, NULL);
 
-	sha256_init(&lent.sha);
+	keep_from(&lent, 0);
 	if (status == 0) {
 		terminal_begin(NULL);
 		status = follow_to_end(&lent, err);
@@ -300,11 +339,7 @@ int session_remote_terminal(const struct remote_place *place, const char *execut
 	}
 	end_renewer(&lent);
 	fd_done(&lent.output_fd);
-	*ret_came = (struct reported_came){ .known = lent.ended && !lent.lost,
-					    .from_start = true,
-					    .bytes = lent.seen - lent.lost };
-	sha256_hex(&lent.sha, ret_came->sha256);
-	*ret_lost = lent.lost;
+	tell_shown(&lent, ret);
 	if (lent.failed)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, lent.failed,
 				       "the output cannot be written");

@@ -9,9 +9,16 @@
 
 /* The size of the terminal on standard input. */
 void session_remote_terminal_size(unsigned int *ret_rows, unsigned int *ret_columns);
-/* Let the execution have the terminal of this process until it ends, or a signal ends this process. The lease is renewed meanwhile. In any case, bytes
- * of its output: *ret_came, and *ret_lost, which the host did not have any more. -1 with *err: the program may still run. */
-int session_remote_terminal(const struct remote_place *place, const char *execution,
-			    struct reported_came *ret_came, uint64_t *ret_lost, struct warder_error *err);
+/* The output that a terminal has shown. */
+struct remote_shown {
+	uint64_t bytes;
+	uint64_t lost;             /* bytes that the host did not have any more */
+	struct reported_came came; /* after the last loss; its tail is part of `kept` */
+	char *kept;                /* owned by the caller */
+};
+/* Let the execution have the terminal of this process until it ends, or a signal ends this process. The lease is renewed meanwhile. *ret is set in any
+ * case. -1 with *err: the program may still run. */
+int session_remote_terminal(const struct remote_place *place, const char *execution, struct remote_shown *ret,
+			    struct warder_error *err);
 
 #endif

@@ -120,10 +120,30 @@ void reported_count(struct reported_streams *streams, const uint64_t offsets[2])
 		count(streams->bytes[i], streams->len[i], offsets[i], &streams->came[i]);
 }
 
-/* Whether the stream is what `is_signed` says. 1: not enough of it came to find out; -1 with *err. */
-static int compare(const struct json_value *is_signed, const char *key, const char *label,
-		   const struct reported_came *came, struct warder_error *err)
+/* Of a stream with a tail, the host may have signed less than came: the part of it that is signed. It is not known if a byte of it did not come,
+ * or is not here any more. */
+static struct reported_came part_of(const struct reported_came *came, uint64_t offset, uint64_t bytes)
 {
+	struct reported_came part = *came;
+
+	if (!came->tail || offset == came->offset)
+		return part;
+	if (offset < came->offset)
+		part.known = false;
+	else if (came->offset + came->bytes - offset != bytes)
+		return part;
+	else if (bytes > came->tail_len)
+		part.known = false;
+	else
+		count(came->tail + came->tail_len - bytes, (size_t)bytes, offset, &part);
+	return part;
+}
+
+/* How the stream compares with what `is_signed` says. -1 with *err: it differs. */
+static int compare(const struct json_value *is_signed, const char *key, const char *label,
+		   const struct reported_came *whole, enum policy_outputs *ret, struct warder_error *err)
+{
+	struct reported_came came;
 	const char *digest = is_signed ? json_member_text(is_signed, "sha256", "") : "";
 	uint64_t offset, bytes;
 	bool same;
@@ -132,17 +152,18 @@ static int compare(const struct json_value *is_signed, const char *key, const ch
 	    !take_uint(is_signed, "bytes", &bytes) || strspn(digest, "0123456789abcdef") != SHA256_HEX - 1 ||
 	    digest[SHA256_HEX - 1])
 		return bad(label, "outputs", err);
-	if (!came->known)
-		return 1;
-	if (came->from_start && offset && came->bytes >= bytes && came->bytes - bytes == offset)
-		return 1;
-	same =
-	    came->bytes == bytes && (!bytes || came->offset == offset) && strcmp(came->sha256, digest) == 0;
+	came = part_of(whole, offset, bytes);
+	if (!came.known) {
+		*ret = POLICY_OUTPUTS_NOT_COMPARED;
+		return 0;
+	}
+	*ret = came.offset > whole->offset ? POLICY_OUTPUTS_END_SIGNED : POLICY_OUTPUTS_SIGNED;
+	same = came.bytes == bytes && (!bytes || came.offset == offset) && strcmp(came.sha256, digest) == 0;
 	return same ? 0
 		    : error_set(err, WARDER_ERROR_UNAVAILABLE, key,
 				"%s: %s differs from what the host has signed: %llu bytes came with the "
 				"SHA-256 digest %.16s..., and %llu bytes with %.16s... are signed",
-				label, key, (unsigned long long)came->bytes, came->sha256,
+				label, key, (unsigned long long)came.bytes, came.sha256,
 				(unsigned long long)bytes, digest);
 }
 
@@ -153,7 +174,7 @@ static int take_outputs(const struct json_value *document, const char *label,
 {
 	static const char *const keys[] = { "stdout", "stderr" };
 	const struct json_value *outputs = json_member(document, "outputs");
-	bool all = true;
+	enum policy_outputs one = POLICY_OUTPUTS_NOT_COMPARED, worst = POLICY_OUTPUTS_SIGNED;
 
 	if (to->unmeasured)
 		return 0;
@@ -161,16 +182,14 @@ static int take_outputs(const struct json_value *document, const char *label,
 	for (int i = 0; i < 2 && outputs; i++) {
 		const struct jail_output *output = &to->outcome.output[i];
 		struct reported_came came;
-		int done;
 
 		if (!beside)
 			count(output->bytes, output->len, 0, &came);
-		done = compare(json_member(outputs, keys[i]), keys[i], label,
-			       beside ? &beside->came[i] : &came, err);
-		if (done < 0)
+		if (compare(json_member(outputs, keys[i]), keys[i], label, beside ? &beside->came[i] : &came,
+			    &one, err) < 0)
 			return -1;
-		all = all && done == 0;
-		to->receipt.outputs = all ? POLICY_OUTPUTS_SIGNED : POLICY_OUTPUTS_NOT_COMPARED;
+		worst = one > worst ? one : worst;
+		to->receipt.outputs = worst;
 	}
 	return 0;
 }

@@ -22,10 +22,12 @@ int reported_read(const char *json, size_t len, const char *label, bool may_lack
 /* What came of a stream, by the digest of its bytes. */
 struct reported_came {
 	bool known;      /* it can be compared with what the host has signed */
-	bool from_start; /* all bytes came, also those that the host has no more */
 	uint64_t offset; /* of the first byte */
 	uint64_t bytes;
 	char sha256[SHA256_HEX];
+	/* The last of these bytes, for hosts that have signed no more than the last ones. Not owned; NULL: only all bytes are compared. */
+	const char *tail;
+	size_t tail_len;
 };
 /* The output of a program whose result has only the counts of it. */
 struct reported_streams {

@@ -386,27 +386,23 @@ static int run_to_end(const struct remote_place *place, const char *body, uint64
 	return wait_for_result(place, execution, 0, ret, ret_len, err);
 }
 
-/* What the program wrote to standard error: in the result of a service of the kind e2b, otherwise to be fetched. */
-static void fetch_said(const struct remote_place *place, const char *execution, const char *result,
-		       size_t len, struct reported_streams *to)
+/* Read the result. Of a host of Warder, standard error comes separately, and must be what the host has signed. */
+static int read_result(const struct remote_place *place, const char *execution, const char *text, size_t len,
+		       struct warder_result **ret, struct warder_error *err)
 {
-	struct json_value *document = NULL;
-	const struct json_value *stream;
-	struct warder_error ignored;
-	const char *encoded = "";
+	struct reported_streams streams = { 0 };
+	int status;
 
-	if (!place->host.e2b) {
-		fetch_output(place, execution, to);
-		return;
-	}
-	if (json_parse(result, len, place->session.backend, NULL, &document, &ignored) == 0 &&
-	    (stream = json_member(document, "stderr")))
-		encoded = json_member_text(stream, "base64", "");
-	to->bytes[1] = text_unbase64(encoded, strlen(encoded), &to->len[1]);
-	json_free(document);
+	if (place->host.e2b)
+		return reported_read(text, len, place->session.backend, false, ret, err);
+	fetch_output(place, execution, &streams);
+	status = reported_read_beside(text, len, place->session.backend, &streams, ret, err);
+	free(streams.bytes[0]);
+	free(streams.bytes[1]);
+	return status;
 }
 
-/* *ret_code of the result that the host has signed; -1: it has none. */
+/* A success says nothing more. *ret_code as in session_remote_run(). */
 static int read_code(const struct remote_place *place, const char *text, size_t len, int *ret_code,
 		     struct warder_error *err)
 {
@@ -424,19 +420,23 @@ static int read_code(const struct remote_place *place, const char *text, size_t 
 int session_remote_run(const struct remote_place *place, const char *const *argv, uint64_t time_ms,
 		       int *ret_code, char **ret_said, struct warder_error *err)
 {
-	struct reported_streams streams = { 0 };
 	char execution[ELSEWHERE_SANDBOX_MAX + 1];
-	char *body = write_plain(argv, place->host.e2b, time_ms, err), *result = NULL;
+	char *body = write_plain(argv, place->host.e2b, time_ms, err), *text = NULL;
+	struct warder_result *result = NULL;
 	size_t len = 0;
-	int status = body ? run_to_end(place, body, time_ms, execution, &result, &len, err) : -1;
+	int status = body ? run_to_end(place, body, time_ms, execution, &text, &len, err) : -1;
 
+	*ret_said = NULL;
 	if (status == 0)
-		status = read_code(place, result, len, ret_code, err);
+		status = read_code(place, text, len, ret_code, err);
 	if (status == 0 && *ret_code != 0)
-		fetch_said(place, execution, result, len, &streams);
-	*ret_said = streams.bytes[1];
-	free(streams.bytes[0]);
-	free(result);
+		status = read_result(place, execution, text, len, &result, err);
+	if (result) {
+		*ret_said = result->outcome.output[JAIL_STDERR].bytes;
+		result->outcome.output[JAIL_STDERR].bytes = NULL;
+	}
+	warder_result_free(result);
+	free(text);
 	free(body);
 	return status;
 }

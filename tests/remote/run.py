@@ -1064,6 +1064,24 @@ def lying_about_copies():
         server.server_close()
 
 
+def lying_about_errors():
+    """What a shell there says is compared, too, before it is shown as the reason of a failure."""
+    event = b'event: output\ndata: {"stream": "stderr", "offset": 0, "text": "%s"}\n\nevent: end\ndata: {}\n\n'
+    source = os.path.join(work, "for-there")
+    os.makedirs(source, exist_ok=True)
+    for name, said, word in (("as signed", b"no room", "no room"), ("changed", b"n0 room", "stderr differs from what the host has signed")):
+        server = serve("good")
+        result = dict(RESULT, exitCode=1, stdout={"bytesTotal": 0}, stderr={"bytesTotal": 7}, outputs={"stdout": digest(b""), "stderr": digest(b"no room")})
+        server.sandbox = {"result": json.dumps(result).encode(), "output": event % said}
+        lying = document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
+        session("start", "liar", "--backends", lying, "--backend", "remote:big", *PREFER)
+        status, out, err = session("cp", source, "liar:/tmp/d")
+        tell(status != 0 and word in err and (word == "no room" or "n0 room" not in err), "the words of a shell there are compared: " + name, (status, err))
+        session("stop", "liar")
+        server.shutdown()
+        server.server_close()
+
+
 def lying_about_trees():
     """A list of the host never leads out of the target, and never through a link that the list made."""
     top, outside = [{"name": "d", "type": "directory", "mode": 0o755}], os.path.join(work, "outside")
@@ -1222,24 +1240,6 @@ def signed_results(path, host):
                                ("an unknown execution", "%s/%s?wait=1&nonce=ab" % (url, "0" * 16), 404)):
         answer = json.loads(asked(host, path))
         tell(answer.get("code") == status and "signature" not in answer, "nothing is signed for " + name, answer)
-    asked(host, "/v1/sandboxes/" + sandbox, method="DELETE")
-    good = json.dumps(dict(RESULT, stdout={"bytesTotal": 0}, stderr={"bytesTotal": 0})).encode()
-    claim_of = lambda handler: " ".join(handler.path.replace("?", "/").replace("=", "/").split("/")[i] for i in (3, 5, -1)).encode()
-    envelope = lambda text, said, key: text[:-1] + b',"signature":{"key":"%s","value":"%s"}}' % (key.encode(), base64.b64encode(sign(said)))
-    cases = (("not signed", lambda handler: handler.answer(200, good), "not signed"), ("signed for another execution", lambda handler: handler.signed("execution", b"abc1 ffffffffffffffff " + claim_of(handler).split()[2], good), "signature"),
-             ("signed for another nonce", lambda handler: handler.signed("execution", claim_of(handler)[:-1] + b"x", good), "signature"), ("signed as a run", lambda handler: handler.answer(200, envelope(good, statement("run", claim_of(handler), good), EVIL_KEY)), "signature"),
-             ("changed", lambda handler: handler.answer(200, envelope(good.replace(b'"exitCode": 0', b'"exitCode": 1'), statement("execution", claim_of(handler), good), EVIL_KEY)), "signature"),
-             ("signed by another key", lambda handler: handler.answer(200, envelope(good, statement("execution", claim_of(handler), good), KEY)), "another host"))
-    for name, answer, word in cases:
-        server = serve("good")
-        server.sandbox = {"result": answer}
-        lying = document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
-        session("start", "liar", "--backends", lying, "--backend", "remote:big", *PREFER)
-        status, out, err = session("exec", "liar", "--json", "--", "true")
-        tell(status == 137 and json.loads(out)["cause"] == "host" and word in json.loads(out)["detail"], "a result of an execution is refused: " + name, (status, out, err))
-        session("stop", "liar")
-        server.shutdown()
-        server.server_close()
     # its keeper takes no more clients
     clients, found = [], (200, b"", {})
     while found[0] == 200 and len(clients) < 70:
@@ -1252,14 +1252,14 @@ def signed_results(path, host):
     for one in clients:
         one.close()
     tell(until(lambda: b'"signature"' in asked(host, "%s/%s?wait=1&nonce=ab" % (url, execution))), "and then it gives it")
-
-
-def digest(bytes, offset=0):
-    return {"offset": offset, "bytes": len(bytes), "sha256": hashlib.sha256(bytes).hexdigest()}
-
-
-def signed_outputs(path, host):
-    """Digests of outputs that a host signs, and outputs that differ from them."""
+    asked(host, "/v1/sandboxes/" + sandbox, method="DELETE")
+    good = json.dumps(dict(RESULT, stdout={"bytesTotal": 0}, stderr={"bytesTotal": 0})).encode()
+    claim_of = lambda handler: " ".join(handler.path.replace("?", "/").replace("=", "/").split("/")[i] for i in (3, 5, -1)).encode()
+    envelope = lambda text, said, key: text[:-1] + b',"signature":{"key":"%s","value":"%s"}}' % (key.encode(), base64.b64encode(sign(said)))
+    cases = (("not signed", lambda handler: handler.answer(200, good), "not signed"), ("signed for another execution", lambda handler: handler.signed("execution", b"abc1 ffffffffffffffff " + claim_of(handler).split()[2], good), "signature"),
+             ("signed for another nonce", lambda handler: handler.signed("execution", claim_of(handler)[:-1] + b"x", good), "signature"), ("signed as a run", lambda handler: handler.answer(200, envelope(good, statement("run", claim_of(handler), good), EVIL_KEY)), "signature"),
+             ("changed", lambda handler: handler.answer(200, envelope(good.replace(b'"exitCode": 0', b'"exitCode": 1'), statement("execution", claim_of(handler), good), EVIL_KEY)), "signature"),
+             ("signed by another key", lambda handler: handler.answer(200, envelope(good, statement("execution", claim_of(handler), good), KEY)), "another host"))
     tries = []
 
     def busy(handler):
@@ -1276,6 +1276,24 @@ def signed_outputs(path, host):
     session("stop", "liar")
     server.shutdown()
     server.server_close()
+    for name, answer, word in cases:
+        server = serve("good")
+        server.sandbox = {"result": answer}
+        lying = document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
+        session("start", "liar", "--backends", lying, "--backend", "remote:big", *PREFER)
+        status, out, err = session("exec", "liar", "--json", "--", "true")
+        tell(status == 137 and json.loads(out)["cause"] == "host" and word in json.loads(out)["detail"], "a result of an execution is refused: " + name, (status, out, err))
+        session("stop", "liar")
+        server.shutdown()
+        server.server_close()
+
+
+def digest(bytes, offset=0):
+    return {"offset": offset, "bytes": len(bytes), "sha256": hashlib.sha256(bytes).hexdigest()}
+
+
+def signed_outputs(path, host):
+    """Digests of outputs that a host signs, and outputs that differ from them."""
     for name, call, body, out, err in (("a program", "run", {"argv": ["sh", "-c", "echo out; echo err >&2"]}, b"out\n", b"err\n"), ("code", "code", {"language": "bash", "code": "printf '\\0\\377'"}, b"\0\xff", b""),
                                        ("output that is cut", "run", {"argv": ["sh", "-c", "yes | head -c 3000000"]}, b"y\n" * (1 << 19), b"")):
         answer = json.loads(asked(host, "/v1/" + call, json.dumps(body)))
@@ -1535,6 +1553,11 @@ class Evil(http.server.BaseHTTPRequestHandler):
             return self.signed("execution", " ".join((words[3], words[5], words[-1])).encode(), text)
         return self.answer(201 if kind in ("sandbox", "execution") else 200, text)
 
+    def do_PUT(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.asked.append(("PUT", self.path, dict(self.headers)))
+        self.answer(204, b"")
+
     def do_DELETE(self):
         self.server.asked.append(("DELETE", self.path, dict(self.headers)))
         self.answer(204, b"")
@@ -1742,7 +1765,7 @@ RESULT = json.loads(remote(path, "echo", "result", flags=PREFER + ["--json"])[1]
 for row in RESULT["receipt"]["controls"]:
     row["status"] = row.pop("reported")
 parts = ((signatures, host), (trust, host), (same, path), (results, path), (refusals, path), (pieces, path), (lying_about_code,), (sessions, path, host), (contexts, path, host),
-         (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (recovered, path, host), (terminals, path, host), (flooded_terminals, path, host), (slow_terminals,), (lying_about_terminals,), (copied, path, host), (workspaces, host), (copied_trees, path, host), (lying_about_copies,), (lying_about_trees,), (damaged, path, host), (unlisted, path), (silent,), (signed_results, path, host), (signed_outputs, path, host), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
+         (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (recovered, path, host), (terminals, path, host), (flooded_terminals, path, host), (slow_terminals,), (lying_about_terminals,), (copied, path, host), (workspaces, host), (copied_trees, path, host), (lying_about_copies,), (lying_about_errors,), (lying_about_trees,), (damaged, path, host), (unlisted, path), (silent,), (signed_results, path, host), (signed_outputs, path, host), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
          (tokens, host.url), (hostile,), (secrecy, path), (certificates,), (ends_with_client, host, path), (vanishes, host, path))
 for part, *args in parts:
     if not sys.argv[1:] or part.__name__ in sys.argv[1:]:

@@ -265,13 +265,23 @@ void identity_reap(struct identity *identity)
 			identity->hangs |= identity->helper_count == 0;
 }
 
-int identity_check(struct identity *identity, struct warder_error *err)
+bool identity_is_limited(struct identity *identity)
 {
 	identity_reap(identity);
-	if (!identity->limits || (identity->limits->error == 0 && !identity->hangs))
+	return !identity->hangs && (!identity->limits || identity->limits->error == 0);
+}
+
+int identity_check(struct identity *identity, struct warder_error *err)
+{
+	if (identity_is_limited(identity))
 		return 0;
-	error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, (int)-identity->limits->error,
-			"the jail could not be set up (no-nesting: %s)", identity->limits->what);
+	if (identity->hangs)
+		error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+			  "the jail could not be set up (no-nesting: the kernel hangs in %s)",
+			  identity->limits ? identity->limits->what : ACCOUNTS_PATH);
+	else
+		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, (int)-identity->limits->error,
+				"the jail could not be set up (no-nesting: %s)", identity->limits->what);
 	snprintf(err->step, sizeof(err->step), "no-nesting");
 	return -1;
 }

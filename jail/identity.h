@@ -56,7 +56,9 @@ struct identity {
 
 /* -1 with *err: CONFLICT when all slots are taken. */
 int identity_lease(enum accounts_makers makers, struct identity *ret, struct warder_error *err);
-/* Wait for the helper that limits what the user namespace may use up. Before anybody untrusted is in it. -1 with *err: it could not. */
+/* Wait until the helper has set the limits of the user namespace. False: a limit could not be set. */
+bool identity_is_limited(struct identity *identity);
+/* The same. Call it before untrusted code is in there. -1 with *err: a limit could not be set. */
 int identity_check(struct identity *identity, struct warder_error *err);
 /* Descriptor (owned by the identity) of a user namespace that shows files of host owner uid:gid as the jail's
  * inside_uid:inside_gid in a mount with MOUNT_ATTR_IDMAP. -1 with *err. */

@@ -416,14 +416,15 @@ int template_take_identity(struct jail_template *tmpl, struct identity *ret, str
 void template_give_identity(struct jail_template *tmpl, struct identity *identity)
 {
 	bool kept = false;
+	bool usable;
 
 	if (identity->lease_fd < 0)
 		return;
-	identity_reap(identity);
+	usable = identity_is_limited(identity);
 	pthread_mutex_lock(&tmpl->lock);
-	if (tmpl->reusable && !tmpl->pool)
+	if (tmpl->reusable && usable && !tmpl->pool)
 		tmpl->pool = calloc(TEMPLATE_POOL, sizeof(*tmpl->pool));
-	if (tmpl->pool && tmpl->pool_count < TEMPLATE_POOL) {
+	if (usable && tmpl->pool && tmpl->pool_count < TEMPLATE_POOL) {
 		tmpl->pool[tmpl->pool_count++] = *identity;
 		kept = true;
 	}

@@ -65,7 +65,7 @@ void template_trim(struct jail_template *tmpl);
 int template_finish_root(struct jail_template *tmpl, struct warder_error *err);
 /* Have its mount namespace in tmpl->mount_ns_fd, which is finished only when that is done or root.built_fd tells. -1 with *err. */
 int template_enter_root(struct jail_template *tmpl, struct warder_error *err);
-/* Take a leased identity out of the pool, or lease one. Give it back, or end it. */
+/* Take a leased identity out of the pool, or lease one. Give it back, or end it: nobody sets again the limits of one where that has failed. */
 int template_take_identity(struct jail_template *tmpl, struct identity *ret, struct warder_error *err);
 void template_give_identity(struct jail_template *tmpl, struct identity *identity);
 /* Start making the namespace of the next launch, unless one is in the making; what fails is left to that launch. */

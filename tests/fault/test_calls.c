@@ -220,3 +220,39 @@ Test(calls, limits_of_accounts, .timeout = 1200)
 	stage_note("%u limits of accounts spoilt", spoilt);
 	stage_done(stage);
 }
+
+static void supervise_twice(struct stage *stage, struct act *act)
+{
+	struct jailed *j = stage_jailed(stage);
+
+	act->step = jailed_prepare(j, true);
+	if (act->step == 0) {
+		act->figure = jailed_go(j, j->command.argv);
+		act->step = jailed_go(j, j->command.argv);
+	}
+	stage_fill(act, j);
+	jailed_free(j);
+	act->done = true;
+}
+
+/* A limit that cannot be set fails its own launch alone, not the later ones of the template. */
+Test(calls, the_launch_after_a_limit_failed, .timeout = 300)
+{
+#if !defined(__x86_64__)
+	cr_skip_test("the injector knows x86-64 only");
+#endif
+	static struct inject_report report;
+	struct stage *stage = stage_new();
+	const struct act *act = stage->act;
+	const struct inject what = {
+		.at = 1, .kind = -1, .follow = true, .stop = &act->done, .seconds = 60, .file = "max_"
+	};
+
+	stage_take_reference(stage);
+	inject_trace(stage_fork(stage, supervise_twice, true), &what, &report);
+	cr_assert(report.injected && report.wait_status == 0, "%x", (unsigned int)report.wait_status);
+	cr_expect(act->figure == 4, "the first launch: step %ld", act->figure);
+	cr_assert(act->step == 0, "the second launch: step %d: %s", act->step, act->err.text);
+	stage_check_success(act, "the second launch");
+	stage_done(stage);
+}

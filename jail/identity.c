@@ -286,19 +286,22 @@ int identity_check(struct identity *identity, struct warder_error *err)
 	return -1;
 }
 
-int identity_lease(enum accounts_makers makers, struct identity *ret, struct warder_error *err)
+int identity_lease(const enum accounts_makers *makers, struct identity *ret, struct warder_error *err)
 {
 	struct identity identity = IDENTITY_NONE;
 	char map[64];
 
-	identity.limits = malloc(sizeof(*identity.limits));
-	if (!identity.limits)
-		return error_no_memory(err, NULL);
-	/* An error until the helper says otherwise: it may be killed half-way. */
-	*identity.limits = (struct identity_limits){ .error = -EINTR, .what = ACCOUNTS_PATH };
+	if (makers) {
+		identity.limits = malloc(sizeof(*identity.limits));
+		if (!identity.limits)
+			return error_no_memory(err, NULL);
+		/* An error until the helper says otherwise: it may be killed half-way. */
+		*identity.limits = (struct identity_limits){ .error = -EINTR, .what = ACCOUNTS_PATH };
+	}
 	if (lease_slot(&identity, err) == 0) {
 		snprintf(map, sizeof(map), "0 %u %u\n", identity.base, IDENTITY_IDS);
-		identity.user_ns_fd = make_user_ns(&identity, map, map, identity.limits, makers, err);
+		identity.user_ns_fd = make_user_ns(&identity, map, map, identity.limits,
+						   makers ? *makers : ACCOUNTS_NOBODY, err);
 	}
 	if (identity.user_ns_fd < 0) {
 		identity_done(&identity);

@@ -41,7 +41,7 @@ struct identity {
 	uint32_t slot;
 	uint32_t base;                  /* host id of the jail's id 0 */
 	int user_ns_fd;                 /* maps 0..65535 onto base.. */
-	struct identity_limits *limits; /* of user_ns_fd; owned */
+	struct identity_limits *limits; /* of user_ns_fd; owned; NULL: none were wanted */
 	bool hangs;                     /* the helper that writes them, and uses their place for good */
 	struct identity_owner owners[8];
 	unsigned int owner_count;
@@ -54,8 +54,9 @@ struct identity {
 		.lease_fd = -1, .user_ns_fd = -1                                                             \
 	}
 
-/* -1 with *err: CONFLICT when all slots are taken. */
-int identity_lease(enum accounts_makers makers, struct identity *ret, struct warder_error *err);
+/* makers NULL: no process enters the user namespace, which only maps ids, so it gets no limits. -1 with *err: CONFLICT when all slots are
+ * taken. */
+int identity_lease(const enum accounts_makers *makers, struct identity *ret, struct warder_error *err);
 /* Wait until the helper has set the limits of the user namespace. False: a limit could not be set. */
 bool identity_is_limited(struct identity *identity);
 /* The same. Call it before untrusted code is in there. -1 with *err: a limit could not be set. */

@@ -431,7 +431,7 @@ static void probe_idmap(struct jail_host *host)
 		      "needs root; an ordinary user's files keep their owner inside");
 		return;
 	}
-	if (identity_lease(ACCOUNTS_NOBODY, &identity, &err) < 0) {
+	if (identity_lease(NULL, &identity, &err) < 0) {
 		found(host, JAIL_FEATURE_IDMAP, false, "%.100s", err.text);
 		host->features[JAIL_FEATURE_IDMAP].unknown = is_of_the_moment(err.sys_errno);
 		host->features[JAIL_FEATURE_IDMAP].tried = !is_of_the_moment(err.sys_errno);

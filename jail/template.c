@@ -410,7 +410,8 @@ int template_take_identity(struct jail_template *tmpl, struct identity *ret, str
 		taken = true;
 	}
 	pthread_mutex_unlock(&tmpl->lock);
-	return taken ? 0 : identity_lease(makers, ret, err);
+	/* The init of a container is in a user namespace that its runtime makes. */
+	return taken ? 0 : identity_lease(tmpl->plan.starter ? NULL : &makers, ret, err);
 }
 
 void template_give_identity(struct jail_template *tmpl, struct identity *identity)

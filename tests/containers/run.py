@@ -208,6 +208,14 @@ def sealed(runtime):
         tell(said[0] == b"ran\n{}\n", "%s: all settings of the host are afterwards as before (%s)" % (runtime, network), said)
 
 
+def frozen(runtime):
+    """Warder itself writes no setting of the host for a container."""
+    script = 'mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && exec "$@"'
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh"] + command(runtime, [], ["/bin/echo", "ran"]), stdin=subprocess.DEVNULL,
+                          capture_output=True, timeout=120 * SLOW)
+    tell(done.stdout == b"ran\n", "%s: a container where /proc/sys is read-only" % runtime, done)
+
+
 def overlays(runtime):
     root, job = os.path.join(work, "image"), os.path.join(work, "job")
     store = {"WARDER_STORE": os.path.join(work, "store"), "PATH": os.environ["PATH"]}
@@ -618,7 +626,7 @@ def main():
         if why.returncode:
             tell(False, "%s: /bin/true" % runtime, why.stderr.decode())
             continue
-        for part in (ordinary, untouched, sealed, overlays, terminals, receipts, liars, kills, kills_at):
+        for part in (ordinary, untouched, sealed, frozen, overlays, terminals, receipts, liars, kills, kills_at):
             if not only or part.__name__ in only:
                 part(runtime)
     for part in (hanging, gvisor):

@@ -34,7 +34,8 @@ struct service {
 	struct service_self self;
 	int listen_fd;
 	atomic_int threads, waiting; /* of those that serve: all, and those without a connection */
-	_Atomic uint64_t used_us;    /* clock of the last connection's begin or end */
+	_Atomic uint64_t used_us;    /* clock of the last connection's end */
+	atomic_bool closing;         /* no request is accepted any more */
 	atomic_bool ending;          /* every run is cancelled */
 };
 
@@ -271,6 +272,8 @@ static void attend(struct service *service, int fd)
 		answer(fd, SERVICE_NO, err.text, -1);
 	else if (differs || service_differs_as_said(order.request.secure_bits, why))
 		answer(fd, SERVICE_NO, why, -1);
+	else if (atomic_load(&service->closing))
+		answer(fd, SERVICE_NO, "the service ends", -1);
 	else if (answer(fd, SERVICE_ACCEPTED, "", -1) == 0)
 		serve(service, fd, &order);
 	order_done(&order);
@@ -285,7 +288,7 @@ static void *serve_thread(void *arg)
 {
 	struct service *service = arg;
 
-	while (!atomic_load(&service->ending)) {
+	while (!atomic_load(&service->closing)) {
 		const int fd = accept4(service->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 
 		if (fd >= 0) {
@@ -340,6 +343,25 @@ static bool is_full(const struct service *service)
 	return !atomic_load(&service->waiting) && atomic_load(&service->threads) >= SERVICE_CONNECTIONS;
 }
 
+static bool is_idle(const struct service *service, uint64_t idle_us)
+{
+	return atomic_load(&service->waiting) == atomic_load(&service->threads) &&
+	       clock_us() - atomic_load(&service->used_us) >= idle_us;
+}
+
+/* A thread that seems to wait may just get a connection: whoever finds the service closing later is refused, and a request that was accepted
+ * before keeps the service. */
+static bool close_if_idle(struct service *service, uint64_t idle_us)
+{
+	if (!is_idle(service, idle_us))
+		return false;
+	atomic_store(&service->closing, true);
+	if (is_idle(service, idle_us))
+		return true;
+	atomic_store(&service->closing, false);
+	return false;
+}
+
 static void look_after(struct service *service, uint64_t idle_us, int (*came)(void *context))
 {
 	while (!came(NULL)) {
@@ -349,10 +371,10 @@ static void look_after(struct service *service, uint64_t idle_us, int (*came)(vo
 			refuse_next(service);
 		else if (!atomic_load(&service->waiting))
 			start_thread(service); /* none could be started before */
-		if (atomic_load(&service->waiting) == atomic_load(&service->threads) &&
-		    clock_us() - atomic_load(&service->used_us) >= idle_us)
+		if (close_if_idle(service, idle_us))
 			return;
 	}
+	atomic_store(&service->closing, true);
 }
 
 /* A thread that waits for a connection sleeps in accept4(2), which gives each connection to one of them. */

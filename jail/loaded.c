@@ -169,9 +169,11 @@ static int watch_way(struct watch *watch, int root_fd, const char *path, size_t 
 		if (fd < 0 || !watch_directory(watch, fd))
 			return -1;
 	}
-	if (fd < 0)
-		fd = open_without_links(root_fd, path, len);
-	return fd_take(&fd);
+	if (fd >= 0)
+		return fd_take(&fd);
+	/* Known already, or "/", which no slash follows. */
+	fd = open_without_links(root_fd, path, len);
+	return fd >= 0 && watch_directory(watch, fd) ? fd_take(&fd) : -1;
 }
 
 /* A file on another file system than its directory is mounted there. */

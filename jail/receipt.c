@@ -269,7 +269,7 @@ static void landlock_row(struct jail_run *run)
 static void accounts_row(struct jail_run *run)
 {
 	const bool there = !run_is_contained(run) || run_is_joined(run);
-	const bool all = run->applied & (1ull << WIRE_STEP_NESTING);
+	const bool all = run_counts_all(run);
 
 	receipt_layer(run, "perUserAccounts", there,
 		      there ? "/proc/sys/user of the jail's user namespace" : "none",

@@ -148,6 +148,12 @@ static inline bool run_is_joined(const struct jail_run *run)
 	return run->tmpl->plan.joint != NULL;
 }
 
+/* After the set-up: whether its kernel counts everything of accounts.h per user namespace. */
+static inline bool run_counts_all(const struct jail_run *run)
+{
+	return run->applied & (1ull << WIRE_STEP_NESTING);
+}
+
 /* ---- readback.c ---- */
 
 /*

@@ -199,6 +199,7 @@ static int launch(struct jail_session *session, struct jail_plan *plan, uint64_t
 	    jail_launch(session->tmpl, &command, &session->run, err) < 0)
 		return -1;
 	session->joint.id_base = session->run->identity.base;
+	session->joint.counts_all = run_counts_all(session->run);
 	session->run->parked_us = clock_us();
 	session->joint.clock_offset = session->run->clock_offset;
 	session->joint.cgroup = session->host.cgroup;

@@ -43,10 +43,10 @@ struct jail_joint {
 	uint32_t privileged;
 	uint32_t id_base;
 	uint64_t namespaces;
-	int64_t clock_offset; /* of its time namespace, seconds */
-	int64_t started_ns;   /* realtime clock before its launch */
-	uint32_t user_xattrs; /* of the overlay: as in struct jail_upper */
-	uint32_t unused;
+	int64_t clock_offset;      /* of its time namespace, seconds */
+	int64_t started_ns;        /* realtime clock before its launch */
+	uint32_t user_xattrs;      /* of the overlay: as in struct jail_upper */
+	uint32_t counts_all;       /* its kernel counts everything per user namespace: see accounts.h */
 	struct cgroup_host cgroup; /* executions' cgroups go below the session's */
 	int fds[JAIL_JOINT_FDS];
 };

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/hang.h"
 #include "jail/run.h"
+#include "jail/session.h"
 
 static const char *inside_step_name(uint32_t step)
 {
@@ -312,7 +313,9 @@ int run_step_setup(struct jail_run *run, struct warder_error *err)
 	run->applied = message.applied;
 	if (identity_check(&run->identity, err) < 0)
 		return -1;
-	if (run->identity.limits && !run->identity.limits->counts_all)
+	/* Init does not know about limits that others have set: the helper of root, or the session's start. */
+	if ((run->identity.limits && !run->identity.limits->counts_all) ||
+	    (run_is_joined(run) && !run->tmpl->plan.joint->counts_all))
 		run->applied &= ~(1ull << WIRE_STEP_NESTING);
 	return run_edge_await(&run->edge, err);
 }

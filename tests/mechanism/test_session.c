@@ -250,6 +250,38 @@ Test(session, namespaces_and_receipt, .timeout = 60)
 	finish(&stage);
 }
 
+static const char *accounts_of(const struct policy_receipt *receipt)
+{
+	for (size_t i = 0; i < receipt->count; i++)
+		if (strcmp(receipt->rows[i].control, "perUserAccounts") == 0)
+			return receipt->rows[i].value;
+	return "";
+}
+
+/* The limits of accounts are the session's. Its kernel may not count all of them. */
+Test(session, the_receipt_says_what_the_session_counts, .timeout = 60)
+{
+	struct execution e = { .script = "true" };
+	struct jail_joint *joint;
+	struct stage stage;
+
+	begin(&stage, jailed_new(), HOUR);
+	e.stage = &stage;
+	joint = (struct jail_joint *)(uintptr_t)jail_session_joint(stage.session);
+	for (int i = 0; i < 2; i++) {
+		execute(&e);
+		cr_assert_eq(e.step, 0, "%s", e.err.text);
+		jail_outcome_done(&e.outcome);
+		if (i == 0)
+			cr_expect_str_eq(accounts_of(&e.receipt),
+					 accounts_of(jail_session_receipt(stage.session)));
+		joint->counts_all = false;
+	}
+	cr_expect(strstr(accounts_of(&e.receipt), "but not of what this kernel"), "%s",
+		  accounts_of(&e.receipt));
+	finish(&stage);
+}
+
 Test(session, twenty_at_once, .timeout = 120)
 {
 	static struct execution executions[EXECUTIONS];

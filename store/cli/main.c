@@ -55,6 +55,11 @@ static int print_usage(const char *group)
 {
 	printf("usage: warder %s COMMAND [FLAG...] [ARGUMENT...]\n\n", group ? group : "GROUP");
 	print_commands(group);
+	if (group && strcmp(group, "workspace") == 0)
+		printf(
+		    "\nWith --backend remote:NAME, the commands create, run, list, put, write, read, stage, "
+		    "collect\nand remove use a workspace on that host; \"man warder-workspace\" says "
+		    "more.\n");
 	printf("\n\"warder %s COMMAND --help\" shows more.\n", group ? group : "GROUP");
 	return 0;
 }

@@ -453,3 +453,10 @@ needs limits place
 + until [ -e "$p/started" ]; do sleep 0.05; done
 $ p=$(warder workspace create job); warder workspace remove job; warder workspace remove job --wait & touch "$p/go"; wait; warder workspace list
 !~ "job" is in use
+
+= the help names the commands that work on another machine, as their refusal does
+$ warder workspace --help | grep -A 1 -e --backend; warder workspace patch job --backend remote:big; echo $?
+| With --backend remote:NAME, the commands create, run, list, put, write, read, stage, collect
+| and remove use a workspace on that host; "man warder-workspace" says more.
+! warder: patch works with workspaces on this machine only; on another machine, a workspace has create, run, list, put, write, read, stage, collect and remove
+| 125

@@ -885,6 +885,14 @@ def terminals(path, host):
     tell(one.end() in (143, -signal.SIGTERM), "a signal for this command goes to the program", one.text)
     one = lend("head -c 300000 /dev/zero | tr '\\\\000' x; echo; echo al''l")
     tell(one.until(b"all") and one.end() == 0, "long output comes whole", one.text[-200:])
+    receipt = os.path.join(work, "receipt")
+    one = lend("stty raw; head -c 6000000 /dev/zero | tr '\\000' x", "--receipt", receipt)
+    limit = time.monotonic() + 120 * SLOW
+    while time.monotonic() < limit and (not select.select([one.fd], [], [], 1)[0] or one.take()):
+        one.text, one.whole = one.text[-1000:], one.whole[-1000:]
+    one.end()
+    found = json.load(open(receipt)).get("outputs")
+    tell(found in ("the end of the outputs is signed by this host, and the rest is not", "outputs are signed by this host"), "of output that is longer than the host keeps, the end is compared", found)
     # a connection that ends
     one = lend("trap 'echo si''zed' WINCH; echo rea''dy; while ! read a; do :; done; echo still $a; exit 3")
     one.until(b"ready")

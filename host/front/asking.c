@@ -123,7 +123,7 @@ static struct question *take_question(struct asking *asking, const struct link_a
 /* Only the launcher knows whose the key of a sandbox is. */
 static void check_room(struct question *question, struct link_answer *answer)
 {
-	question->x->tenant = answer->tenant;
+	exchange_belongs(question->x, answer->tenant);
 	if (!question->opens || answer->status >= 400 || exchange_has_room(question->x))
 		return;
 	answer->status = 429;

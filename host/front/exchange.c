@@ -480,7 +480,7 @@ bool exchange_has_room(struct exchange *x)
 		return true;
 	for (const struct exchange_http *one = all; one && !x->tenant; one = one->next)
 		if (has_same_key(&one->x, x))
-			x->tenant = one->x.tenant;
+			exchange_belongs(x, one->x.tenant);
 	for (const struct exchange_http *one = all; one; one = one->next)
 		count += has_same_key(&one->x, x) || (x->tenant && one->x.tenant == x->tenant);
 	return count <= x->front->welcome.limits.connections_a_tenant;

@@ -49,10 +49,12 @@ struct address {
 struct peer {
 	struct peer *next, *previous;
 	int fd;               /* the library's */
-	uint64_t deadline_us; /* for what it sends now; UINT64_MAX: a request is being served */
+	uint64_t deadline_us; /* for what it sends or reads now; UINT64_MAX: a request is being served */
 	uint64_t tenant;      /* of LINK_KEY_PEER: that of the launcher's last answer; 0: not known */
 	char *target;         /* owned: of the request that was read last, as the client wrote it */
-	bool is_known;        /* a request of it was answered as a tenant's */
+	bool is_known;        /* the launcher has named the tenant of a request of it */
+	bool is_answered;     /* deadline_us is for the answer, which the client has to read */
+	bool shows_key;       /* a request with a key comes, or waits for us, and was not refused */
 	bool is_dropped;      /* it was shut down, and the library has not noticed */
 	bool has_nul;         /* in the path or the query of the request that was read last, decoded */
 };
@@ -96,9 +98,11 @@ bool key_find(struct exchange *x);
 
 /* The time for the headers of a request; peer NULL: of a new connection. */
 uint64_t stranger_header_us(const struct server *server, const struct peer *peer);
-/* Whether the request comes from one, and shows no key, or was refused: it has STRANGER_US. */
+/* Whether the request shows a key, and was not refused. */
+bool stranger_shows_key(const struct exchange_http *http);
+/* Whether the request comes from one, and shows no key, or was refused: it has STRANGER_US for the rest, and for reading the answer. */
 bool stranger_is_asking(const struct exchange_http *http, const struct peer *peer);
-/* There is a new connection. If strangers have too many, their oldest one is closed. */
+/* There is a new connection. If strangers have too many, one of theirs is closed. */
 void strangers_make_way(struct server *server);
 
 /* ---- lockout.c ---- */

@@ -182,6 +182,8 @@ char *exchange_take_body(struct exchange *x);
 bool exchange_may_show_key(struct exchange *x);
 /* The connection of the client; -1: there is none any more. */
 int exchange_connection(const struct exchange *x);
+/* The launcher has said whose the request is; 0: nobody's. */
+void exchange_belongs(struct exchange *x, uint64_t tenant);
 /* False: the key's tenant has as many requests at a time as it may have. */
 bool exchange_has_room(struct exchange *x);
 

@@ -105,8 +105,18 @@ static void set_deadline(struct MHD_Connection *connection, uint64_t within_us)
 {
 	struct peer *peer = peer_of(connection);
 
-	if (peer)
-		peer->deadline_us = within_us == UINT64_MAX ? UINT64_MAX : clock_us() + within_us;
+	if (!peer)
+		return;
+	peer->deadline_us = within_us == UINT64_MAX ? UINT64_MAX : clock_us() + within_us;
+	peer->is_answered = false;
+}
+
+/* The client has to wait. */
+static bool waits_for_us(struct MHD_Connection *connection)
+{
+	const struct peer *peer = peer_of(connection);
+
+	return peer && peer->deadline_us == UINT64_MAX;
 }
 
 static void on_connection(void *of, struct MHD_Connection *connection, void **context,
@@ -171,7 +181,8 @@ static void drop_slow(struct server *server)
 		return;
 	server->swept_us = now_us;
 	for (struct peer *peer = server->peers; peer; peer = peer->next)
-		if (peer->deadline_us <= now_us || (peer->deadline_us != UINT64_MAX && has_left(peer->fd)))
+		if (peer->deadline_us <= now_us ||
+		    (peer->deadline_us != UINT64_MAX && !peer->is_answered && has_left(peer->fd)))
 			shutdown(peer->fd, SHUT_RDWR);
 }
 
@@ -340,8 +351,8 @@ static void on_completed(void *of, struct MHD_Connection *connection, void **con
 	struct exchange_http *http = *con_cls;
 
 	*con_cls = NULL;
-	if (http && http->x.tenant && peer_of(connection))
-		peer_of(connection)->is_known = true;
+	if (peer_of(connection))
+		peer_of(connection)->shows_key = false;
 	set_deadline(connection, stranger_header_us(server, peer_of(connection)));
 	if (!http)
 		return;
@@ -405,10 +416,16 @@ static void add_body(struct exchange_http *http, const char *bytes, size_t len)
 static enum MHD_Result queue(struct exchange_http *http)
 {
 	struct MHD_Response *response = http->response;
+	struct peer *peer = peer_of(http->connection);
 	enum MHD_Result queued;
 
 	http->response = NULL;
 	http->queued = true;
+	if (peer && stranger_is_asking(http, peer)) {
+		set_deadline(http->connection, STRANGER_US);
+		peer->is_answered = true;
+		peer->shows_key = false;
+	}
 	queued = MHD_queue_response(http->connection, http->status, response);
 	MHD_destroy_response(response);
 	return queued;
@@ -425,6 +442,18 @@ static uint64_t body_us(const struct exchange_http *http)
 	const uint64_t us = is_upload(http) ? PIECE_US : BODY_US;
 
 	return stranger_is_asking(http, peer_of(http->connection)) ? STRANGER_US : us;
+}
+
+void exchange_belongs(struct exchange *x, uint64_t tenant)
+{
+	struct peer *peer = peer_of(x->http->connection);
+
+	x->tenant = tenant;
+	if (!tenant || !peer || peer->is_known)
+		return;
+	peer->is_known = true;
+	if (peer->deadline_us != UINT64_MAX)
+		set_deadline(x->http->connection, body_us(x->http));
 }
 
 /* Requests are counted by their tenants. The first one of a connection without a key has none yet, and asks for it while its body comes. An
@@ -448,12 +477,8 @@ static void known(struct exchange *x, const struct link_answer *answer, const ch
 {
 	struct peer *peer = peer_of(x->http->connection);
 
-	if (peer) {
+	if (peer)
 		peer->tenant = answer->tenant;
-		peer->is_known = true;
-	}
-	if (!x->http->whole)
-		set_deadline(x->http->connection, BODY_US);
 	if (need_room(x) && x->http->whole)
 		call_handler(x->http);
 }
@@ -478,6 +503,8 @@ static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, c
 		*con_cls = exchange_begin(of, connection, path, method);
 		http = *con_cls;
 		set_deadline(connection, http ? body_us(http) : 0);
+		if (http && peer_of(connection))
+			peer_of(connection)->shows_key = stranger_shows_key(http);
 		if (http && !http->response)
 			begin_handling(http);
 		return http ? MHD_YES : MHD_NO;
@@ -490,8 +517,10 @@ static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, c
 		return MHD_YES;
 	}
 	if (*len) {
-		if (is_upload(http) && !stranger_is_asking(http, peer_of(connection)))
-			set_deadline(connection, PIECE_US);
+		/* A stranger gets no more time for each piece; but one that waited for us has to go on. */
+		if (is_upload(http) &&
+		    (!stranger_is_asking(http, peer_of(connection)) || waits_for_us(connection)))
+			set_deadline(connection, body_us(http));
 		add_body(http, bytes, *len);
 		*len = 0;
 		return MHD_YES;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """users.py: tenants that are users of this host, at its Unix socket, as TAP."""
-import ctypes, http.client, json, os, signal, socket, subprocess, threading, time
+import ctypes, http.client, json, os, select, signal, socket, subprocess, threading, time
 
 from lib import SLOW, WARDER, Host, run_parts, skip, tell, until, work
 
@@ -314,15 +314,84 @@ def slow(host):
         return [answer.status]
 
 
+def is_shut(one):
+    """Whether the host has closed its end, also with bytes before."""
+    poller = select.poll()
+    poller.register(one, 0)
+    return bool(poller.poll(0))
+
+
+def ask_and_stay_deaf(host, uid):
+    """Two connections, each with more small requests than the host can answer while nothing is read. Whether it closes them."""
+    def call():
+        asked = [host.connect(), host.connect()]
+        for one in asked:
+            one.setblocking(False)
+            full = 0
+            while full < 20 and not is_shut(one):
+                try:
+                    one.send(host.request("GET", "/nowhere", None) * 20)
+                    full = 0
+                except BlockingIOError:
+                    full += 1
+                    time.sleep(0.05)
+                except OSError:
+                    break
+        return [until(lambda: all(is_shut(one) for one in asked), 60)]
+    return as_user(uid, call)
+
+
+def deaf_strangers(host):
+    tell(ask_and_stay_deaf(host, EVE if ROOT else ANN) == [True], "strangers who ask and read no answer lose their connections")
+    tell(who(host, ANN) == "ann", "and a tenant is served after them")
+
+
+def upload_in_a_crowd(host, path, token, directory):
+    """The answer to an upload that is begun, and completed when many strangers have connected."""
+    def has_begun():
+        with host.connect() as other:
+            status, rows = converse(host, other, "GET", directory)
+            return status == 200 and rows
+
+    def call():
+        with host.connect() as one:
+            whole = host.request("PUT", path, token, b"x" * 100000)
+            one.sendall(whole[:-50000])
+            # The file has a temporary name until it is whole.
+            if not until(has_begun):
+                return ["not begun", ""]
+            crowd = [host.connect() for _ in range(64)]
+            most = until(lambda: sum(is_open(other) for other in crowd) <= 4)
+            one.sendall(whole[-50000:])
+            answer = http.client.HTTPResponse(one)
+            answer.begin()
+            answer.read()
+            for other in crowd:
+                other.close()
+            return [answer.status, most]
+    return as_user(ANN, call)
+
+
+def uploads(host, token):
+    box = ask(host, ANN, "POST", "/v1/sandboxes", {"timeoutMs": 300000})[1]["id"]
+    path = "/v1/sandboxes/%s/" % box
+    for name, key, what in (("named", token, "with a token"), ("known", None, "without a token")):
+        directory = path + "directories?path=/tmp/" + name
+        tell(ask(host, ANN, "POST", directory)[0] == 201, "a directory is made")
+        said = upload_in_a_crowd(host, path + "files?path=/tmp/%s/f" % name, key, directory)
+        tell(said == [200, True], "an upload %s, the first request of its connection, is completed while 64 strangers connect" % what, said)
+
+
 def strangers():
     """Everyone can connect to a socket with the mode 0666. A client that is no tenant has it for a short time, and few such clients have it at a time."""
     host = serve("strangers", connections=32)
-    add(host, "ann", ANN)
+    token = add(host, "ann", ANN).stdout.strip()
     tell(until(lambda: who(host, ANN) == "ann"), "a tenant at a socket that everyone can open")
     begun = host.request("POST", "/v1/run", None, b" " * 100)[:-1]
     waits = ((EVE, begun, "a request without a key"), (EVE, host.request("PUT", "/v1/sandboxes/i/files?path=/f", None, b" " * 100)[:-1], "an upload"),
+             (EVE, host.request("PUT", "/v1/sandboxes/i/files?path=/f", None, b" " * 300000)[:-1], "a long upload"),
              (EVE, host.request("POST", "/nowhere", None, b" " * 100)[:-1], "a path that is not there"), (ANN, b"GET ", "a line that has no end"))
-    for uid, text, what in waits if ROOT else waits[2:]:
+    for uid, text, what in waits if ROOT else waits[3:]:
         took = as_user(uid, lambda: wait_for_end(host, text))[0]
         tell(isinstance(took, float) and took < 25, "%s of a stranger that never ends is closed after seconds" % what, took)
     tell(as_user(ANN, lambda: slow(host)) == [200], "a tenant may take longer")
@@ -335,6 +404,8 @@ def strangers():
     tell(who(host, ANN) == "ann", "and a tenant is served beside them")
     for one in crowd:
         one.close()
+    deaf_strangers(host)
+    uploads(host, token)
     host.end()
 
 

@@ -25,6 +25,7 @@ struct channel {
 	char execution[REMOTE_ID_LENGTH + 1];
 	bool freed, held;
 	bool full; /* the keeper has to read before more is sent */
+	bool late; /* the keeper went away while it was not read */
 };
 
 /* ---- what a keeper says ---- */
@@ -141,6 +142,7 @@ static void channel_ready(struct source *source, uint32_t events)
 	struct channel *channel =
 	    (struct channel *)(void *)((char *)source - offsetof(struct channel, source));
 
+	channel->late = channel->late || (channel->held && events & EPOLLHUP);
 	if (channel->full && events & EPOLLOUT) {
 		channel->full = false;
 		watch(channel);
@@ -204,6 +206,11 @@ void channel_hold(struct channel *channel, bool hold)
 		return;
 	channel->held = hold;
 	watch(channel);
+}
+
+bool channel_was_late(const struct channel *channel)
+{
+	return channel->late || channel->held;
 }
 
 /* ---- requests ---- */

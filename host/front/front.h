@@ -312,6 +312,8 @@ int channel_piece(struct channel *channel, const char *code, uint64_t timeout_us
 int channel_repeat(struct channel *channel, const char *key, struct warder_error *err);
 /* Stop reading, or go on: a stream whose client does not read. */
 void channel_hold(struct channel *channel, bool hold);
+/* Of a keeper that is gone: whether it may have dropped this program, which did not read for CLIENT_PATIENCE_US. Else the sandbox has ended. */
+bool channel_was_late(const struct channel *channel);
 
 /* ---- a call to a sandbox's agent: agent.c ---- */
 

@@ -157,11 +157,20 @@ static void send_text(struct terminal *terminal, struct json_writer *w)
 
 /* ---- from the client ---- */
 
+/* The keeper is gone. It also drops a client that has not read for some seconds. */
+static void say_lost(struct terminal *terminal)
+{
+	say_close(terminal, WEBSOCKET_INTERNAL,
+		  terminal->visit.channel && channel_was_late(terminal->visit.channel)
+		      ? "the output was not read for 10 seconds, or the sandbox has ended"
+		      : "the sandbox has ended");
+}
+
 static void passed(struct terminal *terminal, int result)
 {
 	terminal->full = result > 0;
 	if (result < 0)
-		say_close(terminal, WEBSOCKET_INTERNAL, "the sandbox has ended");
+		say_lost(terminal);
 }
 
 static void resize(struct terminal *terminal)
@@ -341,7 +350,7 @@ static void on_lost(void *of)
 	struct terminal *terminal = of;
 
 	if (terminal->open)
-		say_close(terminal, WEBSOCKET_INTERNAL, "the sandbox has ended");
+		say_lost(terminal);
 	else
 		visit_gone(&terminal->visit);
 }
@@ -392,6 +401,9 @@ static void tick(struct visit *visit)
 {
 	struct terminal *terminal = of_visit(visit);
 
+	/* It is not read, so its silence says nothing. If it is gone, the kernel reports that the pings have not arrived. */
+	if (terminal->full)
+		terminal->heard_us = clock_us();
 	if (terminal->open && clock_us() - terminal->heard_us >= SILENT_US)
 		shut(terminal);
 	else

@@ -5,7 +5,7 @@ The settings of the operator lower most limits, so that few requests reach them;
 """
 import http.client, json, os, select, socket, subprocess, threading, time
 
-from lib import SLOW, WARDER, Host, front, run_parts, tell, until, work
+from lib import SLOW, WARDER, Host, Socket, front, keeper_of, run_parts, tell, until, work
 
 
 def silent(one, seconds):
@@ -377,6 +377,33 @@ def deaf_typists():
     host.end()
 
 
+def late_readers():
+    """Clients of terminals that read nothing until the keeper has dropped them are told so."""
+    host = Host("late")
+    token = host.tenant("me")
+    box = host.ask("POST", "/v1/sandboxes", token, {"timeoutMs": 600000})[1]["id"]
+    path = "/v1/sandboxes/%s/executions" % box
+    execution = host.ask("POST", path, token, {"argv": ["cat", "/dev/zero"], "rows": 25, "columns": 80})[1]["id"]
+    keeper = keeper_of(box)
+    clients = lambda: sum("socket:" in os.path.realpath("/proc/%d/fd/%s" % (keeper, fd)) for fd in os.listdir("/proc/%d/fd" % keeper))
+    until(lambda: host.ask("GET", path, token)[1][0]["stdoutBytes"] > 8 << 20)
+    time.sleep(1)  # the connection of the last question ends
+    before = clients()
+    late = [Socket(host, "%s/%s/terminal" % (path, execution), token) for _ in range(2)]
+    tell([one.status for one in late] == [101, 101], "two clients show a terminal that floods", [one.head for one in late])
+    tell(until(lambda: clients() <= before), "the keeper drops them when they have read nothing for some time", (before, clients()))
+    late[1].send(2, b"x")
+    for one, what in zip(late, ("reads again", "types again")):
+        found = one.frame()
+        while found and found[0] != 8:
+            found = one.frame()
+        tell(found and b"not read" in found[1], "one that %s is told why it is closed" % what, found and found[1])
+        one.one.close()
+    row = host.ask("GET", "%s/%s" % (path, execution), token)[1]
+    tell(row["state"] == "running", "and the program goes on", row)
+    host.end()
+
+
 def names():
     host = Host("names")
     token = host.tenant("me")
@@ -492,4 +519,4 @@ def settings():
         tell(done.returncode == 125 and word in done.stderr and "settings.json" in done.stderr, "settings are refused: " + text, done.stderr)
 
 
-run_parts((sizes, defaults, connections, broken_requests, sandbox_keys, slow_streams, stalled_bodies, long_answers, long_pieces, deaf_terminals, deaf_typists, names, shares, queue, stuck, settings))
+run_parts((sizes, defaults, connections, broken_requests, sandbox_keys, slow_streams, stalled_bodies, long_answers, long_pieces, deaf_terminals, deaf_typists, late_readers, names, shares, queue, stuck, settings))

@@ -64,6 +64,12 @@ static void gauge(FILE *out, const char *name, const char *help, uint64_t value)
 	fprintf(out, "%s %" PRIu64 "\n", name, value);
 }
 
+static void counter(FILE *out, const char *name, const char *help, uint64_t value)
+{
+	head(out, name, "counter", help);
+	fprintf(out, "%s %" PRIu64 "\n", name, value);
+}
+
 static void write_launches(FILE *out, const struct metrics *metrics)
 {
 	head(out, "warder_launch_seconds", "histogram",
@@ -161,11 +167,13 @@ static void write_gauges(FILE *out, const struct launcher *launcher, bool stuck)
 	      launcher->started_ms / 1000);
 	gauge(out, "warder_sandboxes_parked", "Sandboxes that are ready for a client.",
 	      launcher->stock.parked);
-	head(out, "warder_sandboxes_handed_out_total", "counter",
-	     "Sandboxes that were ready when a client asked for them.");
-	fprintf(out, "warder_sandboxes_handed_out_total %" PRIu64 "\n", launcher->stock.handed_out);
-	head(out, "warder_front_starts_total", "counter", "Starts of the front.");
-	fprintf(out, "warder_front_starts_total %" PRIu64 "\n", launcher->front.generation);
+	counter(out, "warder_sandboxes_handed_out_total",
+		"Sandboxes that were ready when a client asked for them.", launcher->stock.handed_out);
+	counter(out, "warder_sandboxes_missed_total",
+		"Sandboxes that a host can keep ready, but of which none was ready.", launcher->stock.missed);
+	counter(out, "warder_sandboxes_park_failed_total", "Sandboxes that could not be made ready.",
+		launcher->stock.failed);
+	counter(out, "warder_front_starts_total", "Starts of the front.", launcher->front.generation);
 }
 
 char *metrics_text(const struct launcher *launcher, bool stuck)

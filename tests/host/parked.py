@@ -10,16 +10,29 @@ SMALL = dict({"version": 1, "limits": {"wallTime": "1h", "memory": "64MiB", "pid
 CREATE = {"template": "small", "timeoutMs": 600000}
 
 
+def metric(host, watcher, name):
+    text = host.ask("GET", "/v1/metrics", watcher)[1].decode()
+    return int(dict(line.split(" ") for line in text.splitlines() if line and line[0] != "#")["warder_sandboxes_" + name])
+
+
 def counts(host, watcher):
     """(sandboxes that are parked, that were handed out)."""
-    text = host.ask("GET", "/v1/metrics", watcher)[1].decode()
-    values = dict(line.split(" ") for line in text.splitlines() if line and line[0] != "#")
-    return int(values["warder_sandboxes_parked"]), int(values["warder_sandboxes_handed_out_total"])
+    return metric(host, watcher, "parked"), metric(host, watcher, "handed_out_total")
 
 
 def create(host, token, more=None):
     status, made, _ = host.ask("POST", "/v1/sandboxes", token, dict(CREATE, **(more or {})))
     return made["id"] if status == 201 else (status, made)
+
+
+def begin(host, token, watcher, more=None):
+    """Two sandboxes with a policy, after which another one is parked."""
+    made = [create(host, token, more) for _ in range(2)]
+    return made if until(lambda: counts(host, watcher)[0] >= 1) else made + ["none is parked"]
+
+
+def was_parked(sandbox):
+    return "parkedUs" in description(sandbox)["receipt"]
 
 
 def description(sandbox):
@@ -43,15 +56,15 @@ def serve(name, **more):
 def handed_out():
     host, token, watcher = serve("handed")
     tell(counts(host, watcher) == (0, 0) and parked_keepers() == [], "a host begins with none", counts(host, watcher))
-    first = create(host, token)
-    tell("parkedUs" not in description(first)["receipt"], "the first sandbox with a policy was not parked", description(first)["receipt"])
-    tell(until(lambda: counts(host, watcher)[0] >= 1) and len(parked_keepers()) >= 1, "after it, another one is parked")
-    tell([row["id"] for row in host.ask("GET", "/v1/sandboxes", token)[1]] == [first], "which no list shows")
+    first, twice = create(host, token), create(host, token)
+    tell(not was_parked(first) and not was_parked(twice) and metric(host, watcher, "missed_total") == 2, "the first two sandboxes with a policy were not parked", description(first)["receipt"])
+    tell(until(lambda: counts(host, watcher)[0] >= 1) and len(parked_keepers()) >= 1, "after them, another one is parked")
+    tell({row["id"] for row in host.ask("GET", "/v1/sandboxes", token)[1]} == {first, twice}, "which no list shows")
     second = create(host, token, {"timeoutMs": 500000})
     found = description(second)
     read = {row["readAt"] for row in found["receipt"]["controls"] if "readAt" in row}
     tell(counts(host, watcher)[1] == 1 and found["name"] == second and found["receipt"].get("parkedUs", 0) > 0 and read == {"park", "handOut"},
-         "the second one was, and its receipt says what was read again", (found["name"], found["receipt"].get("parkedUs"), read))
+         "the next one was, and its receipt says what was read again", (found["name"], found["receipt"].get("parkedUs"), read))
     tell(found["remainingUs"] > 86000 * 10**6 and found["ageUs"] < found["receipt"]["parkedUs"] + 60 * 10**6, "its time begins when it is handed out", (found["ageUs"], found["remainingUs"]))
     tell(executes(host, token, second, "echo", "hello") == "hello\n", "a program runs in it")
     put = host.ask("PUT", "/v1/sandboxes/%s/files?path=/tmp/f" % second, token, b"x" * 70000)[0]
@@ -60,9 +73,9 @@ def handed_out():
     until(lambda: counts(host, watcher)[0] >= 1)
     before, other = counts(host, watcher)[1], host.tenant("other", launchesPerSecond=1000)
     theirs = create(host, other)
-    tell(counts(host, watcher)[1] == before and "parkedUs" not in description(theirs)["receipt"], "another tenant does not get one of this tenant's")
+    tell(counts(host, watcher)[1] == before and not was_parked(theirs), "another tenant does not get one of this tenant's")
     narrow = create(host, token, {"policy": dict(SMALL, limits=dict(SMALL["limits"], memory="32MiB"))})
-    tell("parkedUs" not in description(narrow)["receipt"], "nor is it given for another policy")
+    tell(not was_parked(narrow), "nor is it given for another policy")
     host.process.terminate()
     host.process.wait()
     tell(until(lambda: parked_keepers() == [], 5), "with the host, they end", parked_keepers())
@@ -77,8 +90,7 @@ def stale():
     os.mkdir(shown, 0o755)
     host = Host("stale", more={"templates": {"small": dict(SMALL, filesystem={"paths": {"readOnly": [shown + ":/shown"]}})}})
     token, watcher = host.tenant("me", launchesPerSecond=1000), host.tenant("watcher", ("--scopes", "metrics"))
-    create(host, token)
-    until(lambda: counts(host, watcher)[0] >= 1)
+    begin(host, token, watcher)
     os.rename(shown, shown + ".old")
     os.mkdir(shown, 0o755)
     open(os.path.join(shown, "new"), "w").close()
@@ -89,21 +101,33 @@ def stale():
 
 def ends():
     host, token, watcher = serve("ends")
-    create(host, token)
-    tell(until(lambda: counts(host, watcher)[0] >= 1), "one is parked")
+    tell(len(begin(host, token, watcher)) == 2, "one is parked")
     for pid in parked_keepers():
         os.kill(pid, signal.SIGKILL)
     made = create(host, token)
     tell(isinstance(made, str) and executes(host, token, made, "echo", "hello") == "hello\n", "if the keeper of a parked one is killed, the client gets another one", made)
-    until(lambda: counts(host, watcher)[0] >= 1)
+    create(host, token)
+    tell(until(lambda: counts(host, watcher)[0] >= 1), "and another one is parked")
     subprocess.run([WARDER, "tenant", "revoke", "me", "--state", host.state], check=True)
     tell(until(lambda: parked_keepers() == []), "a tenant that was revoked has none")
     token = host.tenant("next", launchesPerSecond=1000)
-    tell(until(lambda: isinstance(create(host, token), str)) and until(parked_keepers), "the next tenant has one")
+    tell(until(lambda: isinstance(create(host, token), str)) and isinstance(create(host, token), str) and until(parked_keepers), "the next tenant has one")
     host.process.kill()
     host.process.wait()
     tell(until(lambda: parked_keepers() == []), "when the launcher is killed, they end")
     host.restart()
+    host.end()
+
+
+def policies():
+    """A tenant that has a policy of its own for each sandbox takes nothing of the stock."""
+    host, token, watcher = serve("policies")
+    for i in range(40):
+        made = create(host, token, {"env": {"NUMBER": str(i)}})
+        host.ask("DELETE", "/v1/sandboxes/%s" % made, token)
+    tell(len(begin(host, token, watcher)) == 2, "after many policies, each of them used once, a sandbox is parked for one that is used twice")
+    made = create(host, token)
+    tell(was_parked(made) and metric(host, watcher, "parked") <= 2, "and for no other one", (made, counts(host, watcher)))
     host.end()
 
 
@@ -117,4 +141,4 @@ def none():
     host.end()
 
 
-run_parts((handed_out, stale, ends, none))
+run_parts((handed_out, stale, ends, policies, none))

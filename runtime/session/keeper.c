@@ -1164,6 +1164,9 @@ static int begin_parked(struct keeper *keeper, bool *ret_busy, struct warder_err
 	keeper->spec.name = name;
 	keeper->spec.parks = false;
 	keeper->executions.session = name;
+	/* Who waited too long for the answer starts another session of this name. */
+	if (starter_left())
+		return error_set(err, WARDER_ERROR_CONFLICT, "name", INTERRUPTED);
 	if (take_name(keeper, ret_busy, err) < 0 || keeper->sessions->recheck(keeper->session, err) < 0 ||
 	    watch_jail(keeper, err) < 0)
 		return -1;

@@ -24,6 +24,7 @@
 
 #define REPORT_LOOK_MS 100
 #define GIVE_UP_US     UINT64_C(9000000) /* for a keeper that is to end what it has started */
+#define HAND_OUT_US    UINT64_C(3000000) /* for one whose jail is there; a new session takes less */
 
 /* A program that others could have put there is not executed. */
 const char *starter_program(const char *program, struct warder_error *err)
@@ -96,16 +97,17 @@ static int spawn(const char *program, int report_fd, int spec_fd, struct warder_
 	return 0;
 }
 
-/* The keeper's last word, or 0 bytes. If the caller does not want the session any more, the keeper gets to know that by the end of what
+/* The keeper's last word, or 0 bytes, and the number of its process. If the caller does not want the session any more, the keeper gets to know that by the end of what
  * it reads here, ends the session and says what stays of it. -1 with *err: it hangs, or takes too long for that. */
-static ssize_t receive_report(int fd, struct keeper_report *ret, int (*came)(void *context),
+static ssize_t receive_report(int fd, struct keeper_report *ret, int *ret_pid, int (*came)(void *context),
 			      struct warder_error *err)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	struct hang hang = { 0 };
 	uint64_t until_us = UINT64_MAX;
-	int pid = 0;
 	ssize_t n;
+
+	*ret_pid = 0;
 
 	do {
 		while (poll(&ready, 1, REPORT_LOOK_MS) <= 0) {
@@ -118,17 +120,17 @@ static ssize_t receive_report(int fd, struct keeper_report *ret, int (*came)(voi
 						 "the start was interrupted, and the session has not ended "
 						 "yet: its keeper, "
 						 "process %d, goes on removing it",
-						 pid);
-			if (hang_look(&hang, pid))
+						 *ret_pid);
+			if (hang_look(&hang, *ret_pid))
 				return error_set(
 				    err, WARDER_ERROR_UNAVAILABLE, NULL,
 				    "host: the session's keeper, process %d, does not go on: the kernel "
 				    "holds it. It is left behind",
-				    pid);
+				    *ret_pid);
 		}
 		n = recv(fd, ret, sizeof(*ret), 0);
 		if (n == sizeof(*ret) && ret->word == KEEPER_BEGUN)
-			pid = ret->pid;
+			*ret_pid = ret->pid;
 	} while (n == sizeof(*ret) && ret->word == KEEPER_BEGUN);
 	return n < 0 ? 0 : n;
 }
@@ -159,10 +161,11 @@ static int launch_keeper(const struct session_spec *spec, const char *program, i
 }
 
 /* 0: it has reported `wanted`; 1: another one has the name; -1 with *err. */
-static int await_word(int fd, enum keeper_word wanted, int (*came)(void *context), struct warder_error *err)
+static int await_word(int fd, enum keeper_word wanted, int *ret_pid, int (*came)(void *context),
+		      struct warder_error *err)
 {
 	struct keeper_report report;
-	const ssize_t n = receive_report(fd, &report, came, err);
+	const ssize_t n = receive_report(fd, &report, ret_pid, came, err);
 
 	if (n < 0)
 		return -1;
@@ -178,14 +181,17 @@ int starter_begin(const struct session_spec *spec, const char *program, int (*ca
 		  struct warder_error *err)
 {
 	owned_fd int fd = -1;
+	int pid;
 
-	return launch_keeper(spec, program, &fd, err) < 0 ? -1 : await_word(fd, KEEPER_READY, came, err);
+	return launch_keeper(spec, program, &fd, err) < 0 ? -1
+							  : await_word(fd, KEEPER_READY, &pid, came, err);
 }
 
 /* ---- parked sessions ---- */
 
 struct session_parked {
-	int fd; /* on which its keeper reports, and waits for the name */
+	int fd;  /* on which its keeper reports, and waits for the name */
+	int pid; /* its keeper's */
 };
 
 int starter_park(const struct session_spec *spec, const char *program, struct session_parked **ret,
@@ -197,7 +203,7 @@ int starter_park(const struct session_spec *spec, const char *program, struct se
 		return error_no_memory(err, NULL);
 	parked->fd = -1;
 	if (launch_keeper(spec, program, &parked->fd, err) < 0 ||
-	    await_word(parked->fd, KEEPER_PARKED, NULL, err) != 0) {
+	    await_word(parked->fd, KEEPER_PARKED, &parked->pid, NULL, err) != 0) {
 		session_parked_free(parked);
 		return -1;
 	}
@@ -213,16 +219,36 @@ bool session_parked_lives(const struct session_parked *parked)
 	return poll(&fd, 1, 0) == 0;
 }
 
+/* Wait until its keeper answers. If it does not, it never has the name: what it says after this fails, and then it ends. -1 with *err. */
+static int await_answer(const struct session_parked *parked, struct warder_error *err)
+{
+	struct pollfd fd = { .fd = parked->fd, .events = POLLIN };
+	const uint64_t until_us = clock_us() + HAND_OUT_US;
+
+	for (uint64_t now_us = clock_us(); now_us < until_us; now_us = clock_us())
+		if (poll(&fd, 1, (int)((until_us - now_us) / 1000) + 1) > 0)
+			return 0;
+	shutdown(parked->fd, SHUT_RDWR);
+	/* It may have said something since the last look. */
+	if (recv(parked->fd, &(char){ 0 }, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+		return 0;
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+			 "the keeper of the parked session, process %d, did not answer within %d s",
+			 parked->pid, (int)(HAND_OUT_US / 1000000));
+}
+
 int session_hand_out(struct session_parked *parked, const char *name, struct warder_error *err)
 {
 	struct keeper_name message = { .magic = KEEPER_NAME_MAGIC };
-	int handed;
+	int handed, pid;
 
 	snprintf(message.name, sizeof(message.name), "%s", name);
 	if (send(parked->fd, &message, sizeof(message), MSG_NOSIGNAL) != sizeof(message))
 		handed = error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the parked session has ended");
 	else
-		handed = await_word(parked->fd, KEEPER_READY, NULL, err);
+		handed = await_answer(parked, err) < 0
+			     ? -1
+			     : await_word(parked->fd, KEEPER_READY, &pid, NULL, err);
 	session_parked_free(parked);
 	return handed;
 }

@@ -2,7 +2,7 @@
 """parked.py: sandboxes that an execution host starts before a client asks for them, as TAP."""
 import json, os, signal, subprocess, time
 
-from lib import ROOT, WARDER, Host, events, own_run_directory, parked_keepers, run_parts, tell, until, work
+from lib import ROOT, WARDER, Host, events, own_run_directory, parked_keepers, run_parts, tell, until, words, work
 
 own_run_directory()  # whose sessions are those of this suite alone
 PREFERRED = {} if ROOT else {"enforcement": {"limits": "preferred"}}
@@ -119,6 +119,23 @@ def ends():
     host.end()
 
 
+def held():
+    """A parked sandbox whose keeper does not answer."""
+    host, token, watcher = serve("held")
+    begin(host, token, watcher)
+    until(lambda: len(parked_keepers()) == counts(host, watcher)[0])  # none is being parked
+    stopped = parked_keepers()
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    made = create(host, token)
+    tell(isinstance(made, str) and executes(host, token, made, "echo", "hello") == "hello\n" and not was_parked(made), "if the keeper of a parked one does not answer, the client gets another one", made)
+    for pid in stopped:
+        os.kill(pid, signal.SIGCONT)
+    tell(until(lambda: any(words(pid)[:3] != ["warder", "session", "keeper"] for pid in stopped)), "the one that it did not get ends when it can", stopped)
+    tell(executes(host, token, made, "echo", "again") == "again\n", "and the client's goes on")
+    host.end()
+
+
 def policies():
     """A tenant that has a policy of its own for each sandbox takes nothing of the stock."""
     host, token, watcher = serve("policies")
@@ -141,4 +158,4 @@ def none():
     host.end()
 
 
-run_parts((handed_out, stale, ends, policies, none))
+run_parts((handed_out, stale, ends, held, policies, none))

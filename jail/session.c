@@ -266,6 +266,11 @@ int jail_session_recheck(struct jail_session *session, struct warder_error *err)
 	if (jail_template_is_stale(session->tmpl))
 		return error_set(err, WARDER_ERROR_CONFLICT, NULL,
 				 "a file that the session shows was replaced while the session was parked");
+	/* Nobody looks at it while the session is parked. */
+	if (run_edge_is_dead(&session->run->edge))
+		return error_set(err, WARDER_ERROR_CONFLICT, "network.allow",
+				 "the process that connects for the session ended while the session was "
+				 "parked");
 	if (jail_recheck(session->run, err) < 0)
 		return -1;
 	policy_receipt_copy(&session->receipt, jail_run_receipt(session->run));

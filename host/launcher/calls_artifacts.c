@@ -220,8 +220,7 @@ static int check_execution(const struct json_value *document, struct warder_erro
 
 	if (json_member(document, "paths"))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "paths",
-				 "\"paths\" and \"execution\" are stored by requests of their own; leave one "
-				 "of them out");
+				 "one request takes either \"paths\" or \"execution\"; send two requests");
 	return strlen(id) == REMOTE_ID_LENGTH && strspn(id, "0123456789abcdef") == REMOTE_ID_LENGTH
 		   ? 0
 		   : error_set(err, WARDER_ERROR_INVALID_REQUEST, "execution",

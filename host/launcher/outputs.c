@@ -172,7 +172,7 @@ static int begin_artifacts(const char *id, struct artifact_spool *spool, struct 
 	return 0;
 }
 
-/* A stream without output leaves none. */
+/* A stream without output leaves none. Of one whose output is lost, an empty artifact says by its offset how much that was. */
 static int end_artifact(struct artifact_spool *spool, struct stream *stream, bool good,
 			struct warder_error *err)
 {
@@ -182,7 +182,7 @@ static int end_artifact(struct artifact_spool *spool, struct stream *stream, boo
 		status = error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, stream->failed,
 					 "the artifact cannot be written");
 	if (stream->artifact) {
-		const bool keeps = good && status == 0 && stream->bytes;
+		const bool keeps = good && status == 0 && stream->offset + stream->bytes > 0;
 		struct warder_error ignored;
 
 		stream->artifact->offset = stream->offset;

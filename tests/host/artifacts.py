@@ -134,6 +134,11 @@ def outputs():
     status, rows, _ = store(long)
     data = host.ask("GET", "/v1/artifacts/" + rows[0]["id"], token)[1] if rows else b""
     tell(status == 201 and rows[0]["offset"] == signed["offset"] > 0 and data == (b"y\n" * 4500001)[signed["offset"]:9000001] and rows[0]["sha256"] == signed["sha256"], "of a long one, what the host still has, from its offset on", (status, rows, signed, len(data)))
+    lost = run("sh", "-c", "head -c 1000001 /dev/zero >&2; yes | head -c 9000001")
+    signed = result(lost)["outputs"]["stderr"]
+    status, rows, _ = store(lost)
+    row = {row["name"]: row for row in rows}.get(lost + "/stderr", {}) if status == 201 else {}
+    tell((row.get("size"), row.get("offset"), row.get("sha256")) == (0, 1000001, signed["sha256"]) and (signed["offset"], signed["bytes"]) == (1000001, 0), "a stream whose output is lost is an empty artifact behind it", (status, rows, signed))
     host.ask("POST", path + "/code", token, {"code": "print('one')"})
     context = [row["id"] for row in host.ask("GET", path + "/contexts", token)[1]][0]
     status, rows, _ = store(context)

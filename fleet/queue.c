@@ -35,9 +35,8 @@
 #define OBJECT_HEADER "Warder-Object"
 #define DIGEST_HEADER "Warder-Digest"
 #define REASON_MAX    512
-#define SETTLE_MS                                                                                            \
-	(ANSWER_MS +                                                                                         \
-	 3000) /* that the requests are without a consumer before a new one is made in its place */
+/* The requests are without a consumer for this time before a new one is made in its place. */
+#define SETTLE_MS (2 * ANSWER_MS + 3000)
 
 static int fail(natsStatus status, const char *what, struct warder_error *err)
 {
@@ -205,17 +204,11 @@ void queue_done(struct queue *queue)
 
 /* ---- reading ---- */
 
-/* Whether another worker has made the consumer at the same moment. */
-static bool made_by_another(const struct queue *queue, jsErrCode code)
+/* Another worker has made the consumer at the same moment. */
+static bool is_made_by_another(jsErrCode code)
 {
-	jsConsumerInfo *info = NULL;
-	bool made = false;
-
-	if (code == JSConsumerNameExistErr || code == JSConsumerWQMultipleUnfilteredErr ||
-	    code == JSConsumerWQConsumerNotUniqueErr)
-		made = js_GetConsumerInfo(&info, queue->js, REQUESTS, WORKERS, NULL, NULL) == NATS_OK;
-	jsConsumerInfo_Destroy(info);
-	return made;
+	return code == JSConsumerNameExistErr || code == JSConsumerWQMultipleUnfilteredErr ||
+	       code == JSConsumerWQConsumerNotUniqueErr;
 }
 
 int queue_share_requests(const struct queue *queue, uint64_t redeliver_us, struct warder_error *err)
@@ -231,13 +224,14 @@ int queue_share_requests(const struct queue *queue, uint64_t redeliver_us, struc
 	config.MaxDeliver = -1; /* the worker that gets it once too often gives it up, with the reason */
 	config.MaxAckPending = MESSAGES_MAX;
 	status = js_AddConsumer(NULL, queue->js, REQUESTS, &config, NULL, &code);
-	return status == NATS_OK || made_by_another(queue, code) ? 0
-								 : fail(status, "the queue of requests", err);
+	if (status != NATS_OK && is_made_by_another(code)) /* now it is there, and this gives it our time */
+		status = js_AddConsumer(NULL, queue->js, REQUESTS, &config, NULL, &code);
+	return status == NATS_OK ? 0 : fail(status, "the queue of requests", err);
 }
 
 /* All workers see at about the same time that the consumer is to be made again, and the server deletes one by its name, whichever it is. If one
  * worker made it at once, the next would delete the new one, and with it what the server knows of requests that run. Who has seen the old one deletes
- * it within one answer of the server (ANSWER_MS), and nobody makes a new one before. */
+ * it within two answers of the server (of delete_seen()), and nobody makes a new one before. */
 static void make_again(const struct queue *queue, uint64_t redeliver_us)
 {
 	struct warder_error err;
@@ -247,6 +241,19 @@ static void make_again(const struct queue *queue, uint64_t redeliver_us)
 		term_complain("%s", err.text);
 }
 
+/* Delete the consumer, if it is still the one that was seen. False: it is another one, or the server does not answer. */
+static bool delete_seen(const struct queue *queue, const jsConsumerInfo *seen)
+{
+	jsConsumerInfo *now = NULL;
+	const natsStatus status = js_GetConsumerInfo(&now, queue->js, REQUESTS, WORKERS, NULL, NULL);
+	const bool same = status == NATS_OK && now->Created == seen->Created;
+
+	jsConsumerInfo_Destroy(now);
+	if (same)
+		js_DeleteConsumer(queue->js, REQUESTS, WORKERS, NULL, NULL);
+	return same || status == NATS_NOT_FOUND;
+}
+
 static void sweep(const struct queue *queue, const jsConsumerInfo *workers, const jsStreamInfo *requests,
 		  uint64_t redeliver_us)
 {
@@ -254,11 +261,12 @@ static void sweep(const struct queue *queue, const jsConsumerInfo *workers, cons
 
 	/* It is ahead of its stream, and would skip new requests until the stream is there. */
 	if (workers->Delivered.Stream > requests->State.LastSeq) {
-		js_DeleteConsumer(queue->js, REQUESTS, WORKERS, NULL, NULL);
-		make_again(queue, redeliver_us);
+		if (delete_seen(queue, workers))
+			make_again(queue, redeliver_us);
 		return;
 	}
-	/* All requests up to this one have been acknowledged. An operator may have made a stream that keeps them. */
+	/* All requests up to this one have been acknowledged, except those that the server stored at positions of lost ones: their sender sends them
+	 * again. An operator may have made a stream that keeps them. */
 	if (requests->Config->Retention != js_WorkQueuePolicy || !requests->State.Msgs ||
 	    requests->State.FirstSeq > workers->AckFloor.Stream)
 		return;

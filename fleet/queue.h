@@ -43,7 +43,8 @@ struct queue {
 int queue_open(const struct queue_options *options, struct queue *ret, struct warder_error *err);
 void queue_done(struct queue *queue);
 
-/* Make or change the consumer of requests that all workers share. -1 with *err. */
+/* Make or change the consumer of requests that all workers share. -1 with *err: this includes a server that cannot change the time of one that is
+ * there. */
 int queue_share_requests(const struct queue *queue, uint64_t redeliver_us, struct warder_error *err);
 /* A server that is killed may have removed requests only in its memory: remove those that have been acknowledged and are there again. Or it may
  * have lost the last ones, and count others at their positions as acknowledged: then make the consumer again. */

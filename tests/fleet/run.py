@@ -7,6 +7,7 @@ run.py [storm|requests]...: all, or only these parts. In "storm", workers and th
 import base64, hashlib, json, os, random, shutil, signal, socket, subprocess, sys, threading, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
+from pretended import Pretended, consumer, refused as no
 from serving import work
 from tap import SLOW, WARDER, finish, run_parts, skip, tell, until
 
@@ -409,6 +410,33 @@ def consumer_made_once():
     end(server.process)
 
 
+def consumer_of_another():
+    """A server that is asked by two workers at once refuses the second one; it also refuses to change a consumer, if it is an old one."""
+    exists = no(10013, "consumer name already in use")
+    for rows, expected in (([exists, consumer()], True), ([no(10099, "multiple non-filtered consumers not allowed on workqueue stream"), consumer()], True), ([exists], False)):
+        server = Pretended({"CREATE.WARDER_REQUESTS.workers": rows, "CONSUMER.INFO.WARDER_REQUESTS.workers": [consumer(config=dict(consumer()["config"], ack_wait=600 * 10 ** 9))]})
+        try:
+            worker, why = Worker(server), ""
+            end(worker.process)
+        except RuntimeError as error:
+            worker, why = None, str(error)
+        tell(bool(worker) == expected and (server.count("CREATE.WARDER_REQUESTS.workers") == 2 if expected else "already in use" in why),
+             "a worker that finds the consumer %s" % ("made meanwhile gives it its own time" if expected else "with another time, which the server does not change, does not start"), (rows, why, server.asked))
+        server.end()
+
+
+def consumer_made_meanwhile():
+    """A worker has seen a consumer that is ahead. Before it deletes it, another worker has made a new one."""
+    old = consumer(delivered={"consumer_seq": 9, "stream_seq": 9})
+    server = Pretended({"CREATE.WARDER_REQUESTS.workers": [old], "DELETE.WARDER_REQUESTS.workers": [{"success": True}],
+                        "CONSUMER.INFO.WARDER_REQUESTS.workers": [old, old, consumer(created="2026-01-01T00:00:01Z")]})
+    worker = Worker(server, "--parallel", "1")
+    seen = until(lambda: server.count("CONSUMER.INFO.WARDER_REQUESTS.workers") >= 4)
+    tell(seen and not server.count("CONSUMER.DELETE.WARDER_REQUESTS.workers"), "a worker deletes no other consumer than the one that it has seen", server.asked)
+    end(worker.process)
+    server.end()
+
+
 def changed_object(server):
     """Somebody who may write to the object store changes a result there: before the sender reads it, so the worker is alone at first."""
     begun, text = submit(server, [shell("head -c 300000 /dev/zero | tr '\\0' x", policy=dict(policy(wallTime="60s"), output={"stdout": "1MiB"}))])
@@ -795,7 +823,10 @@ def requests():
     late(server)
     flags()
     consumer_ahead()
+    positions_taken()
     consumer_made_once()
+    consumer_of_another()
+    consumer_made_meanwhile()
     encrypted()
     with_credentials()
 

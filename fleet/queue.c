@@ -428,6 +428,18 @@ int queue_put_request(const struct queue *queue, const char *tenant, const char 
 	return status;
 }
 
+uint64_t queue_delivered(const struct queue *queue)
+{
+	jsConsumerInfo *workers = NULL;
+	const natsStatus status = js_GetConsumerInfo(&workers, queue->js, REQUESTS, WORKERS, NULL, NULL);
+	const uint64_t position = status == NATS_OK          ? workers->Delivered.Stream
+				  : status == NATS_NOT_FOUND ? 0
+							     : UINT64_MAX;
+
+	jsConsumerInfo_Destroy(workers);
+	return position;
+}
+
 int queue_find_request(const struct queue *queue, uint64_t position, const char *text, size_t len)
 {
 	natsMsg *message = NULL;

@@ -4,6 +4,9 @@
  * A server that is killed can lose what it has confirmed just before: a request, or the result of one that it has removed. So after the
  * connection was lost, a request that is not in the server any more and gets no result within CHECK_MS is sent again.
  *
+ * So is a request at a position up to which the workers have taken requests before it was sent: the server has lost those that were there. No
+ * worker will get it; they remove it when all before it have been acknowledged (queue_sweep_requests()).
+ *
  * A result belongs to the request whose id its subject ends with. The first one is printed, and the request is forgotten; a second
  * result of the same request is dropped, as is one that comes too late.
  */
@@ -56,6 +59,7 @@ struct submission {
 	struct pending pending[PENDING_MAX];
 	size_t count;
 	uint64_t reconnects; /* that have been seen */
+	uint64_t delivered;  /* the position up to which workers had taken requests at the start */
 	char batch[MESSAGE_BATCH_BYTES];
 };
 
@@ -190,7 +194,9 @@ static int take_line(struct submission *submission, const char *text, size_t len
 		status = send_request(submission, request, pending, &why);
 	json_free(request);
 	if (status == 0) {
-		pending->check_us = submission->reconnects ? clock_us() + CHECK_MS * UINT64_C(1000) : 0;
+		pending->check_us = submission->reconnects || pending->position <= submission->delivered
+					? clock_us() + CHECK_MS * UINT64_C(1000)
+					: 0;
 		return 0;
 	}
 	error_context(&why, "line %zu", pending->line);
@@ -425,6 +431,7 @@ int submit_run(const struct queue *queue, const struct submit_options *options, 
 	if (status == 0)
 		status =
 		    queue_take_results(queue, options->tenant, submission->batch, &submission->results, err);
+	submission->delivered = queue_delivered(queue);
 	if (status == 0)
 		status = submit_all(submission, err);
 	if (submission->results) {

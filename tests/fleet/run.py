@@ -353,27 +353,49 @@ def orphans(server):
     end(worker.process)
 
 
-def consumer_ahead():
+def lose_requests(name):
     """A server that has lost the end of its stream of requests, and not what it knows of the workers."""
-    server = Server("ahead")
+    server = Server(name)
     worker = Worker(server, "--parallel", "2")
     first = ask(server, [shell("true")] * 2)
     end(server.process)
-    stream, = [one for one, _, _ in os.walk(path("ahead-store")) if one.endswith("/WARDER_REQUESTS")]
-    shutil.copytree(stream + "/msgs", path("ahead-msgs"))
+    stream, = [one for one, _, _ in os.walk(path(name + "-store")) if one.endswith("/WARDER_REQUESTS")]
+    shutil.copytree(stream + "/msgs", path(name + "-msgs"))
     server.start()
     second = ask(server, [shell("true")] * 20)
     end(worker.process)
     end(server.process)
     shutil.rmtree(stream + "/msgs")
-    shutil.copytree(path("ahead-msgs"), stream + "/msgs")
+    shutil.copytree(path(name + "-msgs"), stream + "/msgs")
     server.start()
     ahead = server.requests()["delivered"]["stream_seq"], server.state("WARDER_REQUESTS")["last_seq"]
     tell(len(first) == 2 and len(second) == 20 and ahead[0] > ahead[1], "a server loses requests that were delivered", (first, second, ahead))
+    return server, ahead[0]
+
+
+def consumer_ahead():
+    server, _ = lose_requests("ahead")
     worker = Worker(server, "--parallel", "2")
     found = ask(server, [shell("echo new%d" % i) for i in range(3)], words=["--lifetime", "%ds" % (200 * SLOW)])
     tell([found.get(i + 1, {}).get("result", {}).get("stdout", {}).get("text") for i in range(3)] == ["new0\n", "new1\n", "new2\n"],
          "requests at the positions of the lost ones are run", found)
+    end(worker.process)
+    end(server.process)
+
+
+def positions_taken():
+    """The positions of lost requests are all in use again before a worker looks: the consumer is not ahead any more, and would skip them."""
+    server, delivered = lose_requests("taken")
+    begun, text = submit(server, [shell("echo new%d" % i) for i in range(25)], words=["--lifetime", "%ds" % (200 * SLOW)])
+    begun.stdin.write(text)
+    begun.stdin.flush()
+    full = until(lambda: server.messages("WARDER_REQUESTS") == 25)
+    state = server.state("WARDER_REQUESTS")
+    worker = Worker(server, "--parallel", "2")
+    status, found, errors = results((begun, None))
+    tell(full and state["first_seq"] <= delivered < state["last_seq"] and status == 0
+         and sorted(one["result"].get("stdout", {}).get("text", "") for one in found) == sorted("new%d\n" % i for i in range(25)),
+         "requests at the positions of lost ones are run, also if new ones follow", (state, status, found, errors))
     end(worker.process)
     end(server.process)
 

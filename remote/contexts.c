@@ -1,7 +1,8 @@
 /*
  * contexts: the interpreter answers a piece with one JSON object a line; each becomes an event as soon as its line is whole.
  *
- * The last line says that the piece has ended. An answer without it is none: the connection may have been cut anywhere.
+ * The last line says that the piece has ended. An answer without it is none: the connection may have been cut anywhere. A service may keep the
+ * connection open behind that line.
  */
 #include "remote/contexts.h"
 
@@ -15,7 +16,8 @@
 
 #define ASK_MS     60000u
 #define LOOK_MS    200
-#define SILENCE_MS 120000u /* without a line, not even one that says that the service is alive */
+#define SILENCE_MS 120000u /* without a line, if the service says from time to time that it is alive */
+#define CLOSE_MS   2000    /* behind the last line, until the service closes the connection */
 
 /* ---- requests about contexts ---- */
 
@@ -192,10 +194,10 @@ struct piece {
 	size_t line_len, line_room;
 	size_t total;
 	uint64_t bytes[2], count;
-	char *value, *error; /* owned JSON, or NULL */
-	bool ended;          /* the last line came */
-	uint64_t begun_us, heard_us;
-	struct warder_error fault; /* code 0: none */
+	char *value, *error;                   /* owned JSON, or NULL */
+	bool says_alive;                       /* a line came that says no more than that */
+	uint64_t begun_us, heard_us, ended_us; /* ended: the last line came; 0: not yet */
+	struct warder_error fault;             /* code 0: none */
 };
 
 static int fault(struct piece *piece, const char *what)
@@ -355,7 +357,9 @@ static void take_line(struct piece *piece, char *line, size_t len)
 		return;
 	}
 	type = json_member_text(document, "type", "");
-	if (piece->ended)
+	if (strcmp(type, "keepalive") == 0)
+		piece->says_alive = true;
+	else if (piece->ended_us)
 		fault(piece, "a line behind the end of the piece");
 	else if (strcmp(type, "stdout") == 0 || strcmp(type, "stderr") == 0)
 		take_output(piece, type[3] == 'e', document);
@@ -366,7 +370,7 @@ static void take_line(struct piece *piece, char *line, size_t len)
 	else if (strcmp(type, "number_of_executions") == 0)
 		piece->count = json_member_uint(document, "execution_count");
 	else if (strcmp(type, "end_of_execution") == 0)
-		piece->ended = true;
+		piece->ended_us = clock_us();
 	json_free(document);
 }
 
@@ -417,19 +421,21 @@ static uint64_t passed_ms(uint64_t since_us)
 	return (clock_us() - since_us) / 1000;
 }
 
-/* How a piece was given up; or NULL. */
+/* How a piece that has not ended was given up; or NULL. */
 static const char *look(struct piece *piece, uint64_t timeout_ms)
 {
+	if (piece->ended_us)
+		return NULL;
 	if (e2b_stopped())
 		return "interrupted";
 	if (timeout_ms && passed_ms(piece->begun_us) > timeout_ms)
 		return "timedOut";
-	if (passed_ms(piece->heard_us) > SILENCE_MS)
+	if (piece->says_alive && passed_ms(piece->heard_us) > SILENCE_MS)
 		fault(piece, "nothing for 2 minutes");
 	return NULL;
 }
 
-/* Until the answer has ended, or the piece is given up: the connection closes then, and the service interrupts the piece. Returns how it was
+/* Until the answer or the piece has ended, or the piece is given up: the connection closes then, and the service interrupts the piece. Returns how it was
  * given up, or NULL. */
 static const char *loop(struct piece *piece, CURLM *multi, struct exchange *exchange, uint64_t timeout_ms,
 			struct remote_answer *ret, char **ret_body)
@@ -439,7 +445,8 @@ static const char *loop(struct piece *piece, CURLM *multi, struct exchange *exch
 	int running = 1, left;
 
 	piece->begun_us = piece->heard_us = clock_us();
-	while (running && !piece->fault.code && !(given_up = look(piece, timeout_ms))) {
+	while (running && !piece->fault.code && !(given_up = look(piece, timeout_ms)) &&
+	       (!piece->ended_us || passed_ms(piece->ended_us) < CLOSE_MS)) {
 		const CURLMsg *message;
 
 		curl_multi_perform(multi, &running);
@@ -450,7 +457,7 @@ static const char *loop(struct piece *piece, CURLM *multi, struct exchange *exch
 			curl_multi_poll(multi, NULL, 0, LOOK_MS, NULL);
 	}
 	curl_multi_remove_handle(multi, exchange_handle(exchange));
-	exchange_finish(exchange, done, ret, ret_body);
+	exchange_finish(exchange, piece->ended_us ? CURLE_OK : done, ret, ret_body);
 	/* The last line may lack its end. */
 	if (!piece->fault.code && done == CURLE_OK && piece->line_len)
 		take_line(piece, piece->line, piece->line_len);
@@ -473,7 +480,7 @@ static void put_end(struct piece *piece, const char *given_up)
 	json_key_string(&w, "status", status_of(piece, given_up));
 	json_key_bool(&w, "interrupted", given_up && strcmp(given_up, "interrupted") == 0);
 	json_key_bool(&w, "timedOut", given_up && strcmp(given_up, "timedOut") == 0);
-	json_key_uint(&w, "wallUs", clock_us() - piece->begun_us);
+	json_key_uint(&w, "wallUs", (piece->ended_us ? piece->ended_us : clock_us()) - piece->begun_us);
 	json_key_uint(&w, "stdoutBytes", piece->bytes[0]);
 	json_key_uint(&w, "stderrBytes", piece->bytes[1]);
 	json_key(&w, "contextSays");
@@ -505,7 +512,7 @@ static void answer(struct call *call, struct piece *piece, const char *given_up,
 	}
 	if (!given_up && !piece->fault.code && !got->status)
 		piece->fault = got->error;
-	else if (!given_up && !piece->fault.code && !piece->ended)
+	else if (!given_up && !piece->fault.code && !piece->ended_us)
 		fault(piece, "an answer that ends before the piece does");
 	if (!piece->fault.code)
 		put_end(piece, given_up);

@@ -767,6 +767,15 @@ def lying_contexts(server, begin_anew, kinds):
         begun.append(self.rfile.read(1))  # until the client leaves
     done = run_with(never, "--timeout", "1s", "--json")
     tell(done[0] == 124 and json.loads(done[1])["timedOut"] and until(lambda: begun == [b""]), "a piece without an end is left, which interrupts it", (done, begun))
+    def stays(self):
+        begin(self)
+        self.wfile.write(lines({"type": "stdout", "text": "x"}, OVER, {"type": "keepalive"}))
+        self.wfile.flush()
+        self.rfile.read(1)  # until the client leaves
+
+    done = run_with(stays, "--timeout", "60s", "--json")
+    data = json.loads(done[1] or b"{}")
+    tell(done[0] == 0 and data.get("status") == "success" and data["stdout"]["text"] == "x" and not data["timedOut"], "a piece has ended with its last line, also if the connection stays open", done)
     for name, answer in (("a path", b'{"id": "../x"}'), ("none", b"{}"), ("no JSON", b"<html>"), ("2 MiB", b" " * (2 << 20))):
         begin_anew({"contexts": answer})
         done = context("create", "liar", "py")

@@ -4,6 +4,8 @@ import json, os
 from serving import warder, work, write
 from tap import tell
 
+INSIDE = "workspace://"
+
 
 def workspace(word, backend, *words, **more):
     return warder("workspace", word, *words[:1], "--backend", backend, *words[1:], **more)
@@ -65,23 +67,23 @@ def check(backends, backend, flags, sandboxes):
     done = do("stage", name, "workspace://skills/a b", "--to", "work/copy")
     tell(done[0] == 0 and do("read", name, "work/copy/\u00fc.bin")[1] == blob, "an input is copied within the workspace", done)
     done = do("stage", name, "workspace://skills/a b", "--to", "work/copy", "--read-only")
-    done = do("stage", name, "workspace://work/tool", "--to", "work/copy") if done[0] == 0 else done
+    done = do("stage", name, INSIDE + "work/tool", "--to", "work/copy") if done[0] == 0 else done
     rows = [row["path"] for row in json.loads(do("list", name, "work", "--json")[1])]
     tell(done[0] == 0 and do("read", name, "work/copy")[1] == do("read", name, "work/tool")[1] and not [one for one in rows if "/." in one], "and replaces what was there, also a directory without write permission", (done, rows))
     for source, target in (("work/copy", "work/copy"), ("work", "work/deep/er"), ("work/deep/er", "work/deep"), ("work/inputs/input tree", None), ("work/inputs/input tree/", None)):
-        done = do("stage", name, "workspace://" + source, *(["--to", target] if target else []))
+        done = do("stage", name, INSIDE + source, *(["--to", target] if target else []))
         tell(done[0] == 125 and "one contains the other" in done[2], "a source and a target that contain each other are refused: %s, %s" % (source, target), done)
-    done = do("stage", name, "workspace://work/none", "--to", "work/copy")
+    done = do("stage", name, INSIDE + "work/none", "--to", "work/copy")
     tell(done[0] == 125 and "work/none does not exist" in done[2], "a source that does not exist", done)
-    do("run", name, "--", "ln", "-s", "copy", root + "/work/other")
-    done = do("stage", name, "workspace://work/copy", "--to", "work/other")
-    do("run", name, "--", "ln", "-s", "inputs", root + "/work/ways")
-    twice = do("stage", name, "workspace://work/inputs/input tree/below/two", "--to", "work/ways/input tree/below/two")
+    do("run", name, "--", "ln", "-s", "copy", os.path.join(root, "work/other"))
+    done = do("stage", name, INSIDE + "work/copy", "--to", "work/other")
+    do("run", name, "--", "ln", "-s", "inputs", os.path.join(root, "work/ways"))
+    twice = do("stage", name, INSIDE + "work/inputs/input tree/below/two", "--to", "work/ways/input tree/below/two")
     tell(done[0] == 0 and do("read", name, "work/other")[1] == do("read", name, "work/copy")[1] != b"" and twice[0] == 0, "links to the same file lose nothing", (done, twice))
     tell(do("read", name, "work/inputs/input tree/below/two")[0] == 0 and do("read", name, "work/copy")[0] == 0 and do("read", name, "work/deep/er")[1] == blob, "what was refused has changed nothing")
     done = do("stage", name, "host://" + tree + "//")
     tell(done[:2] == (0, b"work/inputs/input tree\n") and do("read", name, "work/inputs/input tree/below/two")[0] == 0, "a slash at the end of the source says nothing", done)
-    for source, target in (("host://" + tree, "work/inputs"), ("host://" + tree, "./work/"), ("host://" + tree, "out"), ("host://" + tree + "/.", None), ("workspace://work/deep", "skills")):
+    for source, target in (("host://" + tree, "work/inputs"), ("host://" + tree, "work/."), ("host://" + tree, "out"), ("host://" + tree + "/.", None), (INSIDE + "work/deep", "skills")):
         done = do("stage", name, source, *(["--to", target] if target else []))
         tell(done[0] == 125 and "is a directory of the workspace" in done[2], "a target that is a directory of the workspace is refused: %s, %s" % (source[-12:], target), done)
     for source in ("artifact://x", "skill://x/y", "git+file:///x", "/x", "host:///none", "host:///", "workspace://", "workspace:///", "workspace://."):

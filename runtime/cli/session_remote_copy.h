@@ -17,17 +17,33 @@
 #define REMOTE_COPY_FILES_MAX  200000
 #define REMOTE_COPY_LISTS_MAX  (4u * REMOTE_RESULT_MAX) /* bytes of the lists that are in memory together */
 
+/* The entries of a directory, as the host lists them. */
+struct remote_list {
+	struct json_value *entries; /* owned; NULL: there are none */
+	size_t bytes, values;
+};
+
+/* Those in memory: while a tree is walked, these are the lists of all directories above, so they count together. */
+struct remote_lists {
+	size_t bytes, values;
+};
+
 struct remote_copy {
 	const struct args *args;
 	const struct remote_place *place;
-	const char *path;     /* in the session */
-	int stage_fd;         /* borrowed */
-	uint64_t most, left;  /* bytes of all files together; that may still be copied */
-	size_t files;         /* files, directories and links so far */
-	size_t omitted;       /* what was left out, and reported */
-	uint64_t renewed_ms;  /* of remote_place_keep() */
-	size_t bytes, values; /* of the lists in memory */
+	const char *path;    /* in the session */
+	int stage_fd;        /* borrowed */
+	uint64_t most, left; /* bytes of all files together; that may still be copied */
+	size_t files;        /* files, directories and links so far */
+	size_t omitted;      /* what was left out, and reported */
+	uint64_t renewed_ms; /* of remote_place_keep() */
+	struct remote_lists lists;
 };
+
+/* Read the text of a list. The caller ends it with remote_list_done(). -1 with *err: it is not valid, or too long together with the others. */
+int remote_list_read(struct remote_lists *all, const char *backend, const char *path, const char *text,
+		     size_t len, struct remote_list *ret, struct warder_error *err);
+void remote_list_done(struct remote_lists *all, struct remote_list *list);
 
 /* Bring what `path` names to the stage, where it gets the name `base`; ".": the content of a directory goes into the stage itself. -1 with *err. */
 int session_remote_fetch(struct remote_copy *copy, const char *base, struct warder_error *err);

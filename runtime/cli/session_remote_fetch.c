@@ -33,17 +33,11 @@ struct entry {
 	enum entry_type { ENTRY_FILE, ENTRY_DIRECTORY, ENTRY_LINK, ENTRY_OTHER } type;
 };
 
-/* The entries of a directory. Those of the directories above stay in memory, so all count together. */
-struct list {
-	struct json_value *entries; /* owned; NULL: there are none */
-	size_t bytes, values;
-};
-
-static int bad_list(const struct remote_copy *copy, const char *path, struct warder_error *err)
+static int bad_list(const char *backend, const char *path, struct warder_error *err)
 {
 	return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend",
-			 "%s: the host sent an invalid entry in the list of the directory %.200s",
-			 copy->place->session.backend, path);
+			 "%s: the host sent an invalid entry in the list of the directory %.200s", backend,
+			 path);
 }
 
 static int failed(const char *path, struct warder_error *err)
@@ -100,37 +94,38 @@ static size_t count_values(const struct json_value *value)
 	return count;
 }
 
-static void list_done(struct remote_copy *copy, struct list *list)
+void remote_list_done(struct remote_lists *all, struct remote_list *list)
 {
 	json_free(list->entries);
-	copy->bytes -= list->bytes;
-	copy->values -= list->values;
-	*list = (struct list){ 0 };
+	all->bytes -= list->bytes;
+	all->values -= list->values;
+	*list = (struct remote_list){ 0 };
 }
 
-static int read_list(struct remote_copy *copy, const char *path, const char *text, size_t len,
-		     struct list *ret, struct warder_error *err)
+int remote_list_read(struct remote_lists *all, const char *backend, const char *path, const char *text,
+		     size_t len, struct remote_list *ret, struct warder_error *err)
 {
 	const struct json_limits limits = { .max_bytes = REMOTE_RESULT_MAX,
-					    .max_values = REMOTE_LIST_VALUES_MAX - copy->values };
+					    .max_values = REMOTE_LIST_VALUES_MAX - all->values };
 
-	if (len > REMOTE_COPY_LISTS_MAX - copy->bytes || !limits.max_values)
+	*ret = (struct remote_list){ 0 };
+	if (len > REMOTE_COPY_LISTS_MAX - all->bytes || !limits.max_values)
 		return error_set(err, WARDER_ERROR_REJECTED, "path",
 				 "the lists of %.200s and of the directories above it are too long to be "
-				 "copied together",
+				 "read together",
 				 path);
-	if (json_parse(text, len, copy->place->session.backend, &limits, &ret->entries, err) < 0)
+	if (json_parse(text, len, backend, &limits, &ret->entries, err) < 0)
 		return -1;
-	copy->bytes += ret->bytes = len;
-	copy->values += ret->values = count_values(ret->entries);
+	all->bytes += ret->bytes = len;
+	all->values += ret->values = count_values(ret->entries);
 	if (ret->entries->type == JSON_ARRAY)
 		return 0;
-	list_done(copy, ret);
-	return bad_list(copy, path, err);
+	remote_list_done(all, ret);
+	return bad_list(backend, path, err);
 }
 
-/* 0 with *ret, which list_done() frees; 1: the directory does not exist; -1 with *err. */
-static int list(struct remote_copy *copy, const char *path, struct list *ret, struct warder_error *err)
+/* 0 with *ret, which remote_list_done() frees; 1: the directory does not exist; -1 with *err. */
+static int list(struct remote_copy *copy, const char *path, struct remote_list *ret, struct warder_error *err)
 {
 	struct remote_asking how = { .large = true, .timeout_ms = 4 * REMOTE_QUESTION_MS };
 	char rest[REMOTE_PATH_SIZE];
@@ -138,14 +133,14 @@ static int list(struct remote_copy *copy, const char *path, struct list *ret, st
 	size_t len = 0;
 	int status;
 
-	*ret = (struct list){ 0 };
+	*ret = (struct remote_list){ 0 };
 	remote_place_keep(copy->place, &copy->renewed_ms);
 	if (session_remote_files_path("/directories", path, rest, err) < 0)
 		return -1;
 	status = remote_place_ask(copy->place, rest, &how, &text, &len, err);
 	if (status < 0)
 		return (how.status == 400 || how.status == 404) && !remote_place_is_gone(err) ? 1 : -1;
-	status = read_list(copy, path, text, len, ret, err);
+	status = remote_list_read(&copy->lists, copy->place->session.backend, path, text, len, ret, err);
 	free(text);
 	return status;
 }
@@ -186,7 +181,7 @@ static int fetch_entry(struct remote_copy *copy, const char *path, int parent_fd
 static int fetch_content(struct remote_copy *copy, const char *path, int fd, unsigned int level,
 			 struct warder_error *err)
 {
-	struct list found;
+	struct remote_list found;
 	char below[REMOTE_PATH_SIZE];
 	const char *slash = path[strlen(path) - 1] == '/' ? "" : "/";
 	struct entry entry;
@@ -199,11 +194,11 @@ static int fetch_content(struct remote_copy *copy, const char *path, int fd, uns
 	     one = one->next) {
 		if (!take_entry(one, &entry) ||
 		    snprintf(below, sizeof(below), "%s%s%s", path, slash, entry.name) >= (int)sizeof(below))
-			status = bad_list(copy, path, err);
+			status = bad_list(copy->place->session.backend, path, err);
 		else
 			status = fetch_entry(copy, below, fd, &entry, level, err);
 	}
-	list_done(copy, &found);
+	remote_list_done(&copy->lists, &found);
 	return status;
 }
 
@@ -257,7 +252,7 @@ static int look(struct remote_copy *copy, const char *path, const char *name, st
 {
 	char parent[REMOTE_PATH_SIZE];
 	const char *slash = strrchr(path, '/');
-	struct list found;
+	struct remote_list found;
 	int status;
 
 	snprintf(parent, sizeof(parent), "%.*s", slash && slash > path ? (int)(slash - path) : 1,
@@ -269,7 +264,7 @@ static int look(struct remote_copy *copy, const char *path, const char *name, st
 	for (const struct json_value *one = found.entries->child; one && status > 0; one = one->next)
 		if (take_entry(one, ret) && strcmp(ret->name, name) == 0)
 			status = 0;
-	list_done(copy, &found);
+	remote_list_done(&copy->lists, &found);
 	return status;
 }
 

@@ -44,6 +44,7 @@ struct walk {
 	int (*call)(void *context, const struct workspace_remote_item *item, struct warder_error *err);
 	void *context;
 	size_t entries;
+	struct remote_lists lists;
 	uint64_t renewed_ms;
 };
 
@@ -54,11 +55,9 @@ static int bad_list(const struct walk *walk, struct warder_error *err)
 			 walk->place->session.backend);
 }
 
-/* *ret is to be freed by json_free(). */
-static int fetch_list(struct walk *walk, const char *path, struct json_value **ret, struct warder_error *err)
+/* *ret is to be ended by remote_list_done(). */
+static int fetch_list(struct walk *walk, const char *path, struct remote_list *ret, struct warder_error *err)
 {
-	const struct json_limits limits = { .max_bytes = REMOTE_RESULT_MAX,
-					    .max_values = REMOTE_LIST_VALUES_MAX };
 	struct remote_asking how = { .large = true, .timeout_ms = 4 * REMOTE_QUESTION_MS };
 	char rest[REMOTE_PATH_SIZE];
 	char *text = NULL;
@@ -69,7 +68,8 @@ static int fetch_list(struct walk *walk, const char *path, struct json_value **r
 	if (status == 0)
 		status = remote_place_ask(walk->place, rest, &how, &text, &len, err);
 	if (status == 0)
-		status = json_parse(text, len, walk->place->session.backend, &limits, ret, err);
+		status = remote_list_read(&walk->lists, walk->place->session.backend,
+					  *path ? path : WORKSPACE_REMOTE_ROOT, text, len, ret, err);
 	free(text);
 	return status;
 }
@@ -96,13 +96,11 @@ static bool take_item(const struct json_value *entry, struct workspace_remote_it
 
 static int walk_directory(struct walk *walk, const char *path, unsigned int level, struct warder_error *err)
 {
-	struct json_value *rows = NULL;
+	struct remote_list rows = { 0 };
 	char below[PATH_MAX];
 	int status = fetch_list(walk, path, &rows, err);
 
-	if (status == 0 && rows->type != JSON_ARRAY)
-		status = bad_list(walk, err);
-	for (const struct json_value *row = status == 0 ? rows->child : NULL; row && status == 0;
+	for (const struct json_value *row = rows.entries ? rows.entries->child : NULL; row && status == 0;
 	     row = row->next) {
 		struct workspace_remote_item item;
 		const char *name;
@@ -119,7 +117,7 @@ static int walk_directory(struct walk *walk, const char *path, unsigned int leve
 		if (status == 0 && item.type == 'd' && !walk->flat)
 			status = walk_directory(walk, below, level + 1, err);
 	}
-	json_free(rows);
+	remote_list_done(&walk->lists, &rows);
 	return status;
 }
 

@@ -714,7 +714,15 @@ def lying():
         tell(done[0] == 125 and "too many values" in done[2], "a list with too many values is not read: " + words[0], done)
     begin_anew({"ListDir": json.dumps({"entries": [{"name": "b", "type": "FILE_TYPE_DIRECTORY"}, {"name": "c" * (14 << 20), "type": "FILE_TYPE_FILE"}]}).encode()})
     done = session("cp", "liar:/a/b", os.path.join(work, "none"))
-    tell(done[0] == 125 and "too long to be copied together" in done[2] and kinds().count("ListDir") == 6 and not os.path.exists(os.path.join(work, "none")), "the lists of a directory and of those above it have a limit together", (done, kinds()))
+    tell(done[0] == 125 and "too long to be read together" in done[2] and kinds().count("ListDir") == 6 and not os.path.exists(os.path.join(work, "none")), "the lists of a directory and of those above it have a limit together", (done, kinds()))
+    deep, server.how = server.how, {}
+    done = workspaces.workspace("create", "remote:cloud", "liar", "--backends", path, *ALL)
+    server.how = deep
+    server.asked.clear()
+    done = workspaces.workspace("list", "remote:cloud", "liar") if done[0] == 0 else done
+    tell(done[0] == 125 and "too long to be read together" in done[2] and kinds().count("ListDir") == 5, "so have those of a workspace", (done, kinds()))
+    server.how = {}
+    workspaces.workspace("remove", "remote:cloud", "liar")
     begin_anew({"DELETE": (500, b"", ())})
     done = session("stop", "liar")
     tell(done[0] == 125 and "was not stopped" in done[2] and session("status", "liar")[0] == 0, "a sandbox that the service does not delete stays a session", done)

@@ -107,11 +107,13 @@ struct link_answer {
 	uint32_t status; /* of HTTP: 200, 201, 204, or an error */
 	uint32_t retry_s;
 	uint64_t number;
-	uint64_t bytes;            /* of the text beside it; 0: there is none */
-	uint64_t tenant;           /* a number for the tenant whose key it was; 0: of none */
-	uint64_t offer;            /* of LINK_OFFER: its number */
-	uint32_t has_fd;           /* 1: a descriptor follows that of the text */
-	uint32_t more;             /* 1: another answer to the request follows */
+	uint64_t bytes;   /* of the text beside it; 0: there is none */
+	uint64_t tenant;  /* a number for the tenant whose key it was; 0: of none */
+	uint64_t offer;   /* of LINK_OFFER: its number */
+	uint32_t has_fd;  /* 1: a descriptor follows that of the text */
+	uint32_t more;    /* 1: another answer to the request follows */
+	uint32_t records; /* of LINK_OPEN: the version of the records that the keeper takes */
+	uint32_t unused;
 	struct warder_error error; /* where status is 400 or more */
 };
 

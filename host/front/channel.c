@@ -22,6 +22,7 @@ struct channel {
 	struct front *front;
 	const struct channel_events *events;
 	void *owner;
+	unsigned int version; /* of the records that the keeper takes */
 	char execution[REMOTE_ID_LENGTH + 1];
 	bool freed, held;
 	bool full; /* the keeper has to read before more is sent */
@@ -170,7 +171,8 @@ static void channel_ready(struct source *source, uint32_t events)
 
 /* ---- its life ---- */
 
-struct channel *channel_new(struct front *front, int fd, const struct channel_events *events, void *owner)
+struct channel *channel_new(struct front *front, int fd, unsigned int version,
+			    const struct channel_events *events, void *owner)
 {
 	struct channel *channel = calloc(1, sizeof(*channel));
 
@@ -181,6 +183,7 @@ struct channel *channel_new(struct front *front, int fd, const struct channel_ev
 	channel->front = front;
 	channel->events = events;
 	channel->owner = owner;
+	channel->version = version;
 	channel->source = (struct source){ .fd = fd, .ready = channel_ready };
 	if (source_add(front, &channel->source, EPOLLIN) < 0) {
 		fd_done(&channel->source.fd);
@@ -215,10 +218,32 @@ bool channel_was_late(const struct channel *channel)
 
 /* ---- requests ---- */
 
+/* What only a keeper of this version has. */
+static int check_version(const struct channel *channel, enum record_type type, size_t len,
+			 struct warder_error *err)
+{
+	const bool has_key = type == RECORD_PIECE && len != RECORD_PIECE_BARE;
+
+	if (channel->version >= RECORD_VERSION_STREAMS || (type < RECORD_STOP && !has_key))
+		return 0;
+	return error_set(err, WARDER_ERROR_UNAVAILABLE,
+			 has_key || type == RECORD_REPEAT ? "idempotencyKey" : NULL,
+			 "the sandbox was started by an older version of Warder, which cannot do that; "
+			 "create another one");
+}
+
+static void begin(struct channel *channel, enum record_type type, uint32_t flags, size_t len)
+{
+	record_begin(&channel->front->out, type, flags, channel->execution, len);
+	channel->front->out.head.version = (uint16_t)channel->version;
+}
+
 static int post(struct channel *channel, enum record_type type, uint32_t flags, size_t len, const int *fds,
 		size_t fd_count, struct warder_error *err)
 {
-	record_begin(&channel->front->out, type, flags, channel->execution, len);
+	if (check_version(channel, type, len, err) < 0)
+		return -1;
+	begin(channel, type, flags, len);
 	if (channel->source.fd >= 0 &&
 	    record_send(channel->source.fd, &channel->front->out, fds, fd_count, MSG_DONTWAIT) == 0)
 		return 0;
@@ -284,7 +309,7 @@ int channel_start(struct channel *channel, const struct channel_command *command
 		return -1;
 	channel_choose(channel, command->id ? command->id : "");
 	channel->front->out.start = start;
-	return post(channel, RECORD_START, flags, sizeof(start), &words_fd, 1, err);
+	return post(channel, RECORD_START, flags, record_start_size(channel->version), &words_fd, 1, err);
 }
 
 int channel_attach(struct channel *channel, const uint64_t from[2], struct warder_error *err)
@@ -322,7 +347,7 @@ static int post_unanswered(struct channel *channel, enum record_type type, size_
 {
 	int sent = -1;
 
-	record_begin(&channel->front->out, type, RECORD_UNANSWERED, channel->execution, len);
+	begin(channel, type, RECORD_UNANSWERED, len);
 	if (channel->source.fd >= 0)
 		sent = record_send(channel->source.fd, &channel->front->out, NULL, 0, MSG_DONTWAIT);
 	if (sent > 0 && !channel->full) {

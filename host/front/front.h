@@ -284,12 +284,13 @@ struct channel_command {
 	const char *id;           /* that the execution is to have; or NULL */
 };
 
-/* fd: a connection that the launcher gave (taken). NULL: no memory. */
-struct channel *channel_new(struct front *front, int fd, const struct channel_events *events, void *owner);
+/* fd: a connection that the launcher gave (taken), and the version of its records. NULL: no memory. */
+struct channel *channel_new(struct front *front, int fd, unsigned int version,
+			    const struct channel_events *events, void *owner);
 void channel_free(struct channel *channel);
 /* Another owner, who frees it. */
 void channel_give(struct channel *channel, const struct channel_events *events, void *owner);
-/* Each sends one request; answered() has the answer. -1 with *err: it was not sent. */
+/* Each sends one request; answered() has the answer. -1 with *err: it was not sent, or the keeper is too old for it (UNAVAILABLE). */
 int channel_start(struct channel *channel, const struct channel_command *command, struct warder_error *err);
 /* About the execution that was started, or that channel_choose() named. */
 void channel_choose(struct channel *channel, const char *execution);

@@ -76,7 +76,7 @@ static void opened(struct exchange *x, const struct link_answer *answer, const c
 	if (!policy || *fd < 0) {
 		exchange_fail(x, 500, "the launcher sent no sandbox");
 	} else {
-		work->channel = channel_new(x->front, fd_take(fd), work->events, work);
+		work->channel = channel_new(x->front, fd_take(fd), answer->records, work->events, work);
 		if (!work->channel)
 			exchange_fail(x, 503, "no memory is left; try again");
 		else

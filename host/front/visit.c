@@ -100,7 +100,7 @@ static void opened(struct exchange *x, const struct link_answer *answer, const c
 	} else if (*fd < 0 || take_policy(visit, text) < 0) {
 		visit_fail(visit, CONNECT_INTERNAL, "the launcher sent no sandbox");
 	} else {
-		visit->channel = channel_new(x->front, fd_take(fd), visit->events, visit);
+		visit->channel = channel_new(x->front, fd_take(fd), answer->records, visit->events, visit);
 		if (visit->channel)
 			visit->begin(visit);
 		else

@@ -62,7 +62,7 @@ static void create_work(struct job *job)
 	if ((!call->snapshot.id[0] || call_unpack_snapshot(call, &origin.files_from, &lock_fd, err) == 0) &&
 	    start_session(call, &origin, err) == 0 &&
 	    ((base && session_replace_rules(call->sandbox, &call->policy->policy, err) < 0) ||
-	     remote_connect(call->sandbox, &call->fd, err) < 0))
+	     remote_connect(call->sandbox, &call->fd, NULL, err) < 0))
 		session_stop(call->sandbox, NULL, NULL, &ignored);
 	if (lock_fd >= 0)
 		call_drop_unpacked(call, lock_fd);

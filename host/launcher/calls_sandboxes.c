@@ -38,7 +38,7 @@ static void open_work(struct job *job)
 {
 	struct call *call = (struct call *)(void *)job;
 
-	if (remote_connect(call->sandbox, &call->fd, &call->answer.error) == 0) {
+	if (remote_connect(call->sandbox, &call->fd, &call->answer.records, &call->answer.error) == 0) {
 		memset(&call->answer.error, 0, sizeof(call->answer.error));
 		call->answer.status = 200;
 	} else {

@@ -197,7 +197,7 @@ static int adopt_one(void *context, const char *name)
 		free(record);
 	}
 	/* One that is not there any more, or whose start was interrupted, ends like one whose time is over: so nothing of it stays. */
-	if (remote_connect(sandbox->id, &sandbox->keeper_fd, &err) < 0) {
+	if (remote_connect(sandbox->id, &sandbox->keeper_fd, NULL, &err) < 0) {
 		sandbox->ends_ms = 0;
 	} else if (sandbox->base && renew_rules(sandbox, &err) < 0) {
 		launcher->options->log(err.text);

@@ -84,7 +84,7 @@ bool record_valid(const struct record *record, size_t len)
 	if (head->type != RECORD_HELLO &&
 	    (head->version < RECORD_VERSION_OLD || head->version > RECORD_VERSION))
 		return false;
-	if (head->type == RECORD_START && head->len != sizeof(record->start) && head->len != RECORD_START_OLD)
+	if (head->type == RECORD_START && head->len != record_start_size(head->version))
 		return false;
 	if (head->type == RECORD_PIECE && head->len != RECORD_PIECE_BARE &&
 	    (head->len != sizeof(record->piece) || !is_key(record->piece.key)))

@@ -18,9 +18,11 @@
 
 #include "base/error.h"
 
+#define RECORD_VERSION         3u
+#define RECORD_VERSION_OLD     2u
+#define RECORD_VERSION_STREAMS 3u /* the first one with RECORD_STREAMS, RECORD_STOP and the longer START */
+
 #define RECORD_MAX          65536u
-#define RECORD_VERSION      3u
-#define RECORD_VERSION_OLD  2u
 #define RECORD_MAGIC        0x58455257u
 #define RECORD_FDS_MAX      12
 #define RECORD_SEALS        (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW)
@@ -129,6 +131,12 @@ struct record_start {
 };
 
 #define RECORD_START_OLD offsetof(struct record_start, session)
+
+/* Of the body, in bytes. */
+static inline size_t record_start_size(unsigned int version)
+{
+	return version < RECORD_VERSION_STREAMS ? RECORD_START_OLD : sizeof(struct record_start);
+}
 
 struct record_attach {
 	uint64_t from[2]; /* of standard output and error */

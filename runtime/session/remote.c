@@ -507,7 +507,7 @@ static int check_version(const struct remote *remote, const struct remote_comman
 			   : command->progress   ? "--progress"
 						 : NULL;
 
-	if (remote->version == RECORD_VERSION || !flag)
+	if (remote->version >= RECORD_VERSION_STREAMS || !flag)
 		return 0;
 	return error_set(err, WARDER_ERROR_UNAVAILABLE, flag,
 			 "%s: the keeper of session %.64s is of an older version of Warder and cannot do "
@@ -554,9 +554,7 @@ static int start_in(struct remote *remote, const struct remote_command *command,
 		snprintf(start.session, sizeof(start.session), "%s", command->session_id);
 	remote->on_line = command->on_line;
 	remote->out.start = start;
-	if (ask(remote, RECORD_START, flags,
-		remote->version == RECORD_VERSION ? sizeof(start) : RECORD_START_OLD, fds, count, NULL,
-		err) < 0)
+	if (ask(remote, RECORD_START, flags, record_start_size(remote->version), fds, count, NULL, err) < 0)
 		return -1;
 	snprintf(remote->id, sizeof(remote->id), "%.*s", REMOTE_ID_LENGTH, remote->in.answer.id);
 	return 0;
@@ -569,21 +567,16 @@ static int no_session(const char *session, struct warder_error *err)
 			 session);
 }
 
-int remote_connect(const char *session, int *ret_fd, struct warder_error *err)
+int remote_connect(const char *session, int *ret_fd, unsigned int *ret_version, struct warder_error *err)
 {
 	struct remote *remote;
 	const int got = connect_to(session, &remote, err);
 
 	if (got != 0)
 		return got < 0 ? -1 : no_session(session, err);
-	if (remote->version != RECORD_VERSION) {
-		remote_free(remote);
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
-				 "the keeper of session %.64s is of an older version of Warder; end the "
-				 "session, and start it again",
-				 session);
-	}
 	*ret_fd = fd_take(&remote->fd);
+	if (ret_version)
+		*ret_version = remote->version;
 	remote_free(remote);
 	return 0;
 }

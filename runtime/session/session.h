@@ -394,8 +394,8 @@ int remote_open(const char *id, struct remote **ret, struct warder_error *err);
 /* The same in one session. */
 int remote_open_in(const char *session, const char *id, struct remote **ret, struct warder_error *err);
 /* A connection to the keeper of a session over which a process of another user can ask for executions in it (records.h), and for nothing
- * else. *ret_fd is the caller's. -1 with *err (NOT_FOUND). */
-int remote_connect(const char *session, int *ret_fd, struct warder_error *err);
+ * else. *ret_fd is the caller's. *ret_version, if it is not NULL: the version of the records that the keeper takes. -1 with *err (NOT_FOUND). */
+int remote_connect(const char *session, int *ret_fd, unsigned int *ret_version, struct warder_error *err);
 /* The sealed memory file that goes with a START, and the record's body for it. Returns the descriptor, which is the caller's; -1 with *err. */
 struct record_start;
 int remote_make_words(const struct remote_command *command, struct record_start *start,

@@ -601,7 +601,7 @@ def open_keeper():
         return json.load(file), keeper
 
 
-def record(type_, body=b"", flags=0, id_=b"", version=2, length=None):
+def record(type_, body=b"", flags=0, id_=b"", version=3, length=None):
     return struct.pack("=IHHII24s", 0x58455257, version, type_, flags, len(body) if length is None else length, id_) + body
 
 

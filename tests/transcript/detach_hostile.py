@@ -64,7 +64,7 @@ s.send(record(HELLO, version=OLDER))
 s.recv(65536)
 s.send(record(LIST, version=OLDER))
 print(f"the version before: {end_of(s)}")
-ask("words that are no memory file", record(START, struct.pack("<IIIIQQQHHI", 0, 1, 0, 0, 99, 0, 0, 0, 0, 0)))
+ask("words that are no memory file", record(START, struct.pack("<IIIIQQQHHI40s", 0, 1, 0, 0, 99, 0, 0, 0, 0, 0, b"")))
 ask("an id of another", record(SIGNAL, struct.pack("<I", 9), ident=b"0" * 16))
 time.sleep(0.3)
 

@@ -123,6 +123,11 @@ Test(records, the_version_before, .timeout = 20)
 	cr_expect(record_valid(&record, sizeof(record.head) + RECORD_START_OLD));
 	record_begin(&record, RECORD_START, 0, ID, RECORD_START_OLD + 1);
 	cr_expect_not(record_valid(&record, sizeof(record.head) + RECORD_START_OLD + 1));
+	record_begin(&record, RECORD_START, 0, ID, RECORD_START_OLD);
+	cr_expect_not(record_valid(&record, sizeof(record.head) + RECORD_START_OLD), "of this version");
+	record_begin(&record, RECORD_START, 0, ID, sizeof(record.start));
+	record.head.version = RECORD_VERSION_OLD;
+	cr_expect_not(record_valid(&record, sizeof(record.head) + sizeof(record.start)), "of the one before");
 	record_begin(&record, RECORD_LIST, 0, ID, 0);
 	record.head.version = RECORD_VERSION_OLD - 1;
 	cr_expect_not(record_valid(&record, sizeof(record.head)));

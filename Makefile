@@ -25,7 +25,9 @@ HARDEN_LINK := -Wl,-z,relro,-z,now,-z,noexecstack
 OPT     ?= -O2 -g
 SAN     ?=
 ASAN    := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-CPPFLAGS := -D_GNU_SOURCE -I. -idirafter runtime -DWARDER_VERSION='"$(VERSION)"'
+# OLD_PROTOCOLS=1: programs that speak the protocols of the version before, for tests/upgrade.py (runtime/session/records.h).
+OLD_PROTOCOLS ?=
+CPPFLAGS := -D_GNU_SOURCE -I. -idirafter runtime -DWARDER_VERSION='"$(VERSION)"'$(if $(OLD_PROTOCOLS), -DOLD_PROTOCOLS)
 CFLAGS   ?=
 ALL_CFLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) $(HARDEN) $(SAN) $(SAN_HERE) $(CFLAGS) -fvisibility=hidden -MMD -MP
 

@@ -1,5 +1,6 @@
 #!/bin/bash
 # deb.sh BUILD: the Debian packages that `make deb` makes of BUILD, as TAP. They are unpacked, and not installed. Runs a program in the jail: as root.
+# With WARDER_SOAK, they are also upgraded from packages that are compiled with OLD_PROTOCOLS, below BUILD/old.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 . tests/lib/tap.sh
@@ -54,6 +55,13 @@ keeps_state() {
 		sh -e "$dest/postrm" purge && [ ! -e "$dest/var/lib/warder" ] && [ ! -e "$dest/etc/warder" ]
 }
 keeps_sandboxes() { tests/upgrade.py "$dest/root" "$dest/control" "$package" "$host"; }
+# Packages whose programs speak the protocols of the version before: see runtime/session/records.h.
+upgrades_older() {
+	local older=${package##*/}
+	older=$build/old/${older/_*-1_/_0.0.9-1_}
+	command make WERROR=-Werror -s -j"$(nproc)" BUILD="$build/old" OLD_PROTOCOLS=1 VERSION=0.0.9 deb &&
+		tests/upgrade.py "$dest/older" "$dest/control" "$package" "$host" -- "$older" "${older/warder_/warder-host_}"
+}
 conffile() { [ "$(cat "$dest/control/conffiles")" = /etc/warder/host.json ]; }
 
 check "make deb" build_package
@@ -76,6 +84,7 @@ check "the tool finds the programs that it starts" finds_others
 check "the manual pages can be read" reads_pages
 check "the host needs its package, and then serves" serves
 check "an upgrade leaves a sandbox and its program alone, and the new version goes on with both" keeps_sandboxes
+[ -z "${WARDER_SOAK-}" ] || check "an upgrade from the version before leaves sandbox, session and programs alone, and migrates the database" upgrades_older
 check "a removal keeps the state, and a purge removes it" keeps_state
 check "the same tree gives the same bytes" same_bytes
 tap_end

@@ -357,7 +357,8 @@ run_root() {
 	suite root inject as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/network/inject.sh
 	suite root fetch as_root env WARDER=build/gcc/warder tests/network/fetch.sh
 	suite root install as_root tests/install.sh build/gcc
-	suite root deb as_root tests/deb.sh build/gcc
+	# shellcheck disable=SC2086
+	suite root deb as_root env $soaking tests/deb.sh build/gcc
 }
 
 run_user() {

@@ -78,8 +78,8 @@ bool record_valid(const struct record *record, size_t len)
 	const struct record_head *head = &record->head;
 
 	if (len < sizeof(*head) || head->magic != RECORD_MAGIC || head->len != len - sizeof(*head) ||
-	    head->type < RECORD_HELLO || head->type >= RECORD_TYPES || (head->flags & ~RECORD_FLAGS) ||
-	    !is_id(head->id))
+	    head->type < RECORD_HELLO || head->type >= RECORD_TYPES_KNOWN ||
+	    (head->flags & ~RECORD_FLAGS_KNOWN) || !is_id(head->id))
 		return false;
 	if (head->type != RECORD_HELLO &&
 	    (head->version < RECORD_VERSION_OLD || head->version > RECORD_VERSION))

@@ -18,8 +18,17 @@
 
 #include "base/error.h"
 
-#define RECORD_VERSION         3u
-#define RECORD_VERSION_OLD     2u
+/* With OLD_PROTOCOLS a program speaks version 2, and knows nothing of a later one. Only the older package of tests/upgrade.py is compiled so. */
+#ifdef OLD_PROTOCOLS
+#define RECORD_VERSION     2u
+#define RECORD_TYPES_KNOWN RECORD_STOP
+#define RECORD_FLAGS_KNOWN (RECORD_OWNER - 1u)
+#else
+#define RECORD_VERSION     3u
+#define RECORD_TYPES_KNOWN RECORD_TYPES
+#define RECORD_FLAGS_KNOWN RECORD_FLAGS
+#endif
+#define RECORD_VERSION_OLD     (RECORD_VERSION - 1)
 #define RECORD_VERSION_STREAMS 3u /* the first one with RECORD_STREAMS, RECORD_STOP and the longer START */
 
 #define RECORD_MAX          65536u

@@ -108,6 +108,11 @@ struct session_request {
 
 /* The version before has no SESSION_RULES and SESSION_SAVE, and ends here. A request without rules and memory file is sent like this. */
 #define SESSION_REQUEST_OLD offsetof(struct session_request, rules)
+#ifdef OLD_PROTOCOLS /* records.h */
+#define SESSION_REQUEST_MAX SESSION_REQUEST_OLD
+#else
+#define SESSION_REQUEST_MAX sizeof(struct session_request)
+#endif
 
 struct session_reply {
 	uint32_t magic, size;

@@ -40,7 +40,7 @@ int session_send_request(int fd, struct session_request *request, int file_fd, s
 
 static bool request_valid(const struct session_request *request, size_t len)
 {
-	if (len != sizeof(*request) && len != SESSION_REQUEST_OLD)
+	if (len > SESSION_REQUEST_MAX || (len != sizeof(*request) && len != SESSION_REQUEST_OLD))
 		return false;
 	return request->magic == MAGIC && request->size == len && request->type >= SESSION_DESCRIBE &&
 	       request->type <= (len == sizeof(*request) ? SESSION_SAVE : SESSION_FILES) &&

@@ -39,6 +39,13 @@ static const char *const steps[] = {
 	" FROM thread AS t WHERE t.key = c.thread);",
 };
 
+/* With OLD_PROTOCOLS (runtime/session/records.h) a program makes a file of the version before, and cannot use its rows. */
+#ifdef OLD_PROTOCOLS
+#define VERSION (ARRAY_LENGTH(steps) - 1)
+#else
+#define VERSION ARRAY_LENGTH(steps)
+#endif
+
 static void add_value(struct digest *digest, sqlite3_value *value)
 {
 	const int type = sqlite3_value_type(value);
@@ -77,7 +84,7 @@ const struct database_schema checkpoints_schema = {
 	.add_functions = add_functions,
 	.application_id = 0x57434b50, /* "WCKP" */
 	.steps = steps,
-	.version = ARRAY_LENGTH(steps),
+	.version = VERSION,
 };
 
 int warder_checkpoints_open(const char *store, struct warder_checkpoints **ret, struct warder_error *err)

@@ -165,12 +165,12 @@ static void write_gauges(FILE *out, const struct launcher *launcher, bool stuck)
 	gauge(out, "warder_stuck", "1 if a probe launch hangs, so that nothing is launched.", stuck);
 	gauge(out, "warder_start_time_seconds", "Start of the launcher, since the epoch.",
 	      launcher->started_ms / 1000);
-	gauge(out, "warder_sandboxes_parked", "Sandboxes that are ready for a client.",
-	      launcher->stock.parked);
-	counter(out, "warder_sandboxes_handed_out_total",
-		"Sandboxes that were ready when a client asked for them.", launcher->stock.handed_out);
+	gauge(out, "warder_sandboxes_parked", "Sandboxes that are kept ready.", launcher->stock.parked);
+	counter(out, "warder_sandboxes_handed_out_total", "New sandboxes that were ready.",
+		launcher->stock.handed_out);
 	counter(out, "warder_sandboxes_missed_total",
-		"Sandboxes that a host can keep ready, but of which none was ready.", launcher->stock.missed);
+		"New sandboxes for which none was ready, although the policy allows it.",
+		launcher->stock.missed);
 	counter(out, "warder_sandboxes_park_failed_total", "Sandboxes that could not be made ready.",
 		launcher->stock.failed);
 	counter(out, "warder_front_starts_total", "Starts of the front.", launcher->front.generation);

@@ -3,8 +3,7 @@
  * ended: the host stores the last of the output.
  *
  * Here neither direction waits for the other: keys are sent while nobody reads the output, and output is shown while the program reads no keys.
- * The host takes one message of input while all output of the program waits, and the next one when some of it has gone. A child renews the
- * lease, because a host that is slow to answer must not hold the terminal up.
+ * The host takes one message of input while all output of the program waits, and the next one when some of it has gone.
  */
 #include "runtime/cli/session_remote_terminal.h"
 
@@ -16,16 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/child.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/sha256.h"
 #include "runtime/cli/ending.h"
+#include "runtime/cli/renewer.h"
 #include "runtime/cli/terminal.h"
 
 #define LOOK_MS  200
@@ -36,15 +34,13 @@ struct lent {
 	const struct remote_place *place;
 	const char *execution;
 	struct backend_remote_terminal link;
-	pid_t renewer;
-	int renewed_fd; /* a byte for each time that the host answered it */
-	int output_fd;  /* standard output, so opened that a terminal or a pipe does not keep us waiting */
+	struct renewer renewer;
+	int output_fd; /* standard output, so opened that a terminal or a pipe does not keep us waiting */
 	uint64_t seen, lost; /* bytes of the output, with those that were lost; and these */
 	uint64_t whole_from; /* all bytes from this offset on came */
 	struct sha256 sha;   /* of these */
 	char *kept;          /* the last of these, twice TAIL_MAX at most */
 	size_t kept_len;
-	uint64_t heard_ms;
 	char keys[4096]; /* a piece that is to be sent */
 	size_t keys_len;
 	char output[REMOTE_PIECE_MAX]; /* that is to be shown */
@@ -63,62 +59,6 @@ void session_remote_terminal_size(unsigned int *ret_rows, unsigned int *ret_colu
 		size = (struct winsize){ .ws_row = 24, .ws_col = 80 };
 	*ret_rows = size.ws_row;
 	*ret_columns = size.ws_col;
-}
-
-/* ---- the lease ---- */
-
-static _Noreturn void renew_always(const struct remote_place *place, int fd, pid_t parent)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	while (getppid() == parent) {
-		poll(NULL, 0, (int)remote_place_poll_ms(place));
-		if (remote_place_renew(place) && write(fd, "", 1) < 0 && errno != EAGAIN)
-			break;
-	}
-	_exit(0);
-}
-
-static int start_renewer(struct lent *lent, struct warder_error *err)
-{
-	const pid_t parent = getpid();
-	int ends[2];
-
-	lent->renewed_fd = -1;
-	lent->renewer = 0;
-	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
-		lent->renewer = fork();
-		if (lent->renewer == 0)
-			renew_always(lent->place, ends[1], parent);
-		fd_done(&ends[1]);
-		lent->renewed_fd = ends[0];
-	}
-	return lent->renewed_fd >= 0 && lent->renewer > 0
-		   ? 0
-		   : error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
-				     "the lease of the session cannot be renewed");
-}
-
-static void end_renewer(struct lent *lent)
-{
-	fd_done(&lent->renewed_fd);
-	if (lent->renewer <= 0)
-		return;
-	kill(lent->renewer, SIGKILL);
-	child_wait(lent->renewer, CHILD_PATIENCE_MS, NULL);
-}
-
-static void hear_renewer(struct lent *lent)
-{
-	struct warder_error ignored;
-	char bytes[64];
-	const ssize_t n = lent->renewed_fd >= 0 ? read(lent->renewed_fd, bytes, sizeof(bytes)) : -1;
-
-	if (n > 0)
-		lent->heard_ms = clock_us() / 1000;
-	if (n == 0) { /* it was killed */
-		end_renewer(lent);
-		start_renewer(lent, &ignored);
-	}
 }
 
 /* ---- there ---- */
@@ -176,7 +116,7 @@ static void keep_from(struct lent *lent, uint64_t offset)
 }
 
 /* Only terminals and pipes are opened again: in a file, a second opening would begin to write at the start. */
-static int open_output(void)
+int session_remote_terminal_output(void)
 {
 	struct stat st;
 	int fd = -1;
@@ -225,7 +165,7 @@ static bool take_piece(struct lent *lent)
 
 	if (n <= 0)
 		return n < 0 && errno == EINTR;
-	lent->heard_ms = clock_us() / 1000;
+	lent->renewer.heard_ms = clock_us() / 1000;
 	if (piece[0] == REMOTE_PIECE_TEXT) {
 		take_text(lent, piece + 1, (size_t)n - 1);
 	} else {
@@ -246,13 +186,13 @@ static bool move(struct lent *lent)
 		  .events = (short)((shows ? 0 : POLLIN) | (sends ? POLLOUT : 0)) },
 		{ .fd = lent->input_ended || sends ? -1 : STDIN_FILENO, .events = POLLIN },
 		{ .fd = shows ? lent->output_fd : -1, .events = POLLOUT },
-		{ .fd = lent->renewed_fd, .events = POLLIN },
+		{ .fd = lent->renewer.fd, .events = POLLIN },
 	};
 
 	poll(ready, 4, LOOK_MS);
 	lent->resized |= terminal_size_changed();
 	if (ready[3].revents)
-		hear_renewer(lent);
+		renewer_hear(&lent->renewer);
 	if (lent->resized && !lent->keys_len)
 		put_size(lent);
 	else if (ready[1].revents)
@@ -289,7 +229,7 @@ static int follow_to_end(struct lent *lent, struct warder_error *err)
 
 	while (status == 0 && !lent->ended && !lent->failed && !ending_signal()) {
 		if (reach(lent, err) == 0) {
-			lent->heard_ms = clock_us() / 1000;
+			lent->renewer.heard_ms = clock_us() / 1000;
 			follow(lent);
 			backend_remote_close_terminal(&lent->link);
 			lent->resized = true;
@@ -298,9 +238,9 @@ static int follow_to_end(struct lent *lent, struct warder_error *err)
 		} else if (err->code != WARDER_ERROR_UNAVAILABLE) {
 			status = -1;
 		}
-		hear_renewer(lent);
+		renewer_hear(&lent->renewer);
 		if (status == 0 && !lent->ended && !lent->failed && !ending_signal()) {
-			status = remote_place_check_hope(lent->place, lent->heard_ms, err);
+			status = remote_place_check_hope(lent->place, lent->renewer.heard_ms, err);
 			poll(NULL, 0, PAUSE_MS);
 		}
 	}
@@ -325,11 +265,11 @@ int session_remote_terminal(const struct remote_place *place, const char *execut
 {
 	struct lent lent = { .place = place,
 			     .execution = execution,
-			     .output_fd = open_output(),
-			     .heard_ms = clock_us() / 1000,
+			     .renewer = { .fd = -1 },
+			     .output_fd = session_remote_terminal_output(),
 			     .kept = malloc(2 * TAIL_MAX),
 			     .resized = true };
-	int status = lent.kept ? start_renewer(&lent, err) : error_no_memory(err, NULL);
+	int status = lent.kept ? renewer_start(place, &lent.renewer, err) : error_no_memory(err, NULL);
 
 	keep_from(&lent, 0);
 	if (status == 0) {
@@ -337,7 +277,7 @@ int session_remote_terminal(const struct remote_place *place, const char *execut
 		status = follow_to_end(&lent, err);
 		terminal_end();
 	}
-	end_renewer(&lent);
+	renewer_end(&lent.renewer);
 	fd_done(&lent.output_fd);
 	tell_shown(&lent, ret);
 	if (lent.failed)

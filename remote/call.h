@@ -14,7 +14,7 @@ struct call {
 	struct service *service;
 	const struct exchange_order *order;
 	const char *query;                /* behind the "?" of the path; or "" */
-	char context[SERVICE_ID_MAX + 1]; /* the id in a path about a context; or "" */
+	char context[SERVICE_ID_MAX + 1]; /* the id in a path about a context or an execution; or "" */
 	struct remote_answer *ret;
 	char **ret_body;
 };
@@ -27,7 +27,8 @@ void call_put(struct call *call, unsigned int status, char *body);
 void call_put_object(struct call *call, struct json_writer *w);
 __attribute__((format(printf, 5, 6))) void call_refuse(struct call *call, unsigned int status, uint32_t code,
 						       const char *field, const char *format, ...);
-/* Pass on the service's refusal, or that there is no answer. `subject`: what a 404 says is not there, "id", "path" or "context". */
+/* Pass on the service's refusal, or that there is no answer. `subject`: what a 404 says is not there, "id", "path", "context" or
+ * "execution". */
 void call_pass_refusal(struct call *call, const struct remote_answer *answer, const char *body,
 		       const char *subject);
 /* Ask the service about the sandbox; `rest`: behind its id. Returns whether the service agrees; otherwise the call has its answer. */

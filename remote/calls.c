@@ -8,11 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 
 #include "base/array.h"
 #include "remote/call.h"
 #include "remote/contexts.h"
 #include "remote/e2b.h"
+#include "remote/follow.h"
+#include "remote/processes.h"
 
 #define SANDBOXES   "/v1/sandboxes"
 #define PATH_SIZE   4096
@@ -135,10 +138,11 @@ static void run(struct call *call)
 static void execute(struct call *call)
 {
 	const struct exchange_order *order = call->order;
+	const bool stays = strcmp(call->query, "detach=1") == 0;
 
 	if (call_open_sandbox(call))
-		e2b_execute(call->service, order->body ? order->body : "", order->body_len, call->ret,
-			    call->ret_body);
+		(stays ? e2b_start : e2b_execute)(call->service, order->body ? order->body : "",
+						  order->body_len, call->ret, call->ret_body);
 	else if (!call->ret->status)
 		call->ret->sent = 0; /* nothing about the program */
 }
@@ -380,7 +384,7 @@ static void refuse_interrupt(struct call *call)
 
 /* ---- the table ---- */
 
-/* `rest`: of the path, behind SANDBOXES and the id. "*" is the id of a context. */
+/* `rest`: of the path, behind SANDBOXES and the id. "*" is the id of a context or an execution. */
 static const struct row {
 	const char *method, *rest;
 	bool of_one;
@@ -392,7 +396,10 @@ static const struct row {
 	{ "POST", "/timeout", true, set_timeout },
 	{ "POST", "/pause", true, pause_sandbox },
 	{ "POST", "/resume", true, resume_sandbox },
+	{ "GET", "/executions", true, processes_list },
 	{ "POST", "/executions", true, execute },
+	{ "POST", "/executions/*/signal", true, processes_send_signal },
+	{ "POST", "/executions/*/input", true, processes_write },
 	{ "GET", "/files", true, read_file },
 	{ "PUT", "/files", true, write_file },
 	{ "DELETE", "/files", true, remove_path },
@@ -448,6 +455,14 @@ static bool matches(struct call *call, const char *pattern, const char *rest)
 	return service_is_id(call->context);
 }
 
+static void refuse_path(struct call *call)
+{
+	call_refuse(
+	    call, 501, WARDER_ERROR_UNSUPPORTED_POLICY, "backend",
+	    "Warder cannot do %.10s %.200s on a service of the kind e2b; use a host of the kind warder",
+	    call->order->method, call->order->path);
+}
+
 void calls_perform(struct service *service, const struct exchange_order *order, struct remote_answer *ret,
 		   char **ret_body)
 {
@@ -469,8 +484,23 @@ void calls_perform(struct service *service, const struct exchange_order *order, 
 			rows[i].perform(&call);
 			return;
 		}
-	call_refuse(
-	    &call, 501, WARDER_ERROR_UNSUPPORTED_POLICY, "backend",
-	    "Warder cannot do %.10s %.200s on a service of the kind e2b; use a host of the kind warder",
-	    order->method, order->path);
+	refuse_path(&call);
+}
+
+void calls_follow(struct service *service, const struct exchange_order *order, int fd)
+{
+	struct remote_answer answer = { .magic = REMOTE_MAGIC, .size = sizeof(answer) };
+	char *body = NULL;
+	struct call call = { .service = service, .order = order, .ret = &answer, .ret_body = &body };
+	bool of_one = false;
+	char buf[REST_SIZE];
+	const char *rest = take_path(&call, order->path, buf, &of_one);
+
+	if (!rest || !of_one || !matches(&call, "/executions/*/follow", rest))
+		refuse_path(&call);
+	else
+		follow_run(&call, fd);
+	if (answer.status != 101 && send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) > 0 && answer.bytes)
+		send(fd, body, answer.bytes, MSG_NOSIGNAL);
+	free(body);
 }

@@ -17,16 +17,16 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "remote/framed.h"
+#include "remote/processes.h"
 #include "remote/started.h"
 
-#define LOOK_MS        200
-#define START_MS       60000u /* until the program has started */
-#define SILENCE_MS     120000u
-#define GRACE_MS       3000u /* that the service may take longer than the time limit */
-#define INPUT_MS       60000u
-#define SIGNAL_MS      10000u
-#define TIMEOUT_MS     60000u /* of a job that has none */
-#define KEEPALIVE_LINE "Keepalive-Ping-Interval: 30"
+#define LOOK_MS    200
+#define START_MS   60000u /* until the program has started */
+#define SILENCE_MS 120000u
+#define GRACE_MS   3000u /* that the service may take longer than the time limit */
+#define INPUT_MS   60000u
+#define SIGNAL_MS  10000u
+#define TIMEOUT_MS 60000u /* of a job that has none */
 
 static volatile sig_atomic_t stopped;
 
@@ -54,7 +54,8 @@ struct job {
 	const struct service *service;
 	struct json_value *document; /* owned */
 	uint64_t timeout_ms, grace_ms;
-	bool stays; /* the sandbox does */
+	bool stays;    /* the sandbox does */
+	bool detaches; /* and we do, when the program has begun */
 	CURLM *multi;
 	struct exchange *stream; /* owned; NULL: it has ended */
 	struct exchange *input;  /* owned; the request about it that goes on; or NULL */
@@ -63,7 +64,7 @@ struct job {
 	char *start_body; /* owned */
 	size_t start_len;
 	char timeout_line[64];
-	const char *headers[SERVICE_HEADERS + 2]; /* of the stream */
+	const char *headers[SERVICE_STREAM_HEADERS];
 	struct framed framed;
 	struct started started;
 	struct warder_error fault; /* code 0: none */
@@ -109,8 +110,6 @@ static bool write_start(struct job *job)
 	const struct json_value *argv = json_member(job->document, "argv");
 	const struct json_value *word = argv->child;
 	struct json_writer w = { 0 };
-	size_t len;
-	char *text;
 
 	json_begin_object(&w);
 	json_key(&w, "process");
@@ -124,22 +123,10 @@ static bool write_start(struct job *job)
 	copy_member(&w, "envs", json_member(job->document, "env"));
 	copy_member(&w, "cwd", json_member(job->document, "cwd"));
 	json_end_object(&w);
-	json_key_bool(&w, "stdin", job->step == INPUT_WAITS);
+	json_key_bool(&w, "stdin", job->step == INPUT_WAITS || json_member_true(job->document, "input"));
 	json_end_object(&w);
-	text = json_take(&w);
-	len = text ? strlen(text) : 0;
-	job->start_body = malloc(FRAMED_HEAD + len);
-	if (!text || !job->start_body) {
-		free(text);
-		return false;
-	}
-	job->start_body[0] = 0;
-	for (int i = 0; i < 4; i++)
-		job->start_body[1 + i] = (char)(len >> (24 - 8 * i));
-	memcpy(job->start_body + FRAMED_HEAD, text, len);
-	job->start_len = FRAMED_HEAD + len;
-	free(text);
-	return true;
+	job->start_body = framed_write(json_take(&w), &job->start_len);
+	return job->start_body != NULL;
 }
 
 static struct exchange *begin(struct job *job, const struct exchange_order *order)
@@ -153,18 +140,7 @@ static struct exchange *begin(struct job *job, const struct exchange_order *orde
 
 static void begin_stream(struct job *job)
 {
-	struct exchange_order order = {
-		.url = job->service->data_url,
-		.method = "POST",
-		.path = "/process.Process/Start",
-		.ca_file = job->service->ca_file,
-		.most = REMOTE_JSON_MAX,
-		.type = "application/connect+json",
-		.headers = job->headers,
-		.take = take,
-		.context = job,
-	};
-	size_t n = 0;
+	struct exchange_order order = { .path = "/process.Process/Start", .take = take, .context = job };
 
 	if (!write_start(job)) {
 		error_no_memory(&job->fault, "backend");
@@ -172,12 +148,9 @@ static void begin_stream(struct job *job)
 	}
 	order.body = job->start_body;
 	order.body_len = job->start_len;
-	for (; job->service->headers[n]; n++)
-		job->headers[n] = job->service->headers[n];
 	snprintf(job->timeout_line, sizeof(job->timeout_line), "Connect-Timeout-Ms: %llu",
 		 (unsigned long long)job->timeout_ms);
-	job->headers[n++] = job->timeout_line;
-	job->headers[n] = KEEPALIVE_LINE;
+	service_stream(job->service, job->timeout_line, job->headers, &order);
 	job->stream = begin(job, &order);
 }
 
@@ -186,37 +159,17 @@ static void begin_stream(struct job *job)
 static void begin_input(struct job *job)
 {
 	const bool writes = job->step == INPUT_WRITES;
-	struct exchange_order order = {
-		.url = job->service->data_url,
-		.method = "POST",
-		.path = writes ? "/process.Process/SendInput" : "/process.Process/CloseStdin",
-		.ca_file = job->service->ca_file,
-		.timeout_ms = writes ? 0 : INPUT_MS, /* a program may take its time */
-		.most = REMOTE_JSON_MAX,
-		.headers = job->service->headers,
-	};
-	struct json_writer w = { 0 };
+	struct exchange_order order;
 
-	json_begin_object(&w);
-	json_key(&w, "process");
-	json_begin_object(&w);
-	json_key_uint(&w, "pid", job->started.pid);
-	json_end_object(&w);
-	if (writes) {
-		json_key(&w, "input");
-		json_begin_object(&w);
-		copy_member(&w, "stdin", json_member(job->document, "stdinBase64"));
-		json_end_object(&w);
-	}
-	json_end_object(&w);
 	free(job->body);
-	job->body = json_take(&w);
+	job->body = processes_body(job->started.pid, NULL,
+				   writes ? json_member_text(job->document, "stdinBase64", "") : NULL);
 	if (!job->body) {
 		error_no_memory(&job->fault, "backend");
 		return;
 	}
-	order.body = job->body;
-	order.body_len = strlen(job->body);
+	service_plain(job->service, writes ? PROCESSES_INPUT : PROCESSES_CLOSE, job->body, &order);
+	order.timeout_ms = writes ? 0 : INPUT_MS; /* a program may take its time */
 	job->input = begin(job, &order);
 }
 
@@ -288,25 +241,17 @@ static void take_ends(struct job *job, struct remote_answer *ret, char **ret_bod
 /* To the program in a sandbox that stays. A failure is not reported: the stream says how the program ended. */
 static void send_signal(struct job *job, int number)
 {
-	const char *name = number == SIGKILL ? "SIGNAL_SIGKILL" : "SIGNAL_SIGTERM";
-	char body[120];
-	const struct exchange_order order = {
-		.url = job->service->data_url,
-		.method = "POST",
-		.path = "/process.Process/SendSignal",
-		.ca_file = job->service->ca_file,
-		.timeout_ms = SIGNAL_MS,
-		.most = REMOTE_JSON_MAX,
-		.headers = job->service->headers,
-		.body = body,
-		.body_len =
-		    (size_t)snprintf(body, sizeof(body), "{\"process\": {\"pid\": %u}, \"signal\": \"%s\"}",
-				     job->started.pid, name),
-	};
+	char *body = processes_body(job->started.pid, processes_signal(number), NULL);
+	struct exchange_order order;
 	struct remote_answer ignored;
 	char *answer = NULL;
 
-	exchange_perform(&order, &ignored, &answer);
+	if (body) {
+		service_plain(job->service, PROCESSES_SIGNAL, body, &order);
+		order.timeout_ms = SIGNAL_MS;
+		exchange_perform(&order, &ignored, &answer);
+	}
+	free(body);
 	free(answer);
 	job->signal = number;
 	job->sent_us = clock_us();
@@ -329,6 +274,8 @@ static bool look(struct job *job)
 {
 	const bool runs = job->started.runs;
 
+	if (job->detaches && runs)
+		return true;
 	if (stopped && !job->started.ended)
 		job->cause = "cancelled";
 	else if (job->started.ended || job->started.over)
@@ -440,20 +387,8 @@ static char *write_result(const struct job *job, const struct warder_error *left
 	json_begin_object(&w);
 	json_key_uint(&w, "wallUs", job->ended_us - job->begun_us);
 	json_end_object(&w);
-	if (cause && strcmp(cause, "wallTime") == 0) {
-		json_key(&w, "limitsHit");
-		json_begin_array(&w);
-		json_string(&w, cause);
-		json_end_array(&w);
-	}
 	json_key_string(&w, "left", left->code ? left->text : NULL);
-	json_key(&w, "receipt");
-	json_begin_object(&w);
-	json_key_string(&w, "isolation", "providerHosted");
-	json_key(&w, "controls");
-	json_begin_array(&w);
-	json_end_array(&w);
-	json_end_object(&w);
+	started_write_receipt(cause, &w);
 	json_end_object(&w);
 	return json_take(&w);
 }
@@ -558,6 +493,54 @@ void e2b_run(struct service *service, const char *text, size_t len, struct remot
 			service_delete(service, &left);
 			finish(&job, &left, ret, ret_body);
 		}
+	}
+	done(&job);
+}
+
+/* The number of the program, or why there is none. */
+static void finish_start(struct job *job, struct remote_answer *ret, char **ret_body)
+{
+	const struct warder_error none = { 0 };
+	struct json_writer w = { 0 };
+	char detail[400];
+
+	if (did_not_start(job, ret)) {
+		say_not_started(job, &none, ret, ret_body);
+		return;
+	}
+	free(*ret_body);
+	*ret_body = NULL;
+	*ret = (struct remote_answer){ .magic = REMOTE_MAGIC, .size = sizeof(*ret), .sent = 1 };
+	if (!job->started.runs) {
+		error_set(&ret->error, WARDER_ERROR_UNAVAILABLE, "backend", "%s",
+			  job->cause ? "stopped by a signal; it is not known whether the program runs"
+				     : detail_of(job, false, detail, sizeof(detail)));
+		return;
+	}
+	json_begin_object(&w);
+	processes_write_id(&w, job->started.pid);
+	json_end_object(&w);
+	*ret_body = json_take(&w);
+	if (*ret_body) {
+		ret->bytes = strlen(*ret_body);
+		ret->status = 200;
+	} else {
+		error_no_memory(&ret->error, "backend");
+	}
+}
+
+void e2b_start(struct service *service, const char *text, size_t len, struct remote_answer *ret,
+	       char **ret_body)
+{
+	struct job job = { .stays = true, .detaches = true };
+
+	*ret = (struct remote_answer){ .magic = REMOTE_MAGIC, .size = sizeof(*ret) };
+	*ret_body = NULL;
+	begin_job(&job, service, text, len, &ret->error);
+	if (!ret->error.code) {
+		begin_stream(&job);
+		loop(&job, ret, ret_body);
+		finish_start(&job, ret, ret_body);
 	}
 	done(&job);
 }

@@ -21,5 +21,9 @@ void e2b_run(struct service *service, const char *job, size_t len, struct remote
 /* The same in a sandbox that is open and stays. SIGTERM goes on to the program, and SIGKILL follows after "graceMs". */
 void e2b_execute(struct service *service, const char *job, size_t len, struct remote_answer *ret,
 		 char **ret_body);
+/* Start the job in a sandbox that is open, and leave it: the answer is an object with the "id" of the program. "input" true keeps the program's input
+ * open. The service keeps the time limit. */
+void e2b_start(struct service *service, const char *job, size_t len, struct remote_answer *ret,
+	       char **ret_body);
 
 #endif

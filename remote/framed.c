@@ -69,6 +69,22 @@ int framed_take(struct framed *framed, const char *bytes, size_t len,
 	return 0;
 }
 
+char *framed_write(char *message, size_t *ret_len)
+{
+	const size_t len = message ? strlen(message) : 0;
+	char *frame = message ? malloc(FRAMED_HEAD + len) : NULL;
+
+	if (frame) {
+		frame[0] = 0;
+		for (int i = 0; i < 4; i++)
+			frame[1 + i] = (char)(len >> (24 - 8 * i));
+		memcpy(frame + FRAMED_HEAD, message, len);
+		*ret_len = FRAMED_HEAD + len;
+	}
+	free(message);
+	return frame;
+}
+
 void framed_done(struct framed *framed)
 {
 	free(framed->message);

@@ -28,6 +28,8 @@ int framed_take(struct framed *framed, const char *bytes, size_t len,
 		int (*found)(void *context, bool last, const char *message, size_t len,
 			     struct warder_error *err),
 		void *context, struct warder_error *err);
+/* The message, which it frees, in a frame: heap. NULL without memory, also if the message is NULL. */
+char *framed_write(char *message, size_t *ret_len);
 void framed_done(struct framed *framed);
 
 #endif

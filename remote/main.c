@@ -62,6 +62,7 @@ static void check_signature(const struct json_value *document, const struct exch
 	*ret_body = NULL;
 }
 
+/* Its answer; or, if ret is NULL, what follows goes to standard output. */
 static void ask_service(const struct json_value *document, const struct exchange_order *order,
 			struct remote_answer *ret, char **ret_body)
 {
@@ -74,7 +75,10 @@ static void ask_service(const struct json_value *document, const struct exchange
 		.insecure = json_member_true(document, "insecure"),
 	};
 
-	calls_perform(&service, order, ret, ret_body);
+	if (ret)
+		calls_perform(&service, order, ret, ret_body);
+	else
+		calls_follow(&service, order, STDOUT_FILENO);
 }
 
 /* From the file, or from the order if it came from the environment. */
@@ -121,10 +125,10 @@ static bool carry_out(const char *text, size_t len, struct remote_answer *ret, c
 	if (take_token(document, token, &err) < 0) {
 		fail(ret, &err);
 		relayed = false;
-	} else if (relayed)
+	} else if (json_member(document, "template"))
+		ask_service(document, &order, relayed ? NULL : ret, ret_body);
+	else if (relayed)
 		terminal_run(&order, STDOUT_FILENO);
-	else if (json_member(document, "template"))
-		ask_service(document, &order, ret, ret_body);
 	else
 		exchange_perform(&order, ret, ret_body);
 	if (!relayed && ret->status == 200 && json_member_text(document, "signs", NULL))

@@ -10,6 +10,10 @@
  * follow in both directions: each is a packet, whose first byte is REMOTE_PIECE_BYTES or REMOTE_PIECE_TEXT, and whose rest is a part of the binary
  * messages, or one text message. The process ends when either end closes.
  *
+ * With both `terminal` and `template`, the request follows an execution: its output comes as pieces of REMOTE_PIECE_BYTES and REMOTE_PIECE_ERROR
+ * (standard error), and pieces of REMOTE_PIECE_BYTES are its input. A text to it is {"close": true}: its input ends. A text from it is one of {"input":
+ * why the input is refused}, {"result": a text with the JSON of how it ended}, {"lost": why the connection is over} and {"fault": what is no answer of the protocol}.
+ *
  * With `template`, `insecure` and perhaps `sandboxUrl` in the object, the host is a service that speaks E2B's protocol, and the request is one
  * of calls.h. If that runs a program or creates a sandbox, SIGTERM ends the program, or deletes the sandbox, before the process ends.
  */
@@ -35,6 +39,7 @@
 
 #define REMOTE_PIECE_MAX    16384u /* of a terminal, with its first byte */
 #define REMOTE_PIECE_BYTES  'b'
+#define REMOTE_PIECE_ERROR  'e'
 #define REMOTE_PIECE_TEXT   't'
 #define REMOTE_TERMINAL_MAX (1024u * 1024) /* of a message of a terminal */
 

@@ -14,12 +14,13 @@
 
 #include "base/json.h"
 
-#define CREATE_MS    60000u
-#define DELETE_MS    10000u
-#define DELETE_TRIES 3
-#define ASK_MS       30000u
-#define KEY          "warder" /* of the metadata of a sandbox that can be found by its key */
-#define ENVD_NEEDED  "0.5.2"  /* with CloseStdin, a default user, and "stdin" of Start */
+#define KEEPALIVE_LINE "Keepalive-Ping-Interval: 30"
+#define CREATE_MS      60000u
+#define DELETE_MS      10000u
+#define DELETE_TRIES   3
+#define ASK_MS         30000u
+#define KEY            "warder" /* of the metadata of a sandbox that can be found by its key */
+#define ENVD_NEEDED    "0.5.2"  /* with CloseStdin, a default user, and "stdin" of Start */
 
 static int refuse(struct warder_error *err, const char *what)
 {
@@ -289,6 +290,42 @@ int service_create(struct service *service, struct warder_error *err)
 	}
 	free(body);
 	return status;
+}
+
+/* ---- orders ---- */
+
+void service_plain(const struct service *service, const char *path, const char *body,
+		   struct exchange_order *ret)
+{
+	*ret = (struct exchange_order){
+		.url = service->data_url,
+		.method = "POST",
+		.path = path,
+		.ca_file = service->ca_file,
+		.most = REMOTE_JSON_MAX,
+		.headers = service->headers,
+		.body = body,
+		.body_len = strlen(body),
+	};
+}
+
+void service_stream(const struct service *service, const char *line,
+		    const char *headers[SERVICE_STREAM_HEADERS], struct exchange_order *to)
+{
+	size_t n = 0;
+
+	for (; service->headers[n]; n++)
+		headers[n] = service->headers[n];
+	if (line)
+		headers[n++] = line;
+	headers[n++] = KEEPALIVE_LINE;
+	headers[n] = NULL;
+	to->url = service->data_url;
+	to->method = "POST";
+	to->ca_file = service->ca_file;
+	to->most = REMOTE_JSON_MAX;
+	to->type = "application/connect+json";
+	to->headers = headers;
 }
 
 /* ---- delete ---- */

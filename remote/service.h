@@ -12,12 +12,13 @@
 #include "base/json.h"
 #include "remote/exchange.h"
 
-#define SERVICE_ID_MAX     64
-#define SERVICE_ACCESS_MAX 1024
-#define SERVICE_HEADERS    6
-#define SERVICE_PROGRAMS   "49983" /* port of envd, which starts programs and has the files */
-#define SERVICE_CODE       "49999" /* port of the code interpreter */
-#define SERVICE_MESSAGE    300
+#define SERVICE_ID_MAX         64
+#define SERVICE_ACCESS_MAX     1024
+#define SERVICE_HEADERS        6
+#define SERVICE_STREAM_HEADERS (SERVICE_HEADERS + 2)
+#define SERVICE_PROGRAMS       "49983" /* port of envd, which starts programs and has the files */
+#define SERVICE_CODE           "49999" /* port of the code interpreter */
+#define SERVICE_MESSAGE        300
 
 struct service {
 	const char *url, *sandbox_url; /* of the order; the latter may be NULL */
@@ -47,6 +48,12 @@ bool service_is_id(const char *id);
 int service_open(struct service *service, const struct json_value *description, struct warder_error *err);
 /* Make an open one ready for requests to another port of its. -1 with *err. */
 int service_reach(struct service *service, const char *port, struct warder_error *err);
+/* Fill an order for an open sandbox: a POST with `body` (of `path`), and the answer is kept. */
+void service_plain(const struct service *service, const char *path, const char *body,
+		   struct exchange_order *ret);
+/* The same for a call that streams: what the order lacks, besides path, body and take(). `line`: one more header, or NULL. */
+void service_stream(const struct service *service, const char *line,
+		    const char *headers[SERVICE_STREAM_HEADERS], struct exchange_order *to);
 /* 0: the sandbox is there. -1 with *err: it is not, or was deleted again. With a `key`, that also holds if the answer of the service was lost. */
 int service_create(struct service *service, struct warder_error *err);
 /* What the service says in an answer that is a refusal; "" if it says nothing. Returns ret. */

@@ -51,11 +51,20 @@ static int keep(struct started *started, struct started_stream *stream, const ch
 	return 0;
 }
 
+static int pass(const struct started *started, int stream, const char *bytes, size_t len,
+		struct warder_error *err)
+{
+	return started->pass(started->context, stream, bytes, len)
+		   ? 0
+		   : error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "the output cannot be passed on");
+}
+
+/* The output of a terminal is standard output. */
 static int take_data(struct started *started, const struct json_value *data, struct warder_error *err)
 {
-	static const char *const names[] = { "stdout", "stderr" };
+	static const char *const names[] = { "stdout", "stderr", "pty" };
 
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		const char *encoded = json_member_text(data, names[i], NULL);
 		size_t len = 0;
 		char *bytes;
@@ -66,7 +75,8 @@ static int take_data(struct started *started, const struct json_value *data, str
 		bytes = text_unbase64(encoded, strlen(encoded), &len);
 		if (!bytes)
 			return bad("output that is no base64", err);
-		kept = keep(started, &started->streams[i], bytes, len, err);
+		kept = started->pass ? pass(started, i == 1, bytes, len, err)
+				     : keep(started, &started->streams[i == 1], bytes, len, err);
 		free(bytes);
 		if (kept < 0)
 			return -1;
@@ -173,6 +183,7 @@ static void take_last(struct started *started, const struct json_value *message)
 	if (!error)
 		return;
 	started->late = strcmp(code, "deadline_exceeded") == 0;
+	started->unknown = strcmp(code, "not_found") == 0;
 	take_text(json_member_text(error, "message", code), started->refusal, sizeof(started->refusal));
 	if (!started->refusal[0])
 		take_text(code, started->refusal, sizeof(started->refusal));
@@ -204,7 +215,8 @@ int started_take(struct started *started, bool last, const char *message, size_t
 
 /* ---- the result ---- */
 
-static void write_stream(const struct started_stream *stream, const char *key, struct json_writer *w)
+static void write_stream(const struct started_stream *stream, const char *key, bool passed,
+			 struct json_writer *w)
 {
 	char *encoded = text_base64(stream->bytes ? stream->bytes : "", stream->len);
 
@@ -214,7 +226,11 @@ static void write_stream(const struct started_stream *stream, const char *key, s
 		json_key_string(w, "base64", encoded);
 	else
 		json_fail(w);
-	json_key_uint(w, "bytesTotal", stream->total);
+	json_key(w, "bytesTotal");
+	if (passed)
+		json_null(w);
+	else
+		json_uint(w, stream->total);
 	json_end_object(w);
 	free(encoded);
 }
@@ -238,9 +254,26 @@ void started_write(const struct started *started, const char *cause, const char 
 	else
 		json_null(w);
 	json_key_string(w, "signal", signalled && strcmp(cause, "signal") == 0 ? name : NULL);
-	write_stream(&started->streams[0], "stdout", w);
-	write_stream(&started->streams[1], "stderr", w);
+	write_stream(&started->streams[0], "stdout", started->pass, w);
+	write_stream(&started->streams[1], "stderr", started->pass, w);
 	json_key_string(w, "detail", detail);
+}
+
+void started_write_receipt(const char *cause, struct json_writer *w)
+{
+	if (cause && strcmp(cause, "wallTime") == 0) {
+		json_key(w, "limitsHit");
+		json_begin_array(w);
+		json_string(w, cause);
+		json_end_array(w);
+	}
+	json_key(w, "receipt");
+	json_begin_object(w);
+	json_key_string(w, "isolation", "providerHosted");
+	json_key(w, "controls");
+	json_begin_array(w);
+	json_end_array(w);
+	json_end_object(w);
 }
 
 void started_done(struct started *started)

@@ -1,7 +1,7 @@
 /*
  * started: a program that a service runs, by the events of E2B's process.Process/Start. Private to remote/.
  *
- * Life: zeroed with `room` set -> started_take() for each message of the stream -> started_write() -> started_done(). Pure; any thread.
+ * Life: zeroed with `room` or `pass` set -> started_take() for each message of the stream -> started_write() -> started_done(). Pure; any thread.
  * The service may say anything: what does not follow the protocol is an error, and no number is used before its range is checked.
  */
 #ifndef WARDER_REMOTE_STARTED_H
@@ -30,6 +30,10 @@ struct started {
 	bool ended;                       /* the event "end" came */
 	bool over;                        /* the stream has its last message */
 	bool late;                        /* which says that the program's time was over */
+	bool unknown;                     /* or that there is no such program */
+	/* Gets all output as it comes, so that nothing is counted; false ends the stream. NULL: `room` says what is kept. */
+	bool (*pass)(void *context, int stream, const char *bytes, size_t len);
+	void *context; /* of pass() */
 	uint32_t pid;
 	int exit_code;     /* -1: a signal ended it */
 	int signal;        /* 0: it exited, or the service does not name one that is known */
@@ -44,6 +48,8 @@ int started_take(struct started *started, bool last, const char *message, size_t
  * `detail` NULL: those of the program's own end. */
 void started_write(const struct started *started, const char *cause, const char *detail,
 		   struct json_writer *w);
+/* The members "limitsHit", if the cause is a limit, and "receipt", without rows. */
+void started_write_receipt(const char *cause, struct json_writer *w);
 void started_done(struct started *started);
 
 #endif

@@ -16,7 +16,9 @@
 #include "base/fd.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
+#include "runtime/cli/execution_name.h"
 #include "runtime/cli/executions.h"
+#include "runtime/cli/executions_remote.h"
 #include "runtime/cli/functions.h"
 #include "runtime/cli/term.h"
 #include "runtime/cli/terminal.h"
@@ -338,6 +340,10 @@ int attach_command(struct args *args, char **argv)
 	int status = 0;
 	int ret;
 
+	if (args->rest[0] && execution_name_is(args->rest[0])) {
+		fd_done(&attach.output_fd);
+		return executions_remote_attach(args);
+	}
 	ending_catch(NULL);
 	signal(SIGPIPE, SIG_IGN);
 	ret = begin(args, &attach, &err);

@@ -11,12 +11,13 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
+#include "runtime/cli/execution_name.h"
 #include "runtime/cli/executions.h"
+#include "runtime/cli/executions_remote.h"
 #include "runtime/cli/report.h"
 #include "runtime/cli/term.h"
 #include "runtime/library/result.h"
@@ -37,53 +38,17 @@ int executions_open(const struct args *args, struct warder_execution **ret, stru
 	return warder_execution_open(args->rest[0], ret, err);
 }
 
-int executions_write(enum warder_stream stream, const char *bytes, size_t len)
-{
-	return file_write_all(stream == WARDER_STDERR ? STDERR_FILENO : STDOUT_FILENO, bytes, len);
-}
-
-void executions_tell_gap(enum warder_stream stream, uint64_t from, uint64_t to)
-{
-	term_complain("%llu bytes of standard %s are missing here: they left the spool before they were read",
-		      (unsigned long long)(to - from), stream == WARDER_STDERR ? "error" : "output");
-}
-
-/* The file of --log, if it does not have all output. */
-static void tell_log(const char *text)
-{
-	struct json_value *document = NULL;
-	const struct json_value *log, *missing;
-	struct warder_error ignored = { 0 };
-
-	if (!text || json_parse(text, strlen(text), "result", &(struct json_limits){ .max_bytes = SIZE_MAX },
-				&document, &ignored) != 0)
-		return;
-	log = json_member(document, "log");
-	missing = log ? json_member(log, "missing") : NULL;
-	if (missing && missing->is_uint && missing->uint)
-		term_complain("the file of --log lacks %llu bytes: %s", (unsigned long long)missing->uint,
-			      json_member_text(log, "error", "unknown error"));
-	json_free(document);
-}
-
-int executions_tell_end(const struct warder_result *result)
-{
-	const struct jail_outcome *outcome = &result->outcome;
-
-	if (outcome->cause != JAIL_CAUSE_EXIT && outcome->cause != JAIL_CAUSE_SIGNAL)
-		term_complain("%s: %s", jail_cause_name(outcome->cause), outcome->detail);
-	tell_log(result->document);
-	return report_exit_status(outcome, 0);
-}
-
 /* ---- ps ---- */
 
-static void print_age(uint64_t us)
+/* NULL: it is not known. */
+static void print_age(const struct json_value *us)
 {
-	const unsigned long long s = us / 1000000;
+	const unsigned long long s = us && us->is_uint ? us->uint / 1000000 : 0;
 	char text[32];
 
-	if (s < 60)
+	if (!us)
+		snprintf(text, sizeof(text), "-");
+	else if (s < 60)
 		snprintf(text, sizeof(text), "%llus", s);
 	else if (s < 3600)
 		snprintf(text, sizeof(text), "%llum%02llus", s / 60, s % 60);
@@ -145,13 +110,12 @@ static void print_counters(const struct json_value *execution)
 
 static void print_execution(const struct json_value *execution)
 {
-	const struct json_value *age = json_member(execution, "ageUs");
 	const struct json_value *command = json_member(execution, "command");
 
 	term_print(TERM_PLAIN, 18, json_member_text(execution, "id", ""));
 	term_print(TERM_PLAIN, 18, json_member_text(execution, "session", ""));
 	print_state(execution);
-	print_age(age && age->is_uint ? age->uint : 0);
+	print_age(json_member(execution, "ageUs"));
 	print_counters(execution);
 	for (const struct json_value *word = command ? command->child : NULL; word; word = word->next) {
 		if (word != command->child)
@@ -162,18 +126,49 @@ static void print_execution(const struct json_value *execution)
 	putchar('\n');
 }
 
+/* The executions of one session. */
+static char *list_of(const char *session, struct warder_error *err)
+{
+	const struct json_limits limits = { .max_bytes = SIZE_MAX };
+	struct elsewhere elsewhere;
+	struct warder_session *here = NULL;
+	struct json_value *document = NULL;
+	struct json_writer w = { 0 };
+	char *text;
+	const int found = elsewhere_read(session, &elsewhere, err);
+
+	if (found <= 0)
+		return found == 0 ? executions_remote_list(session, err) : NULL;
+	if (warder_session_open(session, &here, err) < 0)
+		return NULL;
+	warder_session_free(here);
+	text = warder_execution_list(err);
+	if (!text || json_parse(text, strlen(text), "executions", &limits, &document, err) < 0) {
+		free(text);
+		return NULL;
+	}
+	json_begin_array(&w);
+	for (const struct json_value *one = document->child; one; one = one->next)
+		if (strcmp(json_member_text(one, "session", ""), session) == 0)
+			json_copy(&w, one);
+	json_end_array(&w);
+	json_free(document);
+	free(text);
+	return json_take(&w);
+}
+
 int ps_command(struct args *args, char **argv)
 {
 	struct warder_error err = { 0 };
 	struct json_value *document = NULL;
 	char *text;
 
-	if (args->rest[0]) {
-		error_set(&err, WARDER_ERROR_INVALID_REQUEST, args->rest[0], "%.60s is one word too many",
-			  args->rest[0]);
+	if (args->rest[0] && args->rest[1]) {
+		error_set(&err, WARDER_ERROR_INVALID_REQUEST, args->rest[1], "%.60s is one word too many",
+			  args->rest[1]);
 		return command_refuse(args, &err, EXIT_REFUSED);
 	}
-	text = warder_execution_list(&err);
+	text = args->rest[0] ? list_of(args->rest[0], &err) : warder_execution_list(&err);
 	if (text && args->json)
 		puts(text);
 	if (!text || json_parse(text, strlen(text), "executions",
@@ -430,6 +425,8 @@ int logs_command(struct args *args, char **argv)
 	struct logs logs = { 0 };
 	int ret;
 
+	if (args->rest[0] && execution_name_is(args->rest[0]))
+		return executions_remote_logs(args);
 	ending_catch(NULL);
 	signal(SIGPIPE, SIG_IGN);
 	ret = executions_open(args, &logs.execution, &err);
@@ -461,8 +458,11 @@ int write_command(struct args *args, char **argv)
 {
 	struct warder_error err = { 0 };
 	struct warder_execution *execution = NULL;
-	int ret = executions_open(args, &execution, &err);
+	int ret;
 
+	if (args->rest[0] && execution_name_is(args->rest[0]))
+		return executions_remote_write(args);
+	ret = executions_open(args, &execution, &err);
 	if (ret == 0)
 		ret = write_input(execution, &err);
 	if (ret == 0 && args->execution.close)
@@ -507,6 +507,8 @@ int kill_command(struct args *args, char **argv)
 	int number;
 	int ret = take_signal(args->execution.signal, &number, &err);
 
+	if (ret == 0 && args->rest[0] && execution_name_is(args->rest[0]))
+		return executions_remote_kill(args, number);
 	if (ret == 0)
 		ret = executions_open(args, &execution, &err);
 	if (ret == 0)
@@ -532,10 +534,11 @@ int wait_command(struct args *args, char **argv)
 	struct warder_error err = { 0 };
 	struct warder_execution *execution = NULL;
 	struct warder_result *result = NULL;
-	char *json = NULL;
 	int status;
 	int ret;
 
+	if (args->rest[0] && execution_name_is(args->rest[0]))
+		return executions_remote_wait(args);
 	ending_catch(NULL);
 	if (executions_open(args, &execution, &err) < 0)
 		return command_refuse(args, &err, EXIT_REFUSED);
@@ -544,11 +547,8 @@ int wait_command(struct args *args, char **argv)
 		status = 128 + ending_signal();
 	else if (ret < 0)
 		status = command_refuse(args, &err, EXIT_REFUSED);
-	else if (args->json && (json = warder_result_json(result)))
-		status = puts(json) < 0 ? EXIT_REFUSED : report_exit_status(&result->outcome, 0);
 	else
-		status = executions_tell_end(result);
-	free(json);
+		status = executions_tell_waited(args, result);
 	warder_result_free(result);
 	warder_execution_free(execution);
 	return status;

@@ -15,5 +15,7 @@ int executions_write(enum warder_stream stream, const char *bytes, size_t len);
 void executions_tell_gap(enum warder_stream stream, uint64_t from, uint64_t to);
 /* Say what ended it, unless it ended by itself. Returns the exit status. */
 int executions_tell_end(const struct warder_result *result);
+/* The same, or with --json the result. */
+int executions_tell_waited(const struct args *args, const struct warder_result *result);
 
 #endif

@@ -177,10 +177,13 @@ static const struct command commands[] = {
 	  "6' && "
 	  "warder context run work py -c 'x * 7'; warder session stop work",
 	  context_command },
-	{ "ps", FLAG_PS, "ps [--json]",
+	{ "ps", FLAG_PS, "ps [--json] [SESSION]",
 	  "list the executions: the programs of \"session exec\" and \"run --detach\"",
 	  "An execution that was started with --detach goes on when the command that started it has ended,\n"
-	  "and stays in the list for some time after its own end (see --keep of \"warder run\").\n",
+	  "and stays in the list for some time after its own end (see --keep of \"warder run\").\n"
+	  "Executions in a session on another machine have names of the form SESSION:ID. They are listed "
+	  "only\n"
+	  "if SESSION is given.\n",
 	  "warder ps", ps_command },
 	{ "logs", FLAG_LOGS, "logs [FLAG...] ID", "print the output of an execution",
 	  "Prints the program's standard output to standard output, and its standard error to standard "

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/remote_request.h"
 #include "runtime/cli/session_remote.h"
@@ -38,7 +39,9 @@ static char *write_job(const struct args *args, const struct policy *limits, con
 	json_key_bool(&w, "internet", limits->network.mode != POLICY_NETWORK_NONE);
 	json_key_uint(&w, "stdoutBytes", limits->output.stdout_bytes);
 	json_key_uint(&w, "stderrBytes", limits->output.stderr_bytes);
-	if (!good || remote_request_input(&w, args->no_input ? -1 : STDIN_FILENO, err) < 0) {
+	json_key_bool(&w, "input", args->execution.input);
+	if (!good ||
+	    remote_request_input(&w, args->no_input || args->execution.detach ? -1 : STDIN_FILENO, err) < 0) {
 		json_writer_done(&w);
 		return NULL;
 	}
@@ -174,35 +177,120 @@ static int send_to(const struct remote_place *place, const struct preparation *p
 	return status;
 }
 
+/* What an execution needs, of the session as it is. */
+struct execution {
+	struct policy policy; /* owned */
+	struct preparation preparation;
+	char *job; /* owned */
+};
+
+/* It is for done() in any case. -1 with *err. */
+static int prepare(const struct args *args, const struct remote_place *place, struct execution *ret,
+		   struct warder_error *err)
+{
+	const char *directory;
+
+	if (run_e2b_policy(
+		&place->session,
+		given_has(&args->given, "limits.wallTime") ? args->policy->policy.limits.wall_time_us : 0,
+		&ret->policy, err) < 0 ||
+	    match(&place->session, &ret->policy, &ret->preparation, err) < 0)
+		return -1;
+	directory = given_has(&args->given, "workingDirectory") ? args->policy->policy.working_directory
+								: ret->policy.working_directory;
+	ret->job = write_job(args, &ret->policy, directory, err);
+	return ret->job ? 0 : -1;
+}
+
+static void done(struct execution *execution)
+{
+	if (execution->job)
+		explicit_bzero(execution->job, strlen(execution->job));
+	free(execution->job);
+	preparation_done(&execution->preparation);
+	policy_done(&execution->policy);
+}
+
 int run_e2b_execute(struct report *report, struct remote_place *place, struct warder_error *err)
 {
 	const struct args *args = report->args;
-	owned_policy struct policy policy = { 0 };
-	struct preparation preparation = { 0 };
+	struct execution execution = { 0 };
 	struct warder_result *result = NULL;
-	const char *directory;
-	char *job = NULL;
-	int status = run_e2b_policy(
-	    &place->session,
-	    given_has(&args->given, "limits.wallTime") ? args->policy->policy.limits.wall_time_us : 0,
-	    &policy, err);
+	int status;
+
+	if (prepare(args, place, &execution, err) == 0 &&
+	    send_to(place, &execution.preparation, &execution.policy, execution.job, &result, err) < 0 &&
+	    session_remote_recover(args, place, err) == 0)
+		send_to(place, &execution.preparation, &execution.policy, execution.job, &result, err);
+	status = result ? remote_request_finish(report, "", result) : -1;
+	done(&execution);
+	return status;
+}
+
+/* ---- detached ---- */
+
+static int check_detached(const struct args *args, const struct remote_place *place, struct warder_error *err)
+{
+	const struct {
+		bool given;
+		const char *flag, *why;
+	} flags[] = {
+		{ args->execution.keep_us, "--keep", "the service keeps no result" },
+		{ args->execution.log, "--log", "only a command that follows the program sees its output" },
+		{ args->audit, "--audit", "only a command that follows the program sees its end" },
+	};
+
+	if (!place->host.e2b)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--detach",
+				 "--detach: %s is a host of the kind warder, and a session there cannot have "
+				 "it; leave it out",
+				 place->session.backend);
+	for (size_t i = 0; i < ARRAY_LENGTH(flags); i++)
+		if (flags[i].given)
+			return error_set(
+			    err, WARDER_ERROR_INVALID_REQUEST, flags[i].flag,
+			    "%s does not go with --detach in a session of the kind e2b: %s; leave "
+			    "it out",
+			    flags[i].flag, flags[i].why);
+	return 0;
+}
+
+/* The sandbox stays for the time of the program and the idle time, unless a later command sets that to the idle time alone. */
+static int start_detached(const struct remote_place *place, const struct execution *execution,
+			  struct warder_error *err)
+{
+	char id[ELSEWHERE_SANDBOX_MAX + 1] = "";
+	struct remote_keeping keeping;
+	struct remote_asking how = { .body = execution->job,
+				     .timeout_ms = 4 * REMOTE_QUESTION_MS,
+				     .keeping = &keeping };
+	char *text = NULL;
+	size_t len = 0;
+	int status;
+
+	remote_place_start_keeping(place, execution->policy.limits.wall_time_us / 1000, &keeping);
+	status = remote_place_ask(place, "/executions?detach=1", &how, &text, &len, err);
+	if (status == 0)
+		status = remote_place_take_id(text, len, place->session.backend, id, sizeof(id), err);
+	free(text);
+	if (status == 0)
+		printf("%s:%s\n", place->session.name, id);
+	return status;
+}
+
+int run_e2b_detach(struct report *report, struct remote_place *place, struct warder_error *err)
+{
+	const struct args *args = report->args;
+	struct execution execution = { 0 };
+	int status = check_detached(args, place, err);
 
 	if (status == 0)
-		status = match(&place->session, &policy, &preparation, err);
+		status = prepare(args, place, &execution, err);
 	if (status == 0) {
-		directory = given_has(&args->given, "workingDirectory")
-				? args->policy->policy.working_directory
-				: policy.working_directory;
-		job = write_job(args, &policy, directory, err);
+		status = start_detached(place, &execution, err);
+		if (status < 0 && session_remote_recover(args, place, err) == 0)
+			status = start_detached(place, &execution, err);
 	}
-	if (job) {
-		if (send_to(place, &preparation, &policy, job, &result, err) < 0 &&
-		    session_remote_recover(args, place, err) == 0)
-			send_to(place, &preparation, &policy, job, &result, err);
-		explicit_bzero(job, strlen(job));
-		free(job);
-	}
-	status = result ? remote_request_finish(report, "", result) : -1;
-	preparation_done(&preparation);
+	done(&execution);
 	return status;
 }

@@ -22,5 +22,7 @@ int run_e2b_policy(const struct elsewhere *session, uint64_t asked_us, struct po
 		   struct warder_error *err);
 /* An execution in a session, with its report. Returns the exit status, or -1 with *err: nothing ran. */
 int run_e2b_execute(struct report *report, struct remote_place *place, struct warder_error *err);
+/* Start an execution in a session, leave it, and print its name. Returns 0, or -1 with *err. */
+int run_e2b_detach(struct report *report, struct remote_place *place, struct warder_error *err);
 
 #endif

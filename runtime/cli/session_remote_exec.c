@@ -34,12 +34,12 @@
 static int check_exec_flags(const struct args *args, struct warder_error *err)
 {
 	static const char *const known[] = {
-		"--env",        "--env-from",  "--cwd",      "--timeout",  "--background",
-		"--no-input",   "--json",      "--grace",    "--receipt",  "--audit",
-		"--audit-argv", "--no-config", "--terminal", "--recreate", "--on-recreate",
+		"--env",        "--env-from",    "--cwd",      "--timeout",  "--background",
+		"--no-input",   "--json",        "--grace",    "--receipt",  "--audit",
+		"--audit-argv", "--no-config",   "--terminal", "--recreate", "--on-recreate",
+		"--detach",     "--interactive", "--keep",     "--log",
 	};
 	const struct remote_request_flag flags[] = {
-		{ args->execution.detach, "--detach" },
 		{ args->progress, "--progress" },
 		{ args->functions.count > 0, "--function-command" },
 		{ args->session.auto_start, "--auto-start" },
@@ -318,6 +318,8 @@ static int execute(struct report *report, struct remote_place *place, struct war
 		return 128 + ending_signal();
 	if (place->host.e2b && report->args->terminal)
 		return backend_remote_check_kind(&place->host, "a terminal", err);
+	if (report->args->execution.detach)
+		return run_e2b_detach(report, place, err);
 	if (place->host.e2b)
 		return run_e2b_execute(report, place, err);
 	body = write_execution(report->args, err);

@@ -1,0 +1,296 @@
+/*
+ * execution_elsewhere: neither direction waits for the other here: input is sent while nobody reads the output.
+ *
+ * The service stores nothing. What a program writes while a connection is made anew does not come, or comes once more from a service that does
+ * store it; that is said. If the program ends in that time, its end is not known.
+ */
+#include "runtime/cli/execution_elsewhere.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "runtime/cli/ending.h"
+#include "runtime/cli/executions.h"
+#include "runtime/cli/renewer.h"
+#include "runtime/cli/session_remote_terminal.h"
+#include "runtime/cli/term.h"
+#include "runtime/library/reported.h"
+
+#define LOOK_MS   200
+#define PAUSE_MS  1000  /* before another connection */
+#define SHORT_MS  10000 /* a connection that was lost this soon was none */
+#define SHORT_MAX 5     /* of them in turn */
+
+struct following {
+	const struct execution_elsewhere *how;
+	struct backend_remote_terminal link;
+	struct renewer renewer;
+	int output_fd;
+	char output[REMOTE_PIECE_MAX]; /* that is to be shown */
+	size_t output_at, output_len;
+	char input[4096]; /* a piece that is to be sent */
+	size_t input_len;
+	bool closes;      /* our input has ended, and so is that of the program to */
+	bool input_ended; /* ours, or the program takes no more */
+	char why[300];    /* the connection was lost; or "" */
+	int failed;       /* errno of standard output or error */
+	struct warder_result *result;
+	struct warder_error fault; /* code 0: none */
+};
+
+/* ---- input ---- */
+
+static void read_input(struct following *following)
+{
+	const ssize_t n = read(STDIN_FILENO, following->input + 1, sizeof(following->input) - 1);
+
+	if (n > 0) {
+		following->input[0] = REMOTE_PIECE_BYTES;
+		following->input_len = (size_t)n + 1;
+	} else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
+		following->input_ended = following->closes = true;
+		following->input_len = (size_t)snprintf(following->input, sizeof(following->input),
+							"%c{\"close\": true}", REMOTE_PIECE_TEXT);
+	}
+}
+
+/* That the connection is over is seen when the last of the output has been read. */
+static void send_input(struct following *following)
+{
+	const ssize_t n =
+	    send(following->link.fd, following->input, following->input_len, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	if (n >= 0 || errno != EAGAIN)
+		following->input_len = 0;
+}
+
+/* A program that has no input to close does not mind. */
+static void refuse_input(struct following *following, const char *why)
+{
+	char text[300];
+
+	snprintf(text, sizeof(text), "%s", why);
+	if (!following->closes)
+		term_complain("%s takes no input: %s", following->how->name->text, term_clean(text));
+	following->input_ended = true;
+	following->input_len = 0;
+}
+
+/* ---- output ---- */
+
+static void show_output(struct following *following)
+{
+	const ssize_t n = write(following->output_fd, following->output + following->output_at,
+				following->output_len - following->output_at);
+
+	if (n < 0 && errno != EAGAIN && errno != EINTR)
+		following->failed = errno;
+	following->output_at += n > 0 ? (size_t)n : 0;
+	if (following->output_at == following->output_len)
+		following->output_at = following->output_len = 0;
+}
+
+static void take_text(struct following *following, const char *text, size_t len)
+{
+	const char *label = following->how->place->session.backend;
+	struct json_value *document = NULL;
+	struct warder_error ignored;
+	const char *result, *fault, *input;
+
+	if (json_parse(text, len, "execution", NULL, &document, &ignored) < 0)
+		return;
+	result = json_member_text(document, "result", NULL);
+	fault = json_member_text(document, "fault", NULL);
+	input = json_member_text(document, "input", NULL);
+	if (result)
+		reported_read(result, strlen(result), label, false, &following->result, &following->fault);
+	else if (fault)
+		error_set(&following->fault, WARDER_ERROR_UNAVAILABLE, "backend",
+			  "%s: %.300s; what the program does is not known, and it may still run", label,
+			  fault);
+	else if (input)
+		refuse_input(following, input);
+	else
+		snprintf(following->why, sizeof(following->why), "%s",
+			 json_member_text(document, "lost", ""));
+	json_free(document);
+}
+
+/* False: the connection is over. If the other end closes before it has taken all input, that is reported once, and what it sent comes after that. */
+static bool take_piece(struct following *following)
+{
+	char piece[REMOTE_PIECE_MAX];
+	const ssize_t n = recv(following->link.fd, piece, sizeof(piece), 0);
+
+	if (n <= 0)
+		return n < 0 && (errno == EINTR || errno == ECONNRESET);
+	following->renewer.heard_ms = clock_us() / 1000;
+	if (piece[0] == REMOTE_PIECE_TEXT) {
+		take_text(following, piece + 1, (size_t)n - 1);
+	} else if (following->how->output && piece[0] == REMOTE_PIECE_ERROR) {
+		if (executions_write(WARDER_STDERR, piece + 1, (size_t)n - 1) < 0)
+			following->failed = errno;
+	} else if (following->how->output) {
+		following->output_len = (size_t)n - 1;
+		memcpy(following->output, piece + 1, following->output_len);
+	}
+	return true;
+}
+
+/* ---- one connection ---- */
+
+static bool is_over(const struct following *following)
+{
+	return following->result || following->fault.code || following->failed || ending_signal();
+}
+
+/* One piece of each direction is on its way at a time. False: the connection is over. */
+static bool move(struct following *following)
+{
+	const bool shows = following->output_len > 0, sends = following->input_len > 0;
+	const bool reads = following->how->input && !following->input_ended && !sends;
+	struct pollfd ready[] = {
+		{ .fd = following->link.fd, .events = (short)((shows ? 0 : POLLIN) | (sends ? POLLOUT : 0)) },
+		{ .fd = reads ? STDIN_FILENO : -1, .events = POLLIN },
+		{ .fd = shows ? following->output_fd : -1, .events = POLLOUT },
+		{ .fd = following->renewer.fd, .events = POLLIN },
+	};
+
+	if (shows && !sends)
+		ready[0].fd = -1;
+	poll(ready, 4, LOOK_MS);
+	if (ready[3].revents)
+		renewer_hear(&following->renewer);
+	if (ready[1].revents)
+		read_input(following);
+	if (following->input_len)
+		send_input(following);
+	if (ready[2].revents)
+		show_output(following);
+	return shows || !(ready[0].revents & ~POLLOUT) || take_piece(following);
+}
+
+/* The last output before the end of the program, or of the connection, is shown, too. */
+static void move_all(struct following *following)
+{
+	bool good = true;
+
+	snprintf(following->why, sizeof(following->why), "warder-remote ended");
+	while (good && !is_over(following))
+		good = move(following);
+	while (following->output_len && !following->failed && !ending_signal()) {
+		struct pollfd ready = { .fd = following->output_fd, .events = POLLOUT };
+
+		if (poll(&ready, 1, LOOK_MS) > 0)
+			show_output(following);
+	}
+}
+
+static int reach(struct following *following, struct warder_error *err)
+{
+	const struct remote_place *place = following->how->place;
+	char path[256];
+
+	snprintf(path, sizeof(path), "/v1/sandboxes/%s/executions/%s/follow", place->session.sandbox,
+		 following->how->name->id);
+	return backend_remote_open_terminal(&place->host, path, ending_came, &following->link, err);
+}
+
+/* ---- all of them ---- */
+
+static bool is_unknown(const struct warder_error *err)
+{
+	return err->code == WARDER_ERROR_NOT_FOUND && strcmp(err->field, "execution") == 0;
+}
+
+/* The service does not know the program any more. */
+static int take_unknown(struct following *following, struct warder_error *err)
+{
+	const struct execution_name *name = following->how->name;
+	char text[300];
+
+	snprintf(text, sizeof(text),
+		 "%s ended while the connection to it was lost; whether it succeeded is not known",
+		 name->text);
+	following->result = reported_lost(following->how->place->session.backend, text);
+	return following->result ? 0 : error_no_memory(err, NULL);
+}
+
+static void tell_loss(struct following *following)
+{
+	term_complain("the connection to %s was lost (%s) and is made anew%s", following->how->name->text,
+		      term_clean(following->why),
+		      following->how->output ? ": output may be missing here, or come again" : "");
+}
+
+/* After the first connection. */
+static int reach_again(struct following *following, struct warder_error *err)
+{
+	while (!is_over(following)) {
+		poll(NULL, 0, PAUSE_MS);
+		renewer_hear(&following->renewer);
+		if (reach(following, err) == 0)
+			return 0;
+		if (is_unknown(err))
+			return take_unknown(following, err);
+		if (err->code != WARDER_ERROR_UNAVAILABLE ||
+		    remote_place_check_hope(following->how->place, following->renewer.heard_ms, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int follow_to_end(struct following *following, struct warder_error *err)
+{
+	unsigned int count = 0;
+	int status = reach(following, err);
+
+	while (status == 0 && !is_over(following)) {
+		const uint64_t begun_ms = following->renewer.heard_ms = clock_us() / 1000;
+
+		move_all(following);
+		backend_remote_close_terminal(&following->link);
+		if (is_over(following))
+			break;
+		count = clock_us() / 1000 - begun_ms < SHORT_MS ? count + 1 : 0;
+		if (count == SHORT_MAX)
+			return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend",
+					 "the connection to %s is lost again and again (%s); the program may "
+					 "still run",
+					 following->how->name->text, term_clean(following->why));
+		tell_loss(following);
+		status = reach_again(following, err);
+	}
+	backend_remote_close_terminal(&following->link);
+	return status;
+}
+
+int execution_elsewhere_follow(const struct execution_elsewhere *how, struct warder_result **ret,
+			       struct warder_error *err)
+{
+	struct following following = { .how = how,
+				       .link = { .fd = -1 },
+				       .output_fd = session_remote_terminal_output() };
+	int status = renewer_start(how->place, &following.renewer, err);
+
+	if (status == 0)
+		status = follow_to_end(&following, err);
+	renewer_end(&following.renewer);
+	fd_done(&following.output_fd);
+	*ret = following.result;
+	if (following.result)
+		return 1;
+	if (following.failed)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, following.failed,
+				       "the output cannot be written");
+	if (following.fault.code)
+		*err = following.fault;
+	return following.fault.code ? -1 : ending_signal() ? 0 : status;
+}

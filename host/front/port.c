@@ -128,7 +128,8 @@ static void watch(struct port_visit *port)
 		source_change(front, &port->socket, (reads ? EPOLLIN : 0u) | (port->up.len ? EPOLLOUT : 0u));
 	if (port->open)
 		source_change(front, &port->client,
-			      (port->up.len ? 0u : EPOLLIN) | (port->down.len ? EPOLLOUT : 0u));
+			      (port->up.len || port->ending ? 0u : EPOLLIN) |
+				  (port->down.len ? EPOLLOUT : 0u));
 }
 
 /* The end of the visit, with an error or without. */
@@ -141,6 +142,7 @@ static void fail(struct port_visit *port, unsigned int status, const char *messa
 	empty(&port->up);
 	if (visit->over || visit->streams) {
 		visit_fail(visit, CONNECT_UNAVAILABLE, message);
+		exchange_hold(visit->x, false); /* the rest of the request is thrown away */
 		return;
 	}
 	visit->over = true;
@@ -166,8 +168,12 @@ static void finish(struct port_visit *port)
 
 static void flush_up(struct port_visit *port)
 {
-	if (port->state == PORT_ASKING || port->socket.fd < 0)
+	if (port->state == PORT_ASKING)
 		return;
+	if (port->socket.fd < 0) { /* nobody takes it any more */
+		empty(&port->up);
+		return;
+	}
 	/* A server that does not read the request may have answered it. */
 	if (!push(port, &port->up, port->socket.fd))
 		empty(&port->up);

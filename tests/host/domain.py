@@ -31,6 +31,11 @@ def serve(one):
         while one.recv(65536):
             pass
         return
+    if path == "/broken":
+        wait.wait()
+        one.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nearly")
+        one.shutdown(socket.SHUT_WR)
+        threading.Event().wait()
     if fields.get("transfer-encoding") == "chunked":
         while True:
             size = int(f.readline().split(b";")[0], 16)
@@ -49,6 +54,8 @@ def serve(one):
             if not data or data == b"end":
                 break
             say(data)
+        while path == "/ws/flood":
+            say(b"x" * 65536)
     elif path == "/stream":
         say("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n4\r\none\n\r\n")
         wait.wait()
@@ -86,13 +93,13 @@ while True:
 class Named(Host):
     """A host with a domain of its own, and a certificate for all names below."""
 
-    def __init__(self, name, ports=None, **limits):
+    def __init__(self, name, ports=None, encrypts=True, **limits):
         self.chain, key = certificate(name, "localhost", NAME, "*." + NAME)
-        loopback = {"version": 1, "limits": {"wallTime": "1h"}, "network": {"mode": "loopback"}, "filesystem": {"view": "host", "tmp": "64MiB"},
-                    "enforcement": {} if os.geteuid() == 0 else {"limits": "preferred"}}
+        self.loopback = loopback = {"version": 1, "limits": {"wallTime": "1h"}, "network": {"mode": "loopback"}, "filesystem": {"view": "host", "tmp": "64MiB"},
+                                    "enforcement": {} if os.geteuid() == 0 else {"limits": "preferred"}}
         templates = {"web": loopback, "alone": dict(loopback, network={"mode": "none"})}
-        super().__init__(name, ["--tls-cert", self.chain, "--tls-key", key, "--domain", NAME], tls=ssl.create_default_context(cafile=self.chain),
-                         more={"templates": templates, "ports": ports or {"base": "any", "web": [3000]}}, **limits)
+        super().__init__(name, [*(["--tls-cert", self.chain, "--tls-key", key] if encrypts else []), "--domain", NAME],
+                         tls=ssl.create_default_context(cafile=self.chain) if encrypts else None, more={"templates": templates, "ports": ports or {"base": "any", "web": [3000]}}, **limits)
 
     def named(self, label, token=None, kind="X-API-Key"):
         """What asks at a name below the domain."""
@@ -131,10 +138,27 @@ class At:
 
     def __init__(self, host, name, headers):
         self.host, self.name, self.headers = host, name, headers
+def fill(one, most):
+    """Send bytes until the other side takes no more for some seconds; how many."""
+    one.settimeout(5 * SLOW)
+    sent = 0
+    try:
+        while sent < most:
+            sent += one.send(b"x" * min(65536, most - sent))
+    except OSError:
+        pass
+    return sent
 
-    def connect(self):
-        one = socket.create_connection(("127.0.0.1", self.host.port), 60 * SLOW)
-        return self.host.tls.wrap_socket(one, server_hostname=self.name)
+
+
+    def connect(self, receives=0):
+        """receives: the bytes that the kernel takes from the host while the client does not read; 0: its default."""
+        one = socket.socket()
+        one.settimeout(60 * SLOW)
+        if receives:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receives)
+        one.connect(("127.0.0.1", self.host.port))
+        return self.host.tls.wrap_socket(one, server_hostname=self.name) if self.host.tls else one
 
     def begin(self, method, path, body=None, more=None, chunked=False):
         connection = http.client.HTTPConnection(self.name, timeout=60 * SLOW)
@@ -147,6 +171,16 @@ class At:
         connection = self.begin(*words, **more)
         answer = connection.getresponse()
         data = answer.read()
+    def upgrade(self, one, path):
+        """Begin a WebSocket; what the server says up to the word "first"."""
+        one.settimeout(60 * SLOW)
+        one.sendall(("GET %s HTTP/1.1\r\nHost: %s:%d\r\n%sConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" % (path, self.name, self.host.port, "".join("%s: %s\r\n" % pair for pair in self.headers.items()))).encode())
+        got = b""
+        while b"first" not in got:
+            got += one.recv(4096) or b"(the end) first"
+        return got
+
         connection.close()
         try:
             data = json.loads(data)
@@ -281,12 +315,7 @@ def bodies():
     tell(headers.get_all("Set-Cookie") == ["a=1; Path=/", "b=2; HttpOnly"] and "Clear-Site-Data" not in headers and headers["X-Own"] == "yes",
          "cookies are for the name of the server alone", str(headers))
     with at.connect() as one:
-        one.settimeout(60 * SLOW)
-        one.sendall(("GET /ws HTTP/1.1\r\nHost: %s:%d\r\nE2b-Traffic-Access-Token: %s\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" % (at.name, host.port, traffic)).encode())
-        got = b""
-        while b"first" not in got:
-            got += one.recv(4096) or b"(the end) first"
+        got = at.upgrade(one, "/ws")
         tell(got.startswith(b"HTTP/1.1 101") and b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" in got, "a WebSocket is opened, by the server's own answer", got)
         many = os.urandom(1 << 20)
         sender = threading.Thread(target=one.sendall, args=(many,))
@@ -318,6 +347,32 @@ def answers():
                       ("HTTP/2 200\r\n\r\n", "another version")):
         status, data, _ = raw(text)
         tell(status == 502 and data["sandboxId"] == box and "sent" in data["message"], "%s is refused" % why, (status, data))
+def halves():
+    """One side is gone, and the other one goes on."""
+    host = Named("halves", encrypts=False, fileBytes=64 << 20)
+    token = host.tenant("me")
+    box, traffic, _ = host.sandbox(token)
+    host.server(token, box)
+    at = host.named("3000-" + box, traffic, "E2b-Traffic-Access-Token")
+    connection, left = at.begin("POST", "/broken", more={"Content-Length": str(48 << 20)}), 48 << 20
+    try:
+        left -= fill(connection.sock, left)
+        at.ask("GET", "/go")
+        connection.sock.settimeout(60 * SLOW)
+        connection.sock.sendall(b"x" * left)
+        found = connection.getresponse().read()
+    except (OSError, http.client.HTTPException) as error:
+        found = error
+    tell(isinstance(found, http.client.IncompleteRead), "a server that closes in its answer, and has not read the request, leaves no client waiting", found)
+    with at.connect(receives=4096) as one:
+        at.upgrade(one, "/ws/flood")
+        tell(host.ask("DELETE", "/v1/sandboxes/" + box, token)[0] == 204 and at.ask("GET", "/")[0] == 502, "a sandbox ends while a client of its server does not read")
+        sent = fill(one, 32 << 20)
+        tell(sent < 32 << 20, "then nothing is taken from that client", sent)
+    tell(host.named("api", token).ask("GET", "/health")[0] == 204, "and others are served")
+    host.end()
+
+
     tell(at.ask("GET", "/head/4000")[0] == 200 and at.ask("GET", "/head/4096")[0] == 502, "a head has at most as many bytes as one of a client")
     for text, want, why in (("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokxx", b"ok", "interim answers and more than the length"),
                             ("HTTP/1.0 200\n\nok", b"ok", "bare line feeds"), ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b\r\nok\r\n0\r\nT: x\r\n\r\n", b"ok", "extensions and trailers of chunks")):
@@ -409,4 +464,4 @@ def settings():
     tell(check({"domain": "Sandbox.Example.org:8443", "ports": {"base": [80]}})[0] == 0, "a name in capitals with a port is fine")
 
 
-run_parts((names, ports, bodies, answers, many, old_clients, settings))
+run_parts((names, ports, bodies, halves, answers, many, old_clients, settings))

@@ -356,7 +356,7 @@ static void on_completed(void *of, struct MHD_Connection *connection, void **con
 	set_deadline(connection, stranger_header_us(server, peer_of(connection)));
 	if (!http)
 		return;
-	if (http->status == 401 && http->x.key_kind != LINK_KEY_NONE && http->x.key_kind != LINK_KEY_PEER)
+	if (http->status == 401 && http->x.key[0]) /* a key was shown */
 		lockout_count(http);
 	if (http->x.gone)
 		http->x.gone(&http->x);

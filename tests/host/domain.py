@@ -454,6 +454,9 @@ def settings():
         with open(path, "w") as file:
             json.dump(dict({"version": 1}, **more), file)
         done = subprocess.run([os.environ["WARDER"], "serve", "--listen", "127.0.0.1:0", "--state", os.path.join(work, "wrong"), "--config", path, "--check", *flags], capture_output=True, text=True)
+    code = host.named("49999-" + box)
+    wrong = [code.ask("GET", "/health")[0] for _ in range(11)] + [host.named("49999-i" + "0" * 19).ask("GET", "/health")[0] for _ in range(11)]
+    tell(429 not in wrong and host.named("api", strict).ask("GET", "/v1/host")[0] == 200, "requests without a token do not lock out their address", wrong)
         return done.returncode, done.stderr
     for more, flags, words in (({}, ("--domain", "10.0.0.1"), "--domain"), ({}, ("--domain", "a..b"), "--domain"), ({}, ("--domain", "a.example:0"), "--domain"),
                                ({"domain": "-x.example"}, (), "domain"), ({"domain": 1}, (), "\"domain\" must be"), ({"ports": []}, (), "\"ports\" must be"),

@@ -251,6 +251,8 @@ def ports():
          "with its own headers and cookies", got)
     tell(not any(word in json.dumps(said) for word in (traffic, access, token, "secret")) and "x-hop" not in got, "and without the keys of this host and the page's cookie", got)
     tell("Content-Security-Policy" not in headers and headers["Content-Type"] == "application/json", "the answer has the headers of the server alone", str(headers))
+    status, said, _ = at.ask("GET", "/x%0Ay%00?q=%00%0a")
+    tell(status == 200 and said["path"] == "/x%0Ay%00?q=%00%0a", "also with escaped control characters", (status, said))
     tell(host.named(label, token).ask("GET", "/")[0] == 200, "the tenant's token opens a port")
     tell(host.named(label, "Bearer " + token, "Authorization").ask("GET", "/")[0] == 200, "also as a Bearer token")
     status, said, _ = at.ask("GET", "/", more={"Authorization": "Basic bWU6eA=="})

@@ -4,8 +4,8 @@
  * A login splits the token in two: the cookie is the token's bits with a random key added to each (exclusive or), and the page keeps the
  * key, for its tab alone, and sends it beside the cookie in a header. Neither half says anything about the token. So a cookie that a browser
  * also sends to another server of this machine, whose port is no part of a cookie's scope, is of no use there; and a page of another origin
- * can set no header. The cookie is HttpOnly, SameSite=Strict and, with TLS, Secure; its name then begins with "__Host-", so that browsers let no
- * page of another name, such as a sandbox's, set it for this one.
+ * can set no header. The cookie is HttpOnly, SameSite=Strict and, if the page's URL is https, Secure; its name then begins with "__Host-", so
+ * that browsers let no page of another name, such as a sandbox's, set it for this one.
  *
  * The page never makes HTML of what comes from a sandbox: it sets texts. Rich results are in frames with the attribute sandbox, in which
  * nothing runs and which have no origin.
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 
 #include "host/front/front.h"
@@ -51,9 +52,12 @@ static void write_half(const unsigned char bytes[TOKEN_BYTES], char ret[DIGITS +
 		snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
 }
 
-static const char *cookie_name(const struct exchange *x)
+/* Whether the page's URL is https; a server in front may encrypt. */
+static bool is_secure(const struct exchange *x)
 {
-	return exchange_is_encrypted(x) ? COOKIE_TLS : COOKIE;
+	const char *origin = exchange_header(x, "Origin");
+
+	return exchange_is_encrypted(x) || (origin && strncasecmp(origin, "https://", 8) == 0);
 }
 
 bool page_is_cookie(const char *text)
@@ -62,11 +66,10 @@ bool page_is_cookie(const char *text)
 	       strncmp(text, COOKIE_TLS, strlen(COOKIE_TLS)) == 0;
 }
 
-/* The value of our cookie, or NULL. */
-static const char *find_cookie(const struct exchange *x)
+/* The value of the cookie, or NULL. */
+static const char *find_named(const struct exchange *x, const char *name)
 {
 	const char *at = exchange_header(x, "Cookie");
-	const char *name = cookie_name(x);
 
 	while (at && *at) {
 		at += strspn(at, " ;");
@@ -75,6 +78,14 @@ static const char *find_cookie(const struct exchange *x)
 		at += strcspn(at, ";");
 	}
 	return NULL;
+}
+
+/* The value of our cookie, or NULL. Its secure name comes first: pages of other names can set the other one. */
+static const char *find_cookie(const struct exchange *x)
+{
+	const char *value = find_named(x, COOKIE_TLS);
+
+	return value || exchange_is_encrypted(x) ? value : find_named(x, COOKIE);
 }
 
 /* A WebSocket of a browser has no header of its own; its protocols are one. */
@@ -109,8 +120,8 @@ static void set_cookie(struct exchange *x, const char *value, const char *more)
 {
 	char text[160];
 
-	snprintf(text, sizeof(text), "%s%s; HttpOnly; SameSite=Strict; Path=/%s%s", cookie_name(x), value,
-		 more, exchange_is_encrypted(x) ? "; Secure" : "");
+	snprintf(text, sizeof(text), "%s%s; HttpOnly; SameSite=Strict; Path=/%s%s",
+		 is_secure(x) ? COOKIE_TLS : COOKIE, value, more, is_secure(x) ? "; Secure" : "");
 	exchange_set(x, "Set-Cookie", text);
 }
 

@@ -93,6 +93,14 @@ def streams():
     started = path + "/" + host.ask("POST", path, token, {"argv": ["sh", "-c", "echo begun; read x; echo $x"], "input": True})[1]["id"]
     with host.connect() as stream:
         stream.sendall(host.request("GET", started + "/output", token))
+    page = lambda path, body, more: host.ask("POST", path, None, body, "Origin: https://%s\r\n%s" % (NAME, more))
+    status, made, headers = page("/page/login", {"token": token}, "X-Warder-Page: login\r\n")
+    cookie = headers.get("Set-Cookie", "")
+    tell(status == 200 and cookie.startswith("__Host-warder=") and cookie.endswith("; Secure"), "no page of another name can set the cookie of the host's page", (status, cookie))
+    pair = "Cookie: warder=%s; %s\r\nX-Warder-Page: %s\r\n" % ("0" * 40, cookie.split(";")[0], made["key"])
+    tell(host.ask("GET", "/v1/host", None, more=pair)[0] == 200, "nor replace it by one with a longer path")
+    status, _, headers = page("/page/logout", b"", pair)
+    tell(status == 204 and headers["Set-Cookie"].startswith("__Host-warder=;") and "Max-Age=0" in headers["Set-Cookie"], "a logout removes it", (status, str(headers)))
         answer = http.client.HTTPResponse(stream)
         got = b""
         try:

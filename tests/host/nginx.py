@@ -8,6 +8,19 @@ MANUAL = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../docs/w
 NAME = "sandbox.example.org"
 NGINX = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin")
 
+# A server in a sandbox: it answers with the scheme that it was called by.
+SERVER = r'''
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        text = self.headers.get("X-Forwarded-Proto", "none").encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+http.server.HTTPServer(("", 8000), Handler).serve_forever()
+'''
+
 
 def example():
     """The example in the manual."""
@@ -80,6 +93,14 @@ def requests():
     tell(host.ask("GET", "/v1/host")[0] == 401, "a request without a token is refused")
     own = lambda origin: host.ask("GET", "/v1/host", token, more="Origin: %s\r\n" % origin)[0]
     tell(own("https://" + NAME) == 200 and own("https://evil.example.org") == 403, "the host's own page may use it, a page of another origin may not")
+    page = lambda path, body, more: host.ask("POST", path, None, body, "Origin: https://%s\r\n%s" % (NAME, more))
+    status, made, headers = page("/page/login", {"token": token}, "X-Warder-Page: login\r\n")
+    cookie = headers.get("Set-Cookie", "")
+    tell(status == 200 and cookie.startswith("__Host-warder=") and cookie.endswith("; Secure"), "no page of another name can set the cookie of the host's page", (status, cookie))
+    pair = "Cookie: warder=%s; %s\r\nX-Warder-Page: %s\r\n" % ("0" * 40, cookie.split(";")[0], made["key"])
+    tell(host.ask("GET", "/v1/host", None, more=pair)[0] == 200, "nor replace it by one with a longer path")
+    status, _, headers = page("/page/logout", b"", pair)
+    tell(status == 204 and headers["Set-Cookie"].startswith("__Host-warder=;") and "Max-Age=0" in headers["Set-Cookie"], "a logout removes it", (status, str(headers)))
     host.authority = "other.example.org"
     tell(host.ask("GET", "/v1/host", token)[0] == 421, "the host sees the Host header of the client")
     host.end()
@@ -93,14 +114,6 @@ def streams():
     started = path + "/" + host.ask("POST", path, token, {"argv": ["sh", "-c", "echo begun; read x; echo $x"], "input": True})[1]["id"]
     with host.connect() as stream:
         stream.sendall(host.request("GET", started + "/output", token))
-    page = lambda path, body, more: host.ask("POST", path, None, body, "Origin: https://%s\r\n%s" % (NAME, more))
-    status, made, headers = page("/page/login", {"token": token}, "X-Warder-Page: login\r\n")
-    cookie = headers.get("Set-Cookie", "")
-    tell(status == 200 and cookie.startswith("__Host-warder=") and cookie.endswith("; Secure"), "no page of another name can set the cookie of the host's page", (status, cookie))
-    pair = "Cookie: warder=%s; %s\r\nX-Warder-Page: %s\r\n" % ("0" * 40, cookie.split(";")[0], made["key"])
-    tell(host.ask("GET", "/v1/host", None, more=pair)[0] == 200, "nor replace it by one with a longer path")
-    status, _, headers = page("/page/logout", b"", pair)
-    tell(status == 204 and headers["Set-Cookie"].startswith("__Host-warder=;") and "Max-Age=0" in headers["Set-Cookie"], "a logout removes it", (status, str(headers)))
         answer = http.client.HTTPResponse(stream)
         got = b""
         try:
@@ -141,12 +154,13 @@ def names():
     made = host.ask("POST", "/v2/sandboxes", token, {"templateID": "base", "timeout": 600})[1]
     tell(made["domain"] == NAME, "behind nginx, the domain has no port", made)
     box = made["sandboxID"]
-    host.ask("POST", "/v1/sandboxes/%s/executions" % box, token, {"argv": ["python3", "-m", "http.server", "-d", "/usr/share/doc", "8000"]})
+    host.ask("POST", "/v1/sandboxes/%s/executions" % box, token, {"argv": ["python3", "-c", SERVER]})
     host.authority = "49983-%s.%s" % (box, NAME)
     tell(host.ask("GET", "/health", None, more="X-Access-Token: %s\r\n" % made["envdAccessToken"])[0] == 204, "a sandbox has its names", host.authority)
     host.authority = "8000-%s.%s" % (box, NAME)
     traffic = "E2b-Traffic-Access-Token: %s\r\n" % made["trafficAccessToken"]
     tell(until(lambda: host.ask("GET", "/", None, more=traffic)[0] == 200), "and a server in it is reached", host.ask("GET", "/", None, more=traffic))
+    tell(host.ask("GET", "/", None, more=traffic + "X-Forwarded-Proto: http\r\n")[1] == b"https", "which sees that the connection is encrypted, whatever the client says")
     tell(host.ask("GET", "/", None)[0] == 401, "with a token alone")
     host.authority = NAME
     host.end()

@@ -52,7 +52,8 @@ static int check_port(const struct context *context, struct call *call, struct w
 	const struct sandbox *sandbox = context->sandbox;
 	const uint64_t port = context->request->value;
 	struct json_value *policy = NULL;
-	bool alone;
+	bool alone, shared;
+	const char *mode;
 
 	if (!port)
 		return 0;
@@ -66,8 +67,14 @@ static int check_port(const struct context *context, struct call *call, struct w
 				 port, sandbox->template_name);
 	if (json_parse(sandbox->policy, strlen(sandbox->policy), "policy", NULL, &policy, err) < 0)
 		return -1;
-	alone = strcmp(json_member_text(json_member(policy, "network"), "mode", "none"), "none") == 0;
+	mode = json_member_text(json_member(policy, "network"), "mode", "none");
+	alone = strcmp(mode, "none") == 0;
+	shared = strcmp(mode, "host") == 0;
 	json_free(policy);
+	if (shared)
+		return error_set(err, WARDER_ERROR_REJECTED, "network.mode",
+				 "the sandbox has network.mode host, so its ports are those of this host, "
+				 "which are not published; create it with network.mode loopback or allow");
 	if (alone)
 		return error_set(
 		    err, WARDER_ERROR_REJECTED, "network.mode",

@@ -223,6 +223,25 @@ static int take_port(const struct json_value *value, struct settings_template *r
 	return 0;
 }
 
+/* The agent of a sandbox connects to the server, in the network of the sandbox. */
+static int check_network(const struct json_value *value, const struct settings_template *template,
+			 struct warder_error *err)
+{
+	static const char *const why[] = {
+		[POLICY_NETWORK_NONE] = "none, so no server in its sandboxes can be reached",
+		[POLICY_NETWORK_HOST] = "host, so the ports of its sandboxes are those of this host",
+	};
+	const unsigned int mode = template->policy->policy.network.mode;
+
+	if (mode >= ARRAY_LENGTH(why) || !why[mode])
+		return 0;
+	return error_set(
+	    err, WARDER_ERROR_INVALID_REQUEST, "--config",
+	    "line %d: the template \"%.60s\" has network.mode %s; set network.mode to loopback, or "
+	    "leave it out of \"ports\"",
+	    value->line, value->key, why[mode]);
+}
+
 static int take_ports_of(const struct json_value *value, struct settings *settings, struct warder_error *err)
 {
 	struct settings_template *template = find_template(settings, value->key);
@@ -233,12 +252,8 @@ static int take_ports_of(const struct json_value *value, struct settings *settin
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--config",
 				 "line %d: \"ports\" names \"%.60s\", and no template has this name",
 				 value->line, value->key);
-	if (template->policy->policy.network.mode == POLICY_NETWORK_NONE)
-		return error_set(
-		    err, WARDER_ERROR_INVALID_REQUEST, "--config",
-		    "line %d: the template \"%.60s\" has network.mode none, so no server in its sandboxes "
-		    "can be reached; set network.mode to loopback, or leave it out of \"ports\"",
-		    value->line, value->key);
+	if (check_network(value, template, err) < 0)
+		return -1;
 	if (value->type == JSON_STRING && strcmp(value->string, "any") == 0) {
 		template->any_port = true;
 		return 0;

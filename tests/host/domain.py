@@ -277,6 +277,13 @@ def ports():
     tell(host.named("3000-" + web, web_traffic, "E2b-Traffic-Access-Token").ask("GET", "/")[0] == 200, "a port that the settings list for the template is published")
     status, data, _ = host.named("3001-" + web, web_traffic, "E2b-Traffic-Access-Token").ask("GET", "/")
     tell(status == 403 and "\"ports\" in the settings" in data["message"], "another one is refused, with the reason", (status, data))
+    shared, ceiling = dict(host.loopback, network={"mode": "host"}), os.path.join(work, "ports-ceiling.json")
+    with open(ceiling, "w") as file:
+        json.dump(shared, file)
+    wide = host.tenant("wide", ["--ceiling", ceiling])
+    status, made, _ = host.ask("POST", "/v1/sandboxes", wide, {"template": "web", "policy": shared, "timeoutMs": 600000})
+    status, data, _ = host.named("3000-" + made.get("id", ""), wide).ask("GET", "/")
+    tell(status == 403 and data["field"] == "network.mode", "a sandbox with the network of this machine publishes no port", (made, status, data))
     alone, alone_traffic, _ = host.sandbox(token, "alone")
     status, data, _ = host.named("3000-" + alone, alone_traffic, "E2b-Traffic-Access-Token").ask("GET", "/")
     tell(status == 403 and data["field"] == "ports", "so is every port of a template that lists none", (status, data))
@@ -463,7 +470,8 @@ def settings():
     for more, flags, words in (({}, ("--domain", "10.0.0.1"), "--domain"), ({}, ("--domain", "a..b"), "--domain"), ({}, ("--domain", "a.example:0"), "--domain"),
                                ({"domain": "-x.example"}, (), "domain"), ({"domain": 1}, (), "\"domain\" must be"), ({"ports": []}, (), "\"ports\" must be"),
                                ({"ports": {"none": [1]}}, (), "no template has this name"), ({"ports": {"base": [0]}}, (), "from 1 to 65535"), ({"ports": {"base": "all"}}, (), "\"any\""),
-                               ({"templates": {"x": {"version": 1, "limits": {"wallTime": "1s"}}}, "ports": {"x": [1]}}, (), "network.mode none")):
+                               ({"templates": {"x": {"version": 1, "limits": {"wallTime": "1s"}}}, "ports": {"x": [1]}}, (), "network.mode none"),
+                               ({"templates": {"x": {"version": 1, "limits": {"wallTime": "1s"}, "network": {"mode": "host"}}}, "ports": {"x": "any"}}, (), "network.mode host")):
         status, said = check(more, *flags)
         tell(status == 125 and words in said, "%s %s is refused" % (json.dumps(more), " ".join(flags)), (status, said))
     tell(check({"domain": "Sandbox.Example.org:8443", "ports": {"base": [80]}})[0] == 0, "a name in capitals with a port is fine")

@@ -216,7 +216,7 @@ def names():
     tell(envd.ask("GET", "/files?path=/tmp/a", more={"E2b-Sandbox-Id": box, "E2b-Sandbox-Port": "49983"})[0] == 200, "one that agrees is not")
     tell(host.named("49983-" + box).ask("GET", "/files?path=/tmp/a")[0] == 401, "without a token there is nothing")
     tell(host.named("api", access, "X-Access-Token").ask("GET", "/files?path=/tmp/a")[1] == b"bytes" and host.named("api", access, "X-Access-Token").ask("GET", "/health")[0] == 204 and
-         host.named("api", "sbx_" + "0" * 40, "X-Access-Token").ask("GET", "/files?path=/tmp/a")[0] == 502, "a call that names no sandbox is about the one whose key it shows")
+         host.named("api", "sbx_" + "0" * 40, "X-Access-Token").ask("GET", "/files?path=/tmp/a")[0] == 401, "a call that names no sandbox is about the one whose key it shows")
     tell(host.named("49983-i" + "0" * 19, access, "X-Access-Token").ask("GET", "/files?path=/tmp/a")[0] == 502, "a sandbox that is not there is gone, as E2B says it")
     for name in ("0-" + box, "70000-" + box, "3000" + box, "-" + box, "3000-", "3000-a.b", "03000-" + box, "3000-" + "a" * 40, "www"):
         at = host.named("api", token)

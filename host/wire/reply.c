@@ -171,6 +171,8 @@ static int take_head(struct reply *reply, struct warder_error *err)
 		return refuse(reply, "an answer that is not well-formed HTTP/1.1", err);
 	if (reply->status == 101 && !reply->upgrades)
 		return refuse(reply, "a change of the protocol that nobody asked for", err);
+	if (reply->status < 200 && reply->status != 101 && ++reply->interim > REPLY_INTERIM_MAX)
+		return refuse(reply, "too many interim answers", err);
 	if (reply->status >= 200 || reply->status == 101) {
 		reply->state = state_behind_head(reply, chunked);
 		reply->sink.head(reply->sink.context, reply);

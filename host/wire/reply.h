@@ -3,8 +3,8 @@
  *
  * What the server says is its own word: the head is taken apart and checked, so that whoever passes it on writes it anew. It is more lenient
  * than the standard where no second reader can be misled: lines may end with a bare line feed. Refused are folded lines, control characters,
- * transfer encodings other than chunked, lengths that contradict each other, and heads that are too long. Interim answers (100 to 199, except
- * 101) are passed over.
+ * transfer encodings other than chunked, lengths that contradict each other, and heads that are too long. Up to REPLY_INTERIM_MAX interim
+ * answers (100 to 199, except 101) are passed over.
  *
  * Life: reply_init() -> reply_take() for each piece, until it is over -> reply_finish() when the server has closed -> reply_done().
  * Source: RFC 9112.
@@ -19,6 +19,7 @@
 #include "base/error.h"
 
 #define REPLY_HEADERS_MAX    128
+#define REPLY_INTERIM_MAX    16
 #define REPLY_LENGTH_UNKNOWN UINT64_MAX
 
 struct reply;
@@ -56,7 +57,8 @@ struct reply {
 	bool upgrades; /* the request asked for another protocol */
 	enum reply_state state;
 	unsigned int status;
-	uint64_t length; /* of the body, as the server says; or REPLY_LENGTH_UNKNOWN */
+	unsigned int interim; /* answers that were passed over */
+	uint64_t length;      /* of the body, as the server says; or REPLY_LENGTH_UNKNOWN */
 	struct reply_header headers[REPLY_HEADERS_MAX];
 	size_t header_count;
 	uint64_t left;

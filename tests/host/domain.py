@@ -368,6 +368,20 @@ def halves():
         left -= fill(connection.sock, left)
         at.ask("GET", "/go")
         connection.sock.settimeout(60 * SLOW)
+def answers():
+    """Answers that are none."""
+    host = Named("answers", headerBytes=4096, connectionsPerTenant=10)
+    token = host.tenant("me")
+    box, traffic, _ = host.sandbox(token)
+    running = host.server(token, box)
+    at = host.named("3000-" + box, traffic, "E2b-Traffic-Access-Token")
+    raw = lambda text: at.ask("GET", "/raw/" + base64.urlsafe_b64encode(text.encode("latin-1")).decode().replace("-", "+").replace("_", "/"))
+    for text, why in (("", "nothing"), ("HELLO\r\n\r\n", "no status"), ("HTTP/1.1 200 OK\r\nA: b\r\n", "half a head"), ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx", "two lengths"),
+                      ("HTTP/1.1 200 OK\r\n folded\r\n\r\n", "a folded header"), ("HTTP/1.1 200 OK\r\nA: x\x01y\r\n\r\n", "a control character"),
+                      ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "another coding"), ("HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\n\r\n", "a protocol that nobody asked for"),
+                      ("HTTP/1.1 100 Continue\r\n\r\n" * 17 + "HTTP/1.1 204 None\r\n\r\n", "17 interim answers"), ("HTTP/2 200\r\n\r\n", "another version")):
+        status, data, _ = raw(text)
+        tell(status == 502 and data["sandboxId"] == box and "sent" in data["message"], "%s is refused" % why, (status, data))
         connection.sock.sendall(b"x" * left)
         found = connection.getresponse().read()
     except (OSError, http.client.HTTPException) as error:

@@ -66,7 +66,9 @@ static int read_all(const char *text, size_t step, bool head, bool upgrades, str
 	return done;
 }
 
-#define OK "HTTP/1.1 200 OK\r\n"
+#define OK         "HTTP/1.1 200 OK\r\n"
+#define INTERIM_4  "HTTP/1.1 100 Go\r\n\r\nHTTP/1.1 103\r\n\r\nHTTP/1.1 102\nA: b\n\nHTTP/1.1 199\r\n\r\n"
+#define INTERIM_16 INTERIM_4 INTERIM_4 INTERIM_4 INTERIM_4
 
 Test(reply, answers, .timeout = 20)
 {
@@ -83,6 +85,7 @@ Test(reply, answers, .timeout = 20)
 		{ "HTTP/1.1 204 None\r\n\r\n", "204 -1|" },
 		{ "HTTP/1.1 304 Same\r\nContent-Length: 9\r\n\r\n", "304 9 Content-Length=9|" },
 		{ "HTTP/1.1 100 Go\r\n\r\nHTTP/1.1 103 Early\r\nLink: x\r\n\r\n" OK "\r\nx", "200 -1|x" },
+		{ INTERIM_16 OK "\r\nx", "200 -1|x" },
 		{ OK "Transfer-Encoding: Chunked\r\nContent-Length: "
 		     "1\r\n\r\n2\r\nok\r\nA;b=c\r\n0123456789\r\n0\r\nT: u\r\n\r\n",
 		  "200 -1 Transfer-Encoding=Chunked Content-Length=1|ok0123456789" },
@@ -132,6 +135,7 @@ Test(reply, answers_that_are_refused, .timeout = 20)
 		{ OK "Transfer-Encoding: chunked\r\n\r\n1 \r\nab\r\n", "longer than its size" },
 		{ OK "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n", "a part" },
 		{ "HTTP/1.1 101 Switch\r\n\r\n", "nobody asked" },
+		{ INTERIM_16 "HTTP/1.1 100 Go\r\n\r\n" OK "\r\n", "too many interim answers" },
 		{ OK
 		  "A: "
 		  "01234567890123456789012345678901234567890123456789012345678901234567890123456789\r\n\r\n",

@@ -96,25 +96,39 @@ static void wake(struct exchange_http *http)
 	MHD_resume_connection(http->connection);
 }
 
+static void put_header(struct exchange_http *http, const char *name, const char *value)
+{
+	if (MHD_add_response_header(http->response, name, value) != MHD_YES)
+		http->lacks_header = true;
+}
+
 static void put_headers(struct exchange_http *http, const char *media_type)
 {
-	struct MHD_Response *response = http->response;
-
 	if (media_type)
-		MHD_add_response_header(response, "Content-Type", media_type);
+		put_header(http, "Content-Type", media_type);
 	for (size_t i = 0; i < http->name_count; i++)
-		MHD_add_response_header(response, http->names[2 * i], http->names[2 * i + 1]);
+		put_header(http, http->names[2 * i], http->names[2 * i + 1]);
 	/* A server in a sandbox has an origin of its own, for which it speaks alone. */
 	if (http->relays)
 		return;
-	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-	MHD_add_response_header(response, "Cache-Control", "no-store");
-	MHD_add_response_header(response, "Content-Security-Policy",
-				http->x.route && (http->x.route->flags & ROUTE_PAGE)
-				    ? page_policy()
-				    : "default-src 'none'; frame-ancestors 'none'");
-	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
-	MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+	put_header(http, "X-Content-Type-Options", "nosniff");
+	put_header(http, "Cache-Control", "no-store");
+	put_header(http, "Content-Security-Policy",
+		   http->x.route && (http->x.route->flags & ROUTE_PAGE)
+		       ? page_policy()
+		       : "default-src 'none'; frame-ancestors 'none'");
+	put_header(http, "Referrer-Policy", "no-referrer");
+	put_header(http, "Cross-Origin-Resource-Policy", "same-origin");
+}
+
+/* A header may be what protects a browser. Without one of them, only this is said. */
+static void replace_by_error(struct exchange_http *http)
+{
+	static char text[] = "{\"code\":502,\"message\":\"a header of the answer cannot be passed on\"}";
+
+	MHD_destroy_response(http->response);
+	http->response = MHD_create_response_from_buffer(sizeof(text) - 1, text, MHD_RESPMEM_PERSISTENT);
+	http->status = 502;
 }
 
 static void respond(struct exchange_http *http, unsigned int status, const char *media_type,
@@ -128,6 +142,8 @@ static void respond(struct exchange_http *http, unsigned int status, const char 
 	http->response = response;
 	http->status = status;
 	put_headers(http, media_type);
+	if (http->lacks_header)
+		replace_by_error(http);
 	wake(http);
 }
 
@@ -137,12 +153,14 @@ void exchange_set(struct exchange *x, const char *name, const char *value)
 	char **grown = realloc(http->names, 2 * (http->name_count + 1) * sizeof(*grown));
 	char *pair[2];
 
+	http->lacks_header = http->lacks_header || !grown;
 	if (!grown)
 		return;
 	http->names = grown;
 	pair[0] = strdup(name);
 	pair[1] = strdup(value);
 	if (!pair[0] || !pair[1]) {
+		http->lacks_header = true;
 		free(pair[0]);
 		free(pair[1]);
 		return;

@@ -29,10 +29,11 @@ struct exchange_http {
 	bool suspended;                      /* the library is not at work on it */
 	bool over;                           /* the client is gone */
 	bool streams, ended;
-	bool relays; /* the answer has only the headers of a server in a sandbox */
-	bool held;   /* no more of the body is taken */
-	bool whole;  /* the body has ended */
-	char *out;   /* owned: bytes of the stream */
+	bool relays;       /* the answer has only the headers of a server in a sandbox */
+	bool lacks_header; /* one of the answer's could not be set */
+	bool held;         /* no more of the body is taken */
+	bool whole;        /* the body has ended */
+	char *out;         /* owned: bytes of the stream */
 	size_t out_at, out_len, out_size;
 	uint64_t since_us; /* that the client has taken nothing of the stream's bytes */
 	uint64_t body_us;  /* when its body began to come */

@@ -170,7 +170,7 @@ void exchange_empty(struct exchange *x, unsigned int status);
 /* Answer with {code, message} and, if given, the kind and the field of the error. */
 void exchange_fail(struct exchange *x, unsigned int status, const char *message);
 void exchange_error(struct exchange *x, unsigned int status, const struct warder_error *err);
-/* A header of the answer, before it. One name may have several. Without memory, it is left out. */
+/* A header of the answer, before it. One name may have several. If it cannot be set, the answer is an error. */
 void exchange_set(struct exchange *x, const char *name, const char *value);
 /* The answer comes from a server in a sandbox, and has no headers of this program's. */
 void exchange_relay(struct exchange *x);

@@ -238,8 +238,8 @@ void port_pass_headers(struct exchange *x, const struct reply *reply)
 
 		if (is_name(name, "set-cookie"))
 			pass_cookie(x, value);
-		/* It would remove cookies of the page, too. */
-		else if (!is_of_connection(name) && !is_name(name, "clear-site-data") &&
+		/* An empty one says nothing, and the library has none. Clear-Site-Data would remove cookies of the page, too. */
+		else if (*value && !is_of_connection(name) && !is_name(name, "clear-site-data") &&
 			 !has_word(connection, name))
 			exchange_set(x, name, value);
 	}

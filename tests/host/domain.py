@@ -49,13 +49,13 @@ def serve(one):
     if path.startswith("/ws"):
         key = base64.b64encode(hashlib.sha1((fields["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()).decode()
         say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + key + "\r\n\r\nfirst")
+        while path == "/ws/flood":
+            say(b"x" * 65536)
         while True:
             data = one.recv(65536)
             if not data or data == b"end":
                 break
             say(data)
-        while path == "/ws/flood":
-            say(b"x" * 65536)
     elif path == "/stream":
         say("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n4\r\none\n\r\n")
         wait.wait()
@@ -133,11 +133,6 @@ class Named(Host):
                 got += more
 
 
-class At:
-    """Requests to one name."""
-
-    def __init__(self, host, name, headers):
-        self.host, self.name, self.headers = host, name, headers
 def fill(one, most):
     """Send bytes until the other side takes no more for some seconds; how many."""
     one.settimeout(5 * SLOW)
@@ -150,6 +145,11 @@ def fill(one, most):
     return sent
 
 
+class At:
+    """Requests to one name."""
+
+    def __init__(self, host, name, headers):
+        self.host, self.name, self.headers = host, name, headers
 
     def connect(self, receives=0):
         """receives: the bytes that the kernel takes from the host while the client does not read; 0: its default."""
@@ -166,11 +166,6 @@ def fill(one, most):
         connection.request(method, path, body, {"Host": "%s:%d" % (self.name, self.host.port), **self.headers, **(more or {})}, encode_chunked=chunked)
         return connection
 
-    def ask(self, *words, **more):
-        """(status, JSON or bytes, headers)."""
-        connection = self.begin(*words, **more)
-        answer = connection.getresponse()
-        data = answer.read()
     def upgrade(self, one, path):
         """Begin a WebSocket; what the server says up to the word "first"."""
         one.settimeout(60 * SLOW)
@@ -181,6 +176,11 @@ def fill(one, most):
             got += one.recv(4096) or b"(the end) first"
         return got
 
+    def ask(self, *words, **more):
+        """(status, JSON or bytes, headers)."""
+        connection = self.begin(*words, **more)
+        answer = connection.getresponse()
+        data = answer.read()
         connection.close()
         try:
             data = json.loads(data)
@@ -342,20 +342,6 @@ def bodies():
     host.end()
 
 
-def answers():
-    """Answers that are none."""
-    host = Named("answers", headerBytes=4096, connectionsPerTenant=10)
-    token = host.tenant("me")
-    box, traffic, _ = host.sandbox(token)
-    running = host.server(token, box)
-    at = host.named("3000-" + box, traffic, "E2b-Traffic-Access-Token")
-    raw = lambda text: at.ask("GET", "/raw/" + base64.urlsafe_b64encode(text.encode("latin-1")).decode().replace("-", "+").replace("_", "/"))
-    for text, why in (("", "nothing"), ("HELLO\r\n\r\n", "no status"), ("HTTP/1.1 200 OK\r\nA: b\r\n", "half a head"), ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx", "two lengths"),
-                      ("HTTP/1.1 200 OK\r\n folded\r\n\r\n", "a folded header"), ("HTTP/1.1 200 OK\r\nA: x\x01y\r\n\r\n", "a control character"),
-                      ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "another coding"), ("HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\n\r\n", "a protocol that nobody asked for"),
-                      ("HTTP/2 200\r\n\r\n", "another version")):
-        status, data, _ = raw(text)
-        tell(status == 502 and data["sandboxId"] == box and "sent" in data["message"], "%s is refused" % why, (status, data))
 def halves():
     """One side is gone, and the other one goes on."""
     host = Named("halves", encrypts=False, fileBytes=64 << 20)
@@ -368,20 +354,6 @@ def halves():
         left -= fill(connection.sock, left)
         at.ask("GET", "/go")
         connection.sock.settimeout(60 * SLOW)
-def answers():
-    """Answers that are none."""
-    host = Named("answers", headerBytes=4096, connectionsPerTenant=10)
-    token = host.tenant("me")
-    box, traffic, _ = host.sandbox(token)
-    running = host.server(token, box)
-    at = host.named("3000-" + box, traffic, "E2b-Traffic-Access-Token")
-    raw = lambda text: at.ask("GET", "/raw/" + base64.urlsafe_b64encode(text.encode("latin-1")).decode().replace("-", "+").replace("_", "/"))
-    for text, why in (("", "nothing"), ("HELLO\r\n\r\n", "no status"), ("HTTP/1.1 200 OK\r\nA: b\r\n", "half a head"), ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx", "two lengths"),
-                      ("HTTP/1.1 200 OK\r\n folded\r\n\r\n", "a folded header"), ("HTTP/1.1 200 OK\r\nA: x\x01y\r\n\r\n", "a control character"),
-                      ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "another coding"), ("HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\n\r\n", "a protocol that nobody asked for"),
-                      ("HTTP/1.1 100 Continue\r\n\r\n" * 17 + "HTTP/1.1 204 None\r\n\r\n", "17 interim answers"), ("HTTP/2 200\r\n\r\n", "another version")):
-        status, data, _ = raw(text)
-        tell(status == 502 and data["sandboxId"] == box and "sent" in data["message"], "%s is refused" % why, (status, data))
         connection.sock.sendall(b"x" * left)
         found = connection.getresponse().read()
     except (OSError, http.client.HTTPException) as error:
@@ -396,11 +368,28 @@ def answers():
     host.end()
 
 
+def answers():
+    """Answers that are none."""
+    host = Named("answers", headerBytes=4096, connectionsPerTenant=10)
+    token = host.tenant("me")
+    box, traffic, _ = host.sandbox(token)
+    running = host.server(token, box)
+    at = host.named("3000-" + box, traffic, "E2b-Traffic-Access-Token")
+    raw = lambda text: at.ask("GET", "/raw/" + base64.urlsafe_b64encode(text.encode("latin-1")).decode().replace("-", "+").replace("_", "/"))
+    for text, why in (("", "nothing"), ("HELLO\r\n\r\n", "no status"), ("HTTP/1.1 200 OK\r\nA: b\r\n", "half a head"), ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx", "two lengths"),
+                      ("HTTP/1.1 200 OK\r\n folded\r\n\r\n", "a folded header"), ("HTTP/1.1 200 OK\r\nA: x\x01y\r\n\r\n", "a control character"),
+                      ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "another coding"), ("HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\n\r\n", "a protocol that nobody asked for"),
+                      ("HTTP/1.1 100 Continue\r\n\r\n" * 17 + "HTTP/1.1 204 None\r\n\r\n", "17 interim answers"), ("HTTP/2 200\r\n\r\n", "another version")):
+        status, data, _ = raw(text)
+        tell(status == 502 and data["sandboxId"] == box and "sent" in data["message"], "%s is refused" % why, (status, data))
     tell(at.ask("GET", "/head/4000")[0] == 200 and at.ask("GET", "/head/4096")[0] == 502, "a head has at most as many bytes as one of a client")
     for text, want, why in (("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokxx", b"ok", "interim answers and more than the length"),
                             ("HTTP/1.0 200\n\nok", b"ok", "bare line feeds"), ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b\r\nok\r\n0\r\nT: x\r\n\r\n", b"ok", "extensions and trailers of chunks")):
         status, data, _ = raw(text)
         tell(status == 200 and data == want, "%s are read" % why, (status, data))
+    status, _, headers = raw("HTTP/1.1 200 OK\r\nContent-Security-Policy: default-src\t'none';\tframe-src 'none'\r\nX-Empty:\r\nContent-Length: 2\r\n\r\nok")
+    tell(status == 200 and headers["Content-Security-Policy"] == "default-src\t'none';\tframe-src 'none'" and "X-Empty" not in headers,
+         "a header with a tab passes; an empty one does not", (status, str(headers)))
     for text, why in (("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nok", "a body that is cut off"), ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nokay", "a chunk that is too long")):
         try:
             found = raw(text)
@@ -465,6 +454,9 @@ def old_clients():
         found = code.ask("GET", "/contexts")[0], code.ask("POST", "/execute", '{"code": "1"}', {"Content-Type": "application/json"})[0]
         tell(found == statuses, "the code interpreter without a token, tenant %s" % ("strict" if token == strict else "old"), found)
         tell(host.named("49983-" + box).ask("GET", "/files?path=/tmp/a")[0] == 401 and host.named("3000-" + box).ask("GET", "/")[0] == 401, "commands, files and ports still need one")
+    code = host.named("49999-" + box)
+    wrong = [code.ask("GET", "/health")[0] for _ in range(11)] + [host.named("49999-i" + "0" * 19).ask("GET", "/health")[0] for _ in range(11)]
+    tell(429 not in wrong and host.named("api", strict).ask("GET", "/v1/host")[0] == 200, "requests without a token do not lock out their address", wrong)
     status, data, _ = host.named("49999-i" + "0" * 19).ask("GET", "/contexts")
     tell(status == 401 and "--old-clients" in data["message"], "a name that is not there is refused like one without such a tenant", (status, data))
     host.end()
@@ -477,9 +469,6 @@ def settings():
         with open(path, "w") as file:
             json.dump(dict({"version": 1}, **more), file)
         done = subprocess.run([os.environ["WARDER"], "serve", "--listen", "127.0.0.1:0", "--state", os.path.join(work, "wrong"), "--config", path, "--check", *flags], capture_output=True, text=True)
-    code = host.named("49999-" + box)
-    wrong = [code.ask("GET", "/health")[0] for _ in range(11)] + [host.named("49999-i" + "0" * 19).ask("GET", "/health")[0] for _ in range(11)]
-    tell(429 not in wrong and host.named("api", strict).ask("GET", "/v1/host")[0] == 200, "requests without a token do not lock out their address", wrong)
         return done.returncode, done.stderr
     for more, flags, words in (({}, ("--domain", "10.0.0.1"), "--domain"), ({}, ("--domain", "a..b"), "--domain"), ({}, ("--domain", "a.example:0"), "--domain"),
                                ({"domain": "-x.example"}, (), "domain"), ({"domain": 1}, (), "\"domain\" must be"), ({"ports": []}, (), "\"ports\" must be"),

@@ -62,6 +62,20 @@ static int send_question(struct exchange *x, const struct link_request *request,
 	return fd_send(x->front->link_fd, request, sizeof(*request), fds, count, 0);
 }
 
+/* The launcher could not be asked. */
+static void fail(struct exchange *x, unsigned int status, const char *message, asked *then, bool any)
+{
+	struct link_answer answer = { .status = status };
+	int none = -1;
+
+	if (!any) {
+		exchange_fail(x, status, message);
+		return;
+	}
+	snprintf(answer.error.text, sizeof(answer.error.text), "%s", message);
+	then(x, &answer, NULL, &none);
+}
+
 static void ask(struct exchange *x, enum link_call call, uint64_t value, char *text, asked *then, bool any)
 {
 	struct asking *asking = x->front->asking;
@@ -78,21 +92,22 @@ static void ask(struct exchange *x, enum link_call call, uint64_t value, char *t
 
 	memcpy(request.key, x->key, sizeof(request.key));
 	snprintf(request.sandbox, sizeof(request.sandbox), "%s", x->sandbox);
-	if (!question || strlen(x->sandbox) >= sizeof(request.sandbox) ||
-	    !link_request_valid(&request, sizeof(request))) {
-		free(question);
-		if (request.bytes > LINK_BYTES_MAX)
-			exchange_fail(x, 413, "the request is too long");
-		else
-			exchange_fail(x, question ? 404 : 503, "there is no such sandbox");
+	if (!question) {
+		fail(x, 503, "no memory is left; try again", then, any);
+	} else if (request.bytes > LINK_BYTES_MAX) {
+		fail(x, 413, "the request is too long", then, any);
+	} else if (strlen(x->sandbox) >= sizeof(request.sandbox) ||
+		   !link_request_valid(&request, sizeof(request))) {
+		fail(x, 404, "there is no such sandbox", then, any);
 	} else if (send_question(x, &request, text) < 0) {
-		free(question);
-		exchange_fail(x, 503, "the host is busy; try again");
+		fail(x, 503, "the host is busy; try again", then, any);
 	} else {
 		*question =
 		    (struct question){ asking->open, request.number, x, then, any, call == LINK_OPEN };
 		asking->open = question;
+		question = NULL;
 	}
+	free(question);
 	free(text);
 }
 

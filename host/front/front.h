@@ -228,7 +228,7 @@ typedef void asked(struct exchange *x, const struct link_answer *answer, const c
 /* Ask the launcher in the name of the request's key, about x->sandbox. text: JSON that goes along (taken, heap), or NULL. An answer of 400 or
  * more is passed on to the client, and `then` is not called. */
 void exchange_ask(struct exchange *x, enum link_call call, uint64_t value, char *text, asked *then);
-/* The same; `then` gets every answer. */
+/* The same; `then` gets every answer, and is called at once with an error if the launcher cannot be asked. */
 void exchange_ask_any(struct exchange *x, enum link_call call, uint64_t value, char *text, asked *then);
 
 int asking_new(struct front *front, struct asking **ret);

@@ -48,7 +48,8 @@ struct jail_template {
 	int mount_ns_fd;   /* the prepared root, privileged launches; -1 otherwise */
 	int supervisor_fd; /* pidfd of this process */
 	uint64_t own_namespaces[TEMPLATE_NAMESPACES]; /* this process's, which no jail may have */
-	/* Test hook: the step that reports EIO after it has run. enum wire_step, or WIRE_STEP_COUNT + a row of the launch; 0: none. */
+	/* Test hook: the step that reports EIO after it has run. enum wire_step, or WIRE_STEP_COUNT + a row of the launch; 0: none. With
+	 * WIRE_DIES: the wire_step after which its process ends without a word. */
 	uint32_t fail_step;
 	uint64_t prepare_us;
 	pthread_mutex_t lock;  /* guards what follows */

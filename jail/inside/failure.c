@@ -4,6 +4,8 @@
 #include "jail/inside/inside.h"
 #include "jail/inside/sys.h"
 
+#define EIO_ 5
+
 static void copy_text(char *to, size_t size, const char *from)
 {
 	size_t n = 0;
@@ -23,4 +25,11 @@ void inside_fail(const struct inside *in, int fd, enum wire_step step, long erro
 	sys(write, fd, &message, sizeof(message));
 	sys(exit_group, 125);
 	__builtin_unreachable();
+}
+
+long inside_made_to_fail(const struct inside *in, enum wire_step step, long ret)
+{
+	if (in->block->fail_step == (step | WIRE_DIES))
+		sys(exit_group, 125);
+	return in->block->fail_step == step ? -EIO_ : ret;
 }

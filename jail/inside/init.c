@@ -52,7 +52,6 @@ struct interface_request {
 #endif
 #define ENOENT_  2
 #define EINTR_   4
-#define EIO_     5
 #define EBADF_   9
 #define EINVAL_  22
 #define ENOSYS_  38
@@ -927,9 +926,7 @@ static void run_steps(struct inside *in, size_t first, size_t end)
 		in->what = "";
 		if (!(steps[i].where & where))
 			continue;
-		ret = steps[i].run(in);
-		if (in->block->fail_step == steps[i].id)
-			ret = -EIO_;
+		ret = inside_made_to_fail(in, steps[i].id, steps[i].run(in));
 		if (ret < 0)
 			inside_fail(in, WIRE_FD_CONTROL, steps[i].id, ret, in->what);
 	}

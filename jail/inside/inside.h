@@ -31,6 +31,9 @@ struct inside_rusage {
 /* Report a failed step on the descriptor (WIRE_FD_CONTROL or WIRE_FD_EXEC) and exit. `error` is a negative errno (failure.c). */
 _Noreturn void inside_fail(const struct inside *in, int fd, enum wire_step step, long error,
 			   const char *detail);
+/* The result of the step that has just run: `ret`, unless the test hook wants another, or that the process ends without a word
+ * (failure.c). */
+long inside_made_to_fail(const struct inside *in, enum wire_step step, long ret);
 /* Permitted and effective: these bits alone (1 << CAP_KILL), or none. Ambient, inheritable: empty. The bounding set is since before
  * the fork (capabilities.c). */
 long inside_keep_capabilities(uint32_t kept);

@@ -25,7 +25,6 @@
 #include "jail/inside/sys.h"
 
 #define ENOENT_  2
-#define EIO_     5
 #define EACCES_  13
 #define EEXIST_  17
 #define ENOTDIR_ 20
@@ -459,9 +458,7 @@ void payload_restrict(struct inside *in)
 		in->what = "";
 		if (!steps[i].bare && (in->block->flags & WIRE_BARE))
 			continue;
-		ret = steps[i].run(in);
-		if (in->block->fail_step == steps[i].id)
-			ret = -EIO_;
+		ret = inside_made_to_fail(in, steps[i].id, steps[i].run(in));
 		if (ret < 0)
 			inside_fail(in, WIRE_FD_EXEC, steps[i].id, ret, in->what);
 	}

@@ -92,6 +92,8 @@ enum wire_step {
 	    WIRE_STEP_COUNT,
 };
 
+#define WIRE_DIES 0x10000u
+
 enum wire_type {
 	WIRE_FAILED, /* init or payload -> host: step, error, detail */
 	WIRE_BORN,   /* payload -> host: namespaces, mounts and cgroups are what they will be */
@@ -291,7 +293,8 @@ struct wire_block {
 	uint32_t pts_options;              /* devpts options of /dev/pts; 0: no terminals */
 	uint32_t writable, writable_count; /* uint32_t string offsets: trees that Landlock lets be written */
 	uint32_t landlock_abi;
-	uint32_t fail_step;   /* test hook: enum wire_step that reports EIO after it ran */
+	uint32_t
+	    fail_step; /* test hook: enum wire_step that reports EIO after it ran; with WIRE_DIES: whose process ends */
 	int64_t clock_offset; /* seconds added to the monotonic and boot clocks inside */
 	uint64_t namespaces;  /* CLONE_NEW* of the session that is joined, or that a starter makes */
 	uint64_t backstop_ms; /* init ends the jail by itself after this long; 0: never */

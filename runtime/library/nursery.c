@@ -18,6 +18,8 @@ struct nursery {
 	struct warder_template *tmpl;
 	char **program;
 	struct nursery_counts *counts;
+	unsigned int forks_most; /* of each zygote; so is the next */
+	uint64_t us_most;
 	struct jail_zygote *zygote; /* the present one; or NULL */
 	atomic_uint_fast64_t bytes;
 };
@@ -39,7 +41,14 @@ struct nursery *nursery_new(struct warder_template *zygote, char **program, stru
 	nursery->tmpl = zygote;
 	nursery->program = program;
 	nursery->counts = counts;
+	nursery_limit(nursery, NURSERY_FORKS, NURSERY_US);
 	return nursery;
+}
+
+void nursery_limit(struct nursery *nursery, unsigned int forks, uint64_t us)
+{
+	nursery->forks_most = forks;
+	nursery->us_most = us;
 }
 
 struct nursery *nursery_hold(struct nursery *nursery)
@@ -86,8 +95,8 @@ static int ensure(struct nursery *nursery, struct warder_error *err)
 {
 	uint64_t age_us = 0;
 
-	if (nursery->zygote && (jail_zygote_forks(nursery->zygote, &age_us) >= NURSERY_FORKS ||
-				age_us >= NURSERY_US || jail_zygote_is_stale(nursery->zygote)))
+	if (nursery->zygote && (jail_zygote_forks(nursery->zygote, &age_us) >= nursery->forks_most ||
+				age_us >= nursery->us_most || jail_zygote_is_stale(nursery->zygote)))
 		retire(nursery);
 	if (nursery->zygote)
 		return 0;

@@ -31,6 +31,8 @@ void nursery_drop(struct nursery *nursery);
 /* Fork a jail of the template and park its program, `program`, which must exist as long as the jail. -1 with *err. */
 int nursery_park(struct nursery *nursery, struct jail_template *tmpl, char *const *program, bool merged,
 		 struct jail_run **ret, struct warder_error *err);
+/* Test hook: other limits than NURSERY_FORKS and NURSERY_US. */
+void nursery_limit(struct nursery *nursery, unsigned int forks, uint64_t us);
 /* The words that start its zygotes. */
 char *const *nursery_program(const struct nursery *nursery);
 /* The memory that the present zygote takes. */

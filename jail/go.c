@@ -142,8 +142,8 @@ static int send_parked(struct jail_run *run, struct warder_error *err)
 	if (ret == 0)
 		ret = send_program(run, &message, fds, count, err);
 	block_done(&message);
-	/* The outputs stay open here: the end of each would wake the supervision, for which only the death of init counts. Of a program that is
-	 * started in advance, it shows that the program has ended too early. */
+	/* Our write ends stay open until the run is removed. Otherwise the end of each stream would wake the supervision, which waits only for
+	 * init's death. A program that was started in advance is different: there, the end of a stream shows that it ended too early. */
 	if (run->warm.is)
 		run_close_programs_ends(run);
 	else

@@ -59,7 +59,8 @@ struct identity {
 int identity_lease(const enum accounts_makers *makers, struct identity *ret, struct warder_error *err);
 /* Wait until the helper has set the limits of the user namespace. False: a limit could not be set. */
 bool identity_is_limited(struct identity *identity);
-/* The same. Call it before untrusted code is in there. -1 with *err: a limit could not be set. */
+/* Wait until the helper has set the limits of the user namespace. Call it before untrusted code is in there. -1 with *err: a limit could not be
+ * set. */
 int identity_check(struct identity *identity, struct warder_error *err);
 /* Descriptor (owned by the identity) of a user namespace that shows files of host owner uid:gid as the jail's
  * inside_uid:inside_gid in a mount with MOUNT_ATTR_IDMAP. -1 with *err. */

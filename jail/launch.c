@@ -11,8 +11,8 @@
  *   processors  an affinity mask, claims
  *   streams     pipes and sockets
  *   plan        the block in a memfd
- *   spawn       clone3 + exec of init       --->  init: join-cgroup (it waits for those of v1)
- *               meanwhile, leaves of v1               time-namespace oom-score root (it waits for it)
+ *   spawn       clone3 + exec of init       --->  init: join-cgroup (waits for the leaves of v1)
+ *               meanwhile, leaves of v1               time-namespace oom-score root (waits for build-root)
  *   build-root  the prepared mount namespace,     scratch overlays proc shm attach-mounts pts
  *               made meanwhile                    network hostname cgroup-namespace user-namespace
  *                                                 no-nesting fork

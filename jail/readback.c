@@ -280,7 +280,7 @@ static struct id_maps wanted_maps(const struct jail_run *run)
 	return (struct id_maps){ { plan->uid, uid, 1 }, { plan->gid, gid, 1 } };
 }
 
-/* They are written once, before anybody is born into the namespace. */
+/* The kernel takes each map once, and the payload is born after that. */
 static int check_maps(struct jail_run *run, struct warder_error *err)
 {
 	const struct id_maps maps = wanted_maps(run);

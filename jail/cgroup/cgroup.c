@@ -498,7 +498,7 @@ int cgroup_complete(struct cgroup *cgroup, struct warder_error *err)
 {
 	const int made = make_leaves(cgroup, false, err);
 
-	/* A name that is taken here, and was free in v2, is nobody's in particular: it is not passed over any more. */
+	/* The leaf in v2 has this name already, so no other name can be tried. */
 	if (made == 1)
 		error_set(err, WARDER_ERROR_CONFLICT, NULL,
 			  "cgroup %s is taken in a hierarchy of v1; try again, or run \"warder doctor "

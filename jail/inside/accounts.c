@@ -1,7 +1,8 @@
 /*
- * No namespace can be made inside, whatever else fails. Of what the kernel counts per user, a jail of an ordinary user gets a part of what
- * its user has (128 instances of inotify and of fanotify, by default): the counts inside are also the user's, and the limits of this
- * namespace hold for the jail alone.
+ * A program can make no namespace inside. Init of a session, and a zygote, get the namespaces that they need.
+ *
+ * Of what the kernel counts per user, a jail of an ordinary user gets a part of what its user has (128 instances of inotify and of fanotify, by
+ * default): the counts inside are also the user's, and the limits of this namespace hold for the jail alone.
  */
 #include "jail/inside/accounts.h"
 
@@ -18,9 +19,9 @@ static const struct account {
 	const char *file;
 	const char *most;
 	enum {
-		ALWAYS, /* every kernel has it */
-		EXECUTIONS, /* the same; init of an ordinary user's session makes some for each execution, and nobody else can */
-		SINCE_5_6, /* a kernel without it has no such namespace */
+		ALWAYS,     /* every kernel has it */
+		EXECUTIONS, /* the same; init of an ordinary user's session makes some for each execution */
+		SINCE_5_6,  /* a kernel without it has no such namespace */
 		IF_COUNTED, /* a kernel without it does not count these per user namespace: the receipt says so */
 	} kind;
 } accounts[] = {

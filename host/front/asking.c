@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "host/front/front.h"
+#include "host/front/exchange.h"
 
 struct question {
 	struct question *next;

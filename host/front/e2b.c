@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/fd.h"
-#include "host/front/front.h"
+#include "host/front/exchange.h"
 #include "host/front/v1.h"
 
 #define CLIENT_ID    "warder"

@@ -11,7 +11,7 @@
 #ifndef WARDER_HOST_FRONT_ENVD_H
 #define WARDER_HOST_FRONT_ENVD_H
 
-#include "host/front/front.h"
+#include "host/front/exchange.h"
 #include "host/wire/connect.h"
 #include "host/wire/filesystem.h"
 

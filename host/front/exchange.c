@@ -2,7 +2,7 @@
  * A request and its answer. One that cannot be answered at once is suspended. The library does not look at the socket of a suspended
  * connection, so the loop does: when the client hangs up, the exchange ends.
  */
-#include "host/front/exchange.h"
+#include "host/front/http.h"
 
 #include <stdio.h>
 #include <stdlib.h>

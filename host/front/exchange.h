@@ -1,114 +1,109 @@
 /*
- * exchange: the part of a request that belongs to libmicrohttpd, and the server's state. For exchange.c, lockout.c, server.c and strangers.c only.
+ * exchange: a request and its answer, as handlers see them: exchange.c, key.c, lockout.c, server.c, asking.c. Private to host/front/.
+ *
+ * Life of a request: server.c makes a struct exchange and finds its route -> it collects the body -> the route's handler is called once. The
+ * handler answers, or asks the launcher or a keeper and answers in the callback. It must answer once, by one of exchange_json(),
+ * exchange_empty(), exchange_fail() or exchange_stream(). The exchange is freed when the answer has been sent, or when the client is gone: then
+ * exchange->gone() is called first, and no callback afterwards.
  */
 #ifndef WARDER_HOST_FRONT_EXCHANGE_H
 #define WARDER_HOST_FRONT_EXCHANGE_H
 
-#include <microhttpd.h>
-#include <netinet/in.h>
-
 #include "host/front/front.h"
 
-#define ADDRESSES 512
+#define EXCHANGE_NO_ROOM "the tenant has as many requests at a time as it may have"
 
-struct exchange_http {
-	struct exchange_http *buried; /* front_bury() */
-	struct exchange x;
-	struct source hangup; /* while the connection is suspended */
-	struct MHD_Connection *connection;
-	struct MHD_Response *response; /* to be queued */
-	unsigned int status;
-	struct exchange_http *next, *previous; /* all that there are */
-	char **names;                          /* owned: headers of the answer, each a name and its value */
-	void (*began)(struct exchange *x, int fd, const char *bytes, size_t len);
-	struct MHD_UpgradeResponseHandle *upgraded; /* until it is closed; or NULL */
-	size_t name_count;
-	char host_sandbox[LINK_SANDBOX_MAX]; /* that the Host header names; or "" */
-	bool called;                         /* the handler was */
-	bool queued;                         /* the response was */
-	bool suspended;                      /* the library is not at work on it */
-	bool over;                           /* the client is gone */
-	bool streams, ended;
-	bool relays;       /* the answer has only the headers of a server in a sandbox */
-	bool lacks_header; /* one of the answer's could not be set */
-	bool held;         /* no more of the body is taken */
-	bool whole;        /* the body has ended */
-	char *out;         /* owned: bytes of the stream */
-	size_t out_at, out_len, out_size;
-	uint64_t since_us; /* that the client has taken nothing of the stream's bytes */
-	uint64_t body_us;  /* when its body began to come */
-};
-
-/* Wrong keys from an address in the current minute. */
-struct address {
-	struct in6_addr ip;
-	uint64_t since_us;
-	unsigned int wrong;
-};
-
-/* A connection. A client that sends its request too slowly loses it. */
-struct peer {
-	struct peer *next, *previous;
-	int fd;               /* the library's */
-	uint64_t deadline_us; /* for what it sends or reads now; UINT64_MAX: a request is being served */
-	uint64_t tenant;      /* of LINK_KEY_PEER: that of the launcher's last answer; 0: not known */
-	char *target;         /* owned: of the request that was read last, as the client wrote it */
-	bool is_known;        /* the launcher has named the tenant of a request of it */
-	bool is_answered;     /* deadline_us is for the answer, which the client has to read */
-	bool shows_key;       /* a request with a key comes, or waits for us, and was not refused */
-	bool is_dropped;      /* it was shut down, and the library has not noticed */
-	bool has_nul;         /* in the path or the query of the request that was read last, decoded */
-};
-
-/* The library's part of a certificate. One with an earlier certificate serves the connections that it has, until they have ended. */
-struct serving {
-	struct serving *next;
-	struct MHD_Daemon *daemon;
-	struct source source;
-};
-
-struct server {
+struct exchange {
 	struct front *front;
-	int listen_fd;
-	bool is_unix;            /* listen_fd is a Unix socket: its clients may have no key */
-	struct serving *serving; /* the first one accepts connections */
-	struct exchange_http *exchanges;
-	struct peer *peers;
-	size_t peer_count; /* of all certificates */
-	struct address addresses[ADDRESSES];
-	uint64_t swept_us;
-	size_t waiting; /* bytes of the streams of all exchanges */
-	size_t bodies;  /* bytes of the bodies of all exchanges */
+	const struct route *route;
+	const char *method, *path;
+	char *args[FRONT_ARGS_MAX]; /* owned */
+	char *body;                 /* owned; with a final NUL that is not counted */
+	size_t body_len;
+	enum link_key key_kind; /* whose key the client showed; LINK_KEY_PEER: none, but it may need none */
+	char key[SHA256_HEX];   /* its digest, or "" */
+	uint64_t tenant;        /* whose it is, by the launcher's number; 0: not known yet */
+	const char
+	    *sandbox; /* the sandbox that the request is about: an argument or the routing header; or "" */
+	unsigned int port; /* of the sandbox that the Host header names; 0: it names this host */
+	void *data;        /* the handler's */
+	void (*gone)(struct exchange *x); /* the exchange ends: release `data`; or NULL */
+	void (*room)(struct exchange *x); /* of a stream: it has room again; or NULL */
+	void (*part)(struct exchange *x, const char *bytes,
+		     size_t len);   /* of ROUTE_PARTS; NULL, 0: the end of the body */
+	struct exchange_http *http; /* http.h */
 };
 
-/* Suspend the connection, until there is an answer or the client hangs up. */
-void exchange_sleep(struct exchange_http *http);
-/* Free the bytes that are kept for the client. */
-void exchange_release(struct exchange_http *http);
+/* Of a request to a sandbox's name: what stands between method and version, as the client wrote it. NULL: it is too long, or no memory. */
+const char *exchange_target(const struct exchange *x);
+/* Call back with each header, as long as it returns true. */
+void exchange_headers(const struct exchange *x, void *context,
+		      bool (*each)(void *context, const char *name, const char *value));
+/* The port of its sandbox that the client wants, by the Host header or the routing header; 0: it says none. */
+unsigned int exchange_port(const struct exchange *x);
+/* A header or query parameter of the request; NULL: there is none. */
+const char *exchange_header(const struct exchange *x, const char *name);
+const char *exchange_query(const struct exchange *x, const char *name);
+/* The body as a JSON object, with the members that its route has; an empty body is an empty object. The caller frees *ret. -1: the exchange
+ * was answered. */
+int exchange_object(struct exchange *x, struct json_value **ret);
+/* Answer with JSON, which is taken (heap; NULL on want of memory answers 500). */
+void exchange_json(struct exchange *x, unsigned int status, char *json);
+/* Answer with bytes of another type, which are taken (heap). */
+void exchange_bytes(struct exchange *x, unsigned int status, const char *media_type, char *bytes, size_t len);
+void exchange_empty(struct exchange *x, unsigned int status);
+/* Answer with {code, message} and, if given, the kind and the field of the error. */
+void exchange_fail(struct exchange *x, unsigned int status, const char *message);
+void exchange_error(struct exchange *x, unsigned int status, const struct warder_error *err);
+/* A header of the answer, before it. One name may have several. If it cannot be set, the answer is an error. */
+void exchange_set(struct exchange *x, const char *name, const char *value);
+/* The answer comes from a server in a sandbox, and has no headers of this program's. */
+void exchange_relay(struct exchange *x);
 
-/* ---- key.c ---- */
+/* The body, which is the caller's from now on; NULL: there is none. */
+char *exchange_take_body(struct exchange *x);
 
-/* Whether the client of a Unix socket may be known without a key. */
-bool key_may_be_missing(const struct exchange *x);
-/* Set the key that the client shows. False: the exchange was answered. */
-bool key_find(struct exchange *x);
+/* False: too many wrong keys came from the address of the client, which was answered. */
+bool exchange_may_show_key(struct exchange *x);
+/* The connection of the client; -1: there is none any more. */
+int exchange_connection(const struct exchange *x);
+/* The launcher has said whose the request is; 0: nobody's. */
+void exchange_belongs(struct exchange *x, uint64_t tenant);
+/* False: the key's tenant has as many requests at a time as it may have. */
+bool exchange_has_room(struct exchange *x);
 
-/* ---- strangers.c: clients of a Unix socket that have never been a tenant ---- */
+/* Answer with a body that comes bit by bit: exchange_stream(), exchange_write() any number of times, exchange_end(). */
+void exchange_stream(struct exchange *x, unsigned int status, const char *media_type);
+/* The same with a length that is known; UINT64_MAX: it is not. media_type: or NULL. */
+void exchange_stream_of(struct exchange *x, unsigned int status, const char *media_type, uint64_t length);
+/* The bytes are copied. Returns whether there is room for more; if not, x->room() is called when there is. */
+bool exchange_write(struct exchange *x, const void *bytes, size_t len);
+void exchange_end(struct exchange *x);
+/* End it so that the client sees that bytes are missing: the connection is closed. */
+void exchange_abort(struct exchange *x);
+/* Change to another protocol with status 101. `began` gets the connection's descriptor, which does not block and which stays the server's, and
+ * the bytes that came already; exchange_close() ends it. The exchange lives until then. */
+void exchange_upgrade(struct exchange *x, const char *protocol,
+		      void (*began)(struct exchange *x, int fd, const char *bytes, size_t len));
+void exchange_close(struct exchange *x);
+/* Of another protocol, or before an answer: how many bytes are kept for the client. They count as those of a stream, and a client that is too
+ * slow loses its connection. moves: the client, or what is asked for it, goes on. */
+void exchange_waits(struct exchange *x, size_t bytes, bool moves);
+/* Whether the connection is encrypted by this server. */
+bool exchange_is_encrypted(const struct exchange *x);
+/* Of ROUTE_PARTS: take no more of the body until `hold` is false. To be called in part() or later. */
+void exchange_hold(struct exchange *x, bool hold);
 
-#define STRANGER_US UINT64_C(5000000)
+/* ---- questions to the launcher: asking.c ---- */
 
-/* The time for the headers of a request; peer NULL: of a new connection. */
-uint64_t stranger_header_us(const struct server *server, const struct peer *peer);
-/* Whether the request shows a key, and was not refused. */
-bool stranger_shows_key(const struct exchange_http *http);
-/* Whether the request comes from one, and shows no key, or was refused: it has STRANGER_US for the rest, and for reading the answer. */
-bool stranger_is_asking(const struct exchange_http *http, const struct peer *peer);
-/* There is a new connection. If strangers have too many, one of theirs is closed. */
-void strangers_make_way(struct server *server);
+/* `text` is what the launcher sent along, or NULL; *fd is a descriptor that it sent along, or -1: take it with fd_take(). Both are gone after
+ * the call. */
+typedef void asked(struct exchange *x, const struct link_answer *answer, const char *text, int *fd);
 
-/* ---- lockout.c ---- */
-
-/* A wrong key came from the address of the client. */
-void lockout_count(struct exchange_http *http);
+/* Ask the launcher in the name of the request's key, about x->sandbox. text: JSON that goes along (taken, heap), or NULL. An answer of 400 or
+ * more is passed on to the client, and `then` is not called. */
+void exchange_ask(struct exchange *x, enum link_call call, uint64_t value, char *text, asked *then);
+/* The same; `then` gets every answer, and is called at once with an error if the launcher cannot be asked. */
+void exchange_ask_any(struct exchange *x, enum link_call call, uint64_t value, char *text, asked *then);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "host/front/exchange.h"
+#include "host/front/http.h"
 
 static void take_key(struct exchange *x, enum link_key kind, const char *key)
 {

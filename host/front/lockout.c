@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "host/front/exchange.h"
+#include "host/front/http.h"
 
 #define WRONG_US UINT64_C(60000000)
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/front/front.h"
+#include "host/front/exchange.h"
 #include "runtime/mcp/message.h"
 
 #define SESSION     "Mcp-Session-Id"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "host/front/front.h"
+#include "host/front/exchange.h"
 
 #define PORT_DIGITS 5
 

@@ -16,7 +16,7 @@
 #include <strings.h>
 #include <sys/random.h>
 
-#include "host/front/front.h"
+#include "host/front/exchange.h"
 
 #define COOKIE      "warder="
 #define COOKIE_TLS  "__Host-" COOKIE

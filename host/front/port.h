@@ -6,7 +6,7 @@
 #ifndef WARDER_HOST_FRONT_PORT_H
 #define WARDER_HOST_FRONT_PORT_H
 
-#include "host/front/front.h"
+#include "host/front/exchange.h"
 #include "host/wire/reply.h"
 
 struct port_head {

@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "host/front/exchange.h"
+#include "host/front/http.h"
 
 #define IDLE_S     120                /* of a connection */
 #define BODY_US    UINT64_C(60000000) /* for the body of one, unless its route takes it in parts */

@@ -5,7 +5,7 @@
  */
 #include <sys/socket.h>
 
-#include "host/front/exchange.h"
+#include "host/front/http.h"
 
 #define PART  16 /* of the connections, one in so many */
 #define LEAST 4

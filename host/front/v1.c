@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "host/front/envd.h"
-#include "host/front/front.h"
+#include "host/front/exchange.h"
 #include "host/front/openapi.h"
 #include "host/front/v1.h"
 

@@ -4,7 +4,7 @@
 #ifndef WARDER_HOST_FRONT_V1_H
 #define WARDER_HOST_FRONT_V1_H
 
-#include "host/front/front.h"
+#include "host/front/exchange.h"
 
 #define V1_TERMINAL_MAX 1000 /* rows, and columns */
 #define V1_KEY_MAX      128  /* bytes of an idempotency key */

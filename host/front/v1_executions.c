@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "host/front/front.h"
+#include "host/front/exchange.h"
 #include "host/front/v1.h"
 #include "host/input.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "host/front/front.h"
+#include "host/front/exchange.h"
 #include "host/front/v1.h"
 
 bool v1_event(struct exchange *x, const char *name, const char *id, struct json_writer *w)

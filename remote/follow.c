@@ -37,8 +37,9 @@ struct follow {
 	struct remote_answer end;  /* of the stream */
 	char *end_body;            /* owned */
 	uint64_t heard_us;
-	bool lies; /* the fault is that the service does not follow the protocol */
-	bool gone; /* the caller is */
+	bool lies;   /* the fault is that the service does not follow the protocol */
+	bool gone;   /* the caller is */
+	bool closes; /* the request about the input is its end */
 };
 
 static bool is_connected(const struct follow *follow)
@@ -176,6 +177,7 @@ static void begin_input(struct follow *follow, const char *bytes, size_t len)
 		error_no_memory(&follow->fault, "backend");
 		return;
 	}
+	follow->closes = !bytes;
 	service_plain(follow->call->service, bytes ? PROCESSES_INPUT : PROCESSES_CLOSE, follow->input_body,
 		      &order);
 	order.timeout_ms = bytes ? 0 : CLOSE_MS; /* a program may take its time */
@@ -203,6 +205,7 @@ static void end_request(struct follow *follow, struct exchange **exchange, CURLc
 	*exchange = NULL;
 }
 
+/* A program that has no input to close does not mind. */
 static void end_input(struct follow *follow, CURLcode done)
 {
 	struct remote_answer answer;
@@ -210,7 +213,7 @@ static void end_input(struct follow *follow, CURLcode done)
 	char *body = NULL;
 
 	end_request(follow, &follow->input, done, &answer, &body);
-	if (!service_is_good(&answer)) {
+	if (!service_is_good(&answer) && !follow->closes) {
 		service_message(body, answer.bytes, message);
 		tell(follow, "input",
 		     message[0]      ? message

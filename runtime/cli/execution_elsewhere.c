@@ -37,8 +37,8 @@ struct following {
 	size_t output_at, output_len;
 	char input[4096]; /* a piece that is to be sent */
 	size_t input_len;
-	bool closes;      /* our input has ended, and so is that of the program to */
 	bool input_ended; /* ours, or the program takes no more */
+	bool refused;     /* the latter, and that was said */
 	char why[300];    /* the connection was lost; or "" */
 	int failed;       /* errno of standard output or error */
 	struct warder_result *result;
@@ -55,7 +55,7 @@ static void read_input(struct following *following)
 		following->input[0] = REMOTE_PIECE_BYTES;
 		following->input_len = (size_t)n + 1;
 	} else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
-		following->input_ended = following->closes = true;
+		following->input_ended = true;
 		following->input_len = (size_t)snprintf(following->input, sizeof(following->input),
 							"%c{\"close\": true}", REMOTE_PIECE_TEXT);
 	}
@@ -71,15 +71,14 @@ static void send_input(struct following *following)
 		following->input_len = 0;
 }
 
-/* A program that has no input to close does not mind. */
 static void refuse_input(struct following *following, const char *why)
 {
 	char text[300];
 
 	snprintf(text, sizeof(text), "%s", why);
-	if (!following->closes)
+	if (!following->refused)
 		term_complain("%s takes no input: %s", following->how->name->text, term_clean(text));
-	following->input_ended = true;
+	following->refused = following->input_ended = true;
 	following->input_len = 0;
 }
 

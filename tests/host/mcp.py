@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """mcp.py: the Model Context Protocol of a host, at /mcp, by hand, as TAP. tests/sdk/mcp.cjs has the official client."""
-import json, threading
+import json, os, signal, subprocess, threading
 
-from lib import Host, run_parts, skip, tell, until
+from lib import Host, front, run_parts, skip, tell, until, words
 
 
 def message(method, number=None, **params):
@@ -146,6 +146,20 @@ def ends():
     host.end()
 
 
+def limit_descriptors(pid, count):
+    """The soft limit of a process, as its own user: root may not be able to."""
+    ids = [line.split()[1] for line in open("/proc/%d/status" % pid) if line.startswith(("Uid:", "Gid:"))]
+    own = ["setpriv", "--reuid", ids[0], "--regid", ids[1], "--clear-groups"] if os.geteuid() == 0 else []
+    subprocess.run([*own, "prlimit", "--pid", str(pid), "--nofile=%d:" % count], check=True)
+
+
+def leave_one_descriptor(pid):
+    """The process can open one more, which the next answer of the launcher takes."""
+    used = set(map(int, os.listdir("/proc/%d/fd" % pid)))
+    free = [number for number in range(max(used) + 3) if number not in used]
+    limit_descriptors(pid, free[1])
+
+
 def batches():
     """Calls of a batch, cancelled one by one."""
     host = Host("batches")
@@ -188,6 +202,15 @@ def batches():
     inside = post(host, token, session, b"[" + message("notifications/cancelled", requestId=1) + b"]", version=None)
     sender.join()
     tell(inside[:2] == (202, b"") and answers[0][0] == 202, "a cancellation in another batch does", (inside, answers))
+    sender = send(run(1, "exec sleep %d.5" % (10 ** 6 + os.getpid())), run(2, "echo two"))
+    find = lambda: [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if words(pid)[:2] == ["sleep", "%d.5" % (10 ** 6 + os.getpid())]]
+    tell(until(find), "the first call of a batch runs")
+    leave_one_descriptor(front(host))
+    os.kill(find()[0], signal.SIGKILL)
+    sender.join()
+    limit_descriptors(front(host), 4096)
+    tell(answers[0][0] == 200 and [(one["id"], one.get("error", {}).get("message")) for one in answers[0][1]] == [(1, None), (2, "the host is busy; try again")],
+         "if a later call cannot be passed on, the batch has its error, and the answer of the first one", answers)
     with host.connect() as one:
         body = b"[" + run(1, "exec sleep 1000") + b"," + run(2, "touch late") + b"]"
         one.sendall(host.request("POST", "/mcp", token, body, "Mcp-Session-Id: %s\r\n" % session))

@@ -1,5 +1,5 @@
 /*
- * http: the part of a request that belongs to libmicrohttpd, and the server's state. For exchange.c, lockout.c, server.c and strangers.c only.
+ * http: the part of a request that belongs to libmicrohttpd, and the server's state. For exchange.c, lockout.c, peer.c, server.c and strangers.c only.
  */
 #ifndef WARDER_HOST_FRONT_HTTP_H
 #define WARDER_HOST_FRONT_HTTP_H
@@ -92,6 +92,18 @@ void exchange_release(struct exchange_http *http);
 bool key_may_be_missing(const struct exchange *x);
 /* Set the key that the client shows. False: the exchange was answered. */
 bool key_find(struct exchange *x);
+
+/* ---- peer.c ---- */
+
+/* The connection's; NULL: it is not begun, or has ended. */
+struct peer *peer_of(struct MHD_Connection *connection);
+/* It may take so long for what comes next; UINT64_MAX: it waits for us. */
+void peer_set_deadline(struct MHD_Connection *connection, uint64_t within_us);
+bool peer_waits_for_us(struct MHD_Connection *connection);
+/* The time for the rest of a request whose headers are there. */
+uint64_t peer_body_us(const struct exchange_http *http);
+/* Whether its route takes the body in parts. */
+bool exchange_is_upload(const struct exchange_http *http);
 
 /* ---- strangers.c: clients of a Unix socket that have never been a tenant ---- */
 

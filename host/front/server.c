@@ -20,9 +20,7 @@
 #include "base/fd.h"
 #include "host/front/http.h"
 
-#define IDLE_S     120                /* of a connection */
-#define BODY_US    UINT64_C(60000000) /* for the body of one, unless its route takes it in parts */
-#define PIECE_US   UINT64_C(30000000) /* for the next piece of a body that is taken in parts */
+#define IDLE_S     120 /* of a connection */
 #define SWEEP_US   UINT64_C(1000000)
 #define TARGET_MAX 4096 /* of a request to a server in a sandbox; it is kept beside the request */
 #define OWN_BYTES  4096 /* of a connection, besides the headers of its request */
@@ -92,32 +90,6 @@ static bool find_sandbox(struct exchange *x)
 }
 
 /* ---- connections ---- */
-
-static struct peer *peer_of(struct MHD_Connection *connection)
-{
-	const union MHD_ConnectionInfo *info =
-	    MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-
-	return info ? info->socket_context : NULL;
-}
-
-static void set_deadline(struct MHD_Connection *connection, uint64_t within_us)
-{
-	struct peer *peer = peer_of(connection);
-
-	if (!peer)
-		return;
-	peer->deadline_us = within_us == UINT64_MAX ? UINT64_MAX : clock_us() + within_us;
-	peer->is_answered = false;
-}
-
-/* The client has to wait. */
-static bool waits_for_us(struct MHD_Connection *connection)
-{
-	const struct peer *peer = peer_of(connection);
-
-	return peer && peer->deadline_us == UINT64_MAX;
-}
 
 static void on_connection(void *of, struct MHD_Connection *connection, void **context,
 			  enum MHD_ConnectionNotificationCode what)
@@ -356,7 +328,7 @@ static void on_completed(void *of, struct MHD_Connection *connection, void **con
 	*con_cls = NULL;
 	if (peer_of(connection))
 		peer_of(connection)->shows_key = false;
-	set_deadline(connection, stranger_header_us(server, peer_of(connection)));
+	peer_set_deadline(connection, stranger_header_us(server, peer_of(connection)));
 	if (!http)
 		return;
 	if (http->status == 401 && http->x.key[0]) /* a key was shown */
@@ -425,7 +397,7 @@ static enum MHD_Result queue(struct exchange_http *http)
 	http->response = NULL;
 	http->queued = true;
 	if (peer && stranger_is_asking(http, peer)) {
-		set_deadline(http->connection, STRANGER_US);
+		peer_set_deadline(http->connection, STRANGER_US);
 		peer->is_answered = true;
 		peer->shows_key = false;
 	}
@@ -434,36 +406,11 @@ static enum MHD_Result queue(struct exchange_http *http)
 	return queued;
 }
 
-static bool is_upload(const struct exchange_http *http)
-{
-	return http->x.route && (http->x.route->flags & ROUTE_PARTS);
-}
-
-/* For the rest of a request whose headers are there. */
-static uint64_t body_us(const struct exchange_http *http)
-{
-	const uint64_t us = is_upload(http) ? PIECE_US : BODY_US;
-
-	return stranger_is_asking(http, peer_of(http->connection)) ? STRANGER_US : us;
-}
-
-void exchange_belongs(struct exchange *x, uint64_t tenant)
-{
-	struct peer *peer = peer_of(x->http->connection);
-
-	x->tenant = tenant;
-	if (!tenant || !peer || peer->is_known)
-		return;
-	peer->is_known = true;
-	if (peer->deadline_us != UINT64_MAX)
-		set_deadline(x->http->connection, body_us(x->http));
-}
-
 /* Requests are counted by their tenants. The first one of a connection without a key has none yet, and asks for it while its body comes. An
  * upload needs not: it opens a sandbox, and is counted again then. */
 static bool is_unknown(const struct exchange_http *http)
 {
-	return http->x.key_kind == LINK_KEY_PEER && !http->x.tenant && !is_upload(http);
+	return http->x.key_kind == LINK_KEY_PEER && !http->x.tenant && !exchange_is_upload(http);
 }
 
 static void call_handler(struct exchange_http *http)
@@ -489,7 +436,7 @@ static void known(struct exchange *x, const struct link_answer *answer, const ch
 /* The headers are there, and the request was not refused. */
 static void begin_handling(struct exchange_http *http)
 {
-	if (is_upload(http))
+	if (exchange_is_upload(http))
 		call_handler(http);
 	else if (is_unknown(http))
 		exchange_ask(&http->x, LINK_KNOWN, 0, NULL, known);
@@ -505,7 +452,7 @@ static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, c
 		/* The body is read first, also of a request that was refused: a client that still sends it would not read the answer. */
 		*con_cls = exchange_begin(of, connection, path, method);
 		http = *con_cls;
-		set_deadline(connection, http ? body_us(http) : 0);
+		peer_set_deadline(connection, http ? peer_body_us(http) : 0);
 		if (http && peer_of(connection))
 			peer_of(connection)->shows_key = stranger_shows_key(http);
 		if (http && !http->response)
@@ -515,20 +462,20 @@ static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, c
 	if (*len && http->held && (!http->response || http->streams) && !http->over) {
 		/* The library calls again for each chunk that it has read, even after a suspension, until bytes are left. A connection that is
 		   suspended twice breaks the library's lists. */
-		set_deadline(connection, UINT64_MAX); /* the client waits for us */
+		peer_set_deadline(connection, UINT64_MAX); /* the client waits for us */
 		exchange_sleep(http);
 		return MHD_YES;
 	}
 	if (*len) {
 		/* A stranger gets no more time for each piece; but one that waited for us has to go on. */
-		if (is_upload(http) &&
-		    (!stranger_is_asking(http, peer_of(connection)) || waits_for_us(connection)))
-			set_deadline(connection, body_us(http));
+		if (exchange_is_upload(http) &&
+		    (!stranger_is_asking(http, peer_of(connection)) || peer_waits_for_us(connection)))
+			peer_set_deadline(connection, peer_body_us(http));
 		add_body(http, bytes, *len);
 		*len = 0;
 		return MHD_YES;
 	}
-	set_deadline(connection, UINT64_MAX);
+	peer_set_deadline(connection, UINT64_MAX);
 	http->whole = true;
 	if (http->called && http->x.part && (!http->response || http->streams) && !http->queued) {
 		void (*part)(struct exchange * x, const char *bytes, size_t len) = http->x.part;

@@ -2,7 +2,7 @@
 """domain.py: the names that sandboxes have below a domain, PORT-ID.NAME, over TLS: E2B's services, servers in a sandbox, WebSockets, as TAP."""
 import base64, hashlib, http.client, json, os, socket, ssl, subprocess, threading
 
-from lib import SLOW, Host, certificate, run_parts, tell, until, work
+from lib import SLOW, Host, certificate, run_parts, skip, tell, until, work
 
 NAME = "sandbox.example.org"
 
@@ -287,9 +287,12 @@ def ports():
     alone, alone_traffic, _ = host.sandbox(token, "alone")
     status, data, _ = host.named("3000-" + alone, alone_traffic, "E2b-Traffic-Access-Token").ask("GET", "/")
     tell(status == 403 and data["field"] == "ports", "so is every port of a template that lists none", (status, data))
-    host.ask("POST", "/v1/sandboxes/%s/pause" % web, token)
-    status, data, _ = host.named("3000-" + web, token).ask("GET", "/")
-    tell(status == 409, "a sandbox that is paused is not reached", (status, data))
+    paused = host.ask("POST", "/v1/sandboxes/%s/pause" % web, token)[0]
+    if paused == 503:
+        skip("a sandbox that is paused is not reached", "this host cannot freeze")
+    else:
+        status, data, _ = host.named("3000-" + web, token).ask("GET", "/")
+        tell(paused == 204 and status == 409, "a sandbox that is paused is not reached", (paused, status, data))
     host.ask("DELETE", "/v1/sandboxes/" + web, token)
     tell(host.named("3000-" + web, web_traffic, "E2b-Traffic-Access-Token").ask("GET", "/")[0] == 502, "nor one that has ended")
     host.end()

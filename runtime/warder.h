@@ -1048,15 +1048,16 @@ struct warder_pool_options {
 	 * only as root and with the network mode "none". */
 	int parts;
 	/* Whether the jails of keys with the interpreter "python" are forked by a fork server. 0: each jail starts a
-	 * Python of its own. 1: one Python, the zygote, loads the imports in a jail of its own, without privileges, and
-	 * each parked jail begins as a fork of it. Parking takes less time and memory; a hand-out takes as long. Each fork
+	 * Python of its own. 1: one Python, the zygote, loads the imports in a jail of its own, without privileges, but
+	 * also without a system call filter and Landlock rules: name only modules that you trust. Each parked jail begins
+	 * as a fork of it. Parking takes less time and memory; a hand-out takes as long. Each fork
 	 * has namespaces, cgroups, limits and a filter of its own, which are read back as those of other jails. But all
 	 * forks of one zygote share the address-space layout, the hash seed of Python, the zero of the clocks and the
 	 * host's user id; the receipt says so ("ownAddressSpace"). The at-fork hooks of Python run in each fork, so that
 	 * `random`, `uuid`, `ssl` and `tempfile` differ, and numpy's legacy generator is seeded anew; other states that an
 	 * import has made are the same. A zygote serves one key, and is replaced after 1000 forks, after 10 minutes, and
 	 * when a file that it has loaded changes; its jail is not counted among the jails of the pool, but its memory is.
-	 * Imports that leave threads behind are refused (UNSUPPORTED_POLICY). For a policy with an overlay, an image or a
+	 * If an import leaves threads behind, parking fails (UNSUPPORTED_POLICY). For a policy with an overlay, an image or a
 	 * directory of the host that can be written to, nothing is forked: each jail starts a Python of its own, as with
 	 * 0. */
 	int fork_server;
@@ -1131,7 +1132,7 @@ WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *
  *   stale         jails removed because a file or the source of a mount had changed
  *   zygotes       with fork_server: all zygotes that were started
  *   forked        all jails that a zygote forked
- *   forkRefused   why the jails of the last key that could have been forked were not, or null
+ *   forkRefused   why the pool could not fork the jails of a key (the last such key), or null
  *   broken        jails removed because the check at the hand-out failed
  *   evicted       jails removed to make room for another key or for the descriptors of a launch, or because the key
  *                 was unused for idle_us

@@ -535,7 +535,9 @@ static const struct flag flags[] = {
 	  "keep jails ready for this user's commands \"run\", \"code\", \"judge\" and \"tool\"",
 	  SWITCH(local), .typed = true },
 	{ FLAG_SERVE, "--fork-server", NULL, NULL,
-	  "with --local: fork the jails for Python from one that has started; they share more than others",
+	  "with --local: start Python once for each policy, and fork the jails for Python from it; such "
+	  "jails "
+	  "share more, see warder(1)",
 	  SWITCH(fork_server), .typed = true },
 	{ FLAG_SERVE, "--listen", "ADDR:PORT", NULL,
 	  "serve HTTP clients at this address. Other values: \"unix:PATH\", for a Unix socket; "
@@ -595,9 +597,8 @@ static const struct flag flags[] = {
 	{ FLAG_SERVE, "--tls-key", "FILE", NULL, "with --listen: the private key of the certificate",
 	  TEXT(host.private_key), .typed = true },
 	{ FLAG_SERVE, "--domain", "NAME[:PORT]", NULL,
-	  "with --listen: sandboxes have names below NAME, such as PORT-ID.NAME; the certificate has to be "
-	  "for "
-	  "*.NAME",
+	  "with --listen: sandboxes have names below NAME, such as PORT-ID.NAME; the certificate must cover "
+	  "NAME and *.NAME",
 	  TEXT(host.domain), .typed = true },
 	{ FLAG_SERVE, "--log-json", NULL, NULL,
 	  "with --listen: write the log as JSON, with a line for each call of a client",

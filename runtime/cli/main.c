@@ -224,7 +224,7 @@ static const struct command commands[] = {
 	{ "serve", FLAG_SERVE,
 	  "serve --local [--idle-timeout TIME] [--fork-server]\n"
 	  "       warder serve --listen ADDR:PORT [--state DIR] [--config FILE] [--check]\n"
-	  "                    [--tls-cert FILE --tls-key FILE] [--domain NAME] [--insecure-http] "
+	  "                    [--tls-cert FILE --tls-key FILE] [--domain NAME[:PORT]] [--insecure-http] "
 	  "[--log-json]\n"
 	  "       warder serve --listen unix:PATH [--socket-mode MODE] [--state DIR] [--config FILE] "
 	  "[--check]\n"

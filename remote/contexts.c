@@ -14,10 +14,11 @@
 #include "base/clock.h"
 #include "remote/e2b.h"
 
-#define ASK_MS     60000u
-#define LOOK_MS    200
-#define SILENCE_MS 120000u /* without a line, if the service says from time to time that it is alive */
-#define CLOSE_MS   2000    /* behind the last line, until the service closes the connection */
+#define ASK_MS  60000u
+#define LOOK_MS 200
+/* Before the headers of the answer; and without a line, if the service says from time to time that it is alive. */
+#define SILENCE_MS 120000u
+#define CLOSE_MS   2000 /* behind the last line, until the service closes the connection */
 
 /* ---- requests about contexts ---- */
 
@@ -196,6 +197,7 @@ struct piece {
 	uint64_t bytes[2], count;
 	char *value, *error;                   /* owned JSON, or NULL */
 	bool says_alive;                       /* a line came that says no more than that */
+	bool begun;                            /* the headers of the answer came */
 	uint64_t begun_us, heard_us, ended_us; /* ended: the last line came; 0: not yet */
 	struct warder_error fault;             /* code 0: none */
 };
@@ -430,7 +432,7 @@ static const char *look(struct piece *piece, uint64_t timeout_ms)
 		return "interrupted";
 	if (timeout_ms && passed_ms(piece->begun_us) > timeout_ms)
 		return "timedOut";
-	if (piece->says_alive && passed_ms(piece->heard_us) > SILENCE_MS)
+	if ((piece->says_alive || !piece->begun) && passed_ms(piece->heard_us) > SILENCE_MS)
 		fault(piece, "nothing for 2 minutes");
 	return NULL;
 }
@@ -443,6 +445,7 @@ static const char *loop(struct piece *piece, CURLM *multi, struct exchange *exch
 	const char *given_up = NULL;
 	CURLcode done = CURLE_ABORTED_BY_CALLBACK;
 	int running = 1, left;
+	long status = 0;
 
 	piece->begun_us = piece->heard_us = clock_us();
 	while (running && !piece->fault.code && !(given_up = look(piece, timeout_ms)) &&
@@ -450,6 +453,8 @@ static const char *loop(struct piece *piece, CURLM *multi, struct exchange *exch
 		const CURLMsg *message;
 
 		curl_multi_perform(multi, &running);
+		curl_easy_getinfo(exchange_handle(exchange), CURLINFO_RESPONSE_CODE, &status);
+		piece->begun = status != 0;
 		while ((message = curl_multi_info_read(multi, &left)))
 			if (message->msg == CURLMSG_DONE)
 				done = message->data.result;

@@ -402,7 +402,7 @@ static void tick(struct visit *visit)
 	struct terminal *terminal = of_visit(visit);
 
 	/* It is not read, so its silence says nothing. If it is gone, the kernel reports that the pings have not arrived. */
-	if (terminal->full)
+	if (terminal->full && !terminal->closing)
 		terminal->heard_us = clock_us();
 	if (terminal->open && clock_us() - terminal->heard_us >= SILENT_US)
 		shut(terminal);

@@ -62,8 +62,8 @@ static int check_port(const struct context *context, struct call *call, struct w
 	    !settings_publishes(&context->launcher->settings, sandbox->template_name, port))
 		return error_set(err, WARDER_ERROR_REJECTED, "ports",
 				 "port %" PRIu64
-				 " is not published: \"ports\" in the settings of this host does "
-				 "not list it for the template \"%.60s\"",
+				 " is not open to clients: \"ports\" in the settings of this host "
+				 "does not list it for the template \"%.60s\"",
 				 port, sandbox->template_name);
 	if (json_parse(sandbox->policy, strlen(sandbox->policy), "policy", NULL, &policy, err) < 0)
 		return -1;
@@ -74,12 +74,13 @@ static int check_port(const struct context *context, struct call *call, struct w
 	if (shared)
 		return error_set(err, WARDER_ERROR_REJECTED, "network.mode",
 				 "the sandbox has network.mode host, so its ports are those of this host, "
-				 "which are not published; create it with network.mode loopback or allow");
+				 "which no client reaches; create it with network.mode loopback, allow "
+				 "or learn");
 	if (alone)
 		return error_set(
 		    err, WARDER_ERROR_REJECTED, "network.mode",
 		    "the sandbox has network.mode none, so no server in it can be reached; create it "
-		    "with network.mode loopback or allow");
+		    "with network.mode loopback, allow or learn");
 	call->answer.status = 0;
 	return 0;
 }

@@ -235,11 +235,10 @@ static int check_network(const struct json_value *value, const struct settings_t
 
 	if (mode >= ARRAY_LENGTH(why) || !why[mode])
 		return 0;
-	return error_set(
-	    err, WARDER_ERROR_INVALID_REQUEST, "--config",
-	    "line %d: the template \"%.60s\" has network.mode %s; set network.mode to loopback, or "
-	    "leave it out of \"ports\"",
-	    value->line, value->key, why[mode]);
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--config",
+			 "line %d: the template \"%.60s\" has network.mode %s; set network.mode to loopback, "
+			 "allow or learn, or leave the template out of \"ports\"",
+			 value->line, value->key, why[mode]);
 }
 
 static int take_ports_of(const struct json_value *value, struct settings *settings, struct warder_error *err)

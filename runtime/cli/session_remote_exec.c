@@ -59,7 +59,8 @@ static int check_exec_flags(const struct args *args, struct warder_error *err)
 			    err, WARDER_ERROR_INVALID_REQUEST, args->given.rows[i].flag,
 			    "%s: an execution in a session on another machine has the policy of the "
 			    "session; leave it out. An execution can have --env, --env-from, --cwd, "
-			    "--timeout, --background, --terminal and --grace",
+			    "--timeout, --background, --terminal, --grace, --recreate and --on-recreate, and "
+			    "in a session of the kind e2b also --detach",
 			    args->given.rows[i].flag);
 	}
 	return remote_request_check_flags(flags, "local", err);

@@ -235,7 +235,7 @@ static int put(struct asked *asked, struct warder_error *err)
 {
 	if (!asked->operand_count)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "path",
-				 "which files? put ID FILE[=PATH]...");
+				 "the files are missing: write \"warder workspace put ID FILE[=PATH]...\"");
 	for (size_t i = 0; i < asked->operand_count; i++)
 		if (put_one(asked, asked->operands[i], err) < 0)
 			return -1;
@@ -244,9 +244,10 @@ static int put(struct asked *asked, struct warder_error *err)
 
 static int one_path(const struct asked *asked, struct warder_error *err)
 {
-	return asked->operand_count == 1 ? 0
-					 : error_set(err, WARDER_ERROR_INVALID_REQUEST, "path",
-						     "one path: %s ID PATH", asked->word);
+	return asked->operand_count == 1
+		   ? 0
+		   : error_set(err, WARDER_ERROR_INVALID_REQUEST, "path",
+			       "give exactly one path: \"warder workspace %s ID PATH\"", asked->word);
 }
 
 static int write_input(struct asked *asked, struct warder_error *err)
@@ -514,8 +515,9 @@ static int collect(struct asked *asked, struct warder_error *err)
 	int status = patterns ? 0 : error_no_memory(err, NULL);
 
 	if (status == 0 && !asked->operand_count)
-		status = error_set(err, WARDER_ERROR_INVALID_REQUEST, "pattern",
-				   "which files? collect ID PATTERN...");
+		status =
+		    error_set(err, WARDER_ERROR_INVALID_REQUEST, "pattern",
+			      "the patterns are missing: write \"warder workspace collect ID PATTERN...\"");
 	for (size_t i = 0; i < asked->operand_count && status == 0; i++) {
 		patterns[i] = malloc(PATH_MAX);
 		status = patterns[i] ? take_pattern(asked->operands[i], patterns[i], err)

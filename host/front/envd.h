@@ -68,6 +68,8 @@ void visit_error_http(struct visit *visit, unsigned int status, const struct war
 void visit_gone(struct visit *visit);
 /* The client is gone: send a last request about its execution. One that is still being started is killed instead. visit->channel is NULL then. */
 void visit_leave(struct visit *visit, enum record_type last, uint32_t number);
+/* Why the connection is lost if the keeper went away while it was not read: it also drops a client that is late. */
+#define VISIT_LATE "the client did not read for 10 seconds, or the sandbox has ended"
 /* The connection to the keeper is lost: for channel_events.lost. */
 void visit_lost(void *visit);
 

@@ -162,7 +162,7 @@ static void say_lost(struct terminal *terminal)
 {
 	say_close(terminal, WEBSOCKET_INTERNAL,
 		  terminal->visit.channel && channel_was_late(terminal->visit.channel)
-		      ? "the output was not read for 10 seconds, or the sandbox has ended"
+		      ? VISIT_LATE
 		      : "the sandbox has ended");
 }
 

@@ -382,9 +382,7 @@ void visit_lost(void *of)
 	struct visit *visit = of;
 
 	if (visit->streams && channel_was_late(visit->channel))
-		visit_fail(visit, CONNECT_UNAVAILABLE,
-			   "the client did not read for 10 seconds, or the sandbox has ended; connect to the "
-			   "process again");
+		visit_fail(visit, CONNECT_UNAVAILABLE, VISIT_LATE "; connect to the process again");
 	else
 		visit_gone(visit);
 }

@@ -297,6 +297,7 @@ $ for c in session context; do warder $c --help | grep '^Flags of'; done; warder
 | Flags of start:
 | Flags of exec:
 | Flags of start, exec:
+| Flags of stop:
 | Flags of read, write, list, cp, patch:
 | Flags of all these commands:
 | Flags of create:

@@ -52,7 +52,9 @@ static int open_named(const struct args *args, struct opened *ret, struct warder
 				 "%.60s is one word too many; give one id", args->rest[1]);
 	if (execution_name_take(args->rest[0], &ret->name, err) < 0)
 		return -1;
-	return open_session(ret->name.session, &ret->place, err);
+	return open_session(ret->name.session, &ret->place, err) < 0
+		   ? -1
+		   : execution_name_check(&ret->name, &ret->place.session, err);
 }
 
 /* What a refusal means to the user. Returns -1. */
@@ -80,15 +82,15 @@ static int ask_about(const struct opened *opened, const char *word, const char *
 
 /* ---- ps ---- */
 
-static void add_row(struct json_writer *w, const char *session, const struct json_value *row)
+static void add_row(struct json_writer *w, const struct elsewhere *session, const struct json_value *row)
 {
 	const struct json_value *command = json_member(row, "command");
 	char text[EXECUTION_NAME_SIZE];
 
-	snprintf(text, sizeof(text), "%s:%s", session, json_member_text(row, "id", ""));
+	execution_name_write(session, json_member_text(row, "id", ""), text);
 	json_begin_object(w);
 	json_key_string(w, "id", text);
-	json_key_string(w, "session", session);
+	json_key_string(w, "session", session->name);
 	json_key_string(w, "state", json_member_text(row, "state", ""));
 	if (command) {
 		json_key(w, "command");
@@ -117,7 +119,7 @@ char *executions_remote_list(const char *session, struct warder_error *err)
 	if (json_parse(text, len, place.session.backend, &limits, &document, err) == 0) {
 		json_begin_array(&w);
 		for (const struct json_value *row = document->child; row; row = row->next)
-			add_row(&w, session, row);
+			add_row(&w, &place.session, row);
 		json_end_array(&w);
 	}
 	json_free(document);

@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "runtime/cli/ending.h"
+#include "runtime/cli/execution_name.h"
 #include "runtime/cli/remote_request.h"
 #include "runtime/cli/session_remote.h"
 #include "runtime/cli/term.h"
@@ -259,7 +260,7 @@ static int check_detached(const struct args *args, const struct remote_place *pl
 static int start_detached(const struct remote_place *place, const struct execution *execution,
 			  struct warder_error *err)
 {
-	char id[ELSEWHERE_SANDBOX_MAX + 1] = "";
+	char id[ELSEWHERE_SANDBOX_MAX + 1] = "", name[EXECUTION_NAME_SIZE];
 	struct remote_keeping keeping;
 	struct remote_asking how = { .body = execution->job,
 				     .timeout_ms = 4 * REMOTE_QUESTION_MS,
@@ -274,7 +275,9 @@ static int start_detached(const struct remote_place *place, const struct executi
 		status = remote_place_take_id(text, len, place->session.backend, id, sizeof(id), err);
 	free(text);
 	if (status == 0)
-		printf("%s:%s\n", place->session.name, id);
+		execution_name_write(&place->session, id, name);
+	if (status == 0)
+		printf("%s\n", name);
 	return status;
 }
 

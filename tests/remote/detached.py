@@ -1,10 +1,18 @@
 """Executions that outlive their callers, in sessions of services of the kind e2b: on Warder's own host, and on services that lie."""
-import base64, json, os, signal, subprocess, sys, time
+import base64, hashlib, json, os, signal, subprocess, sys, time
 
 from serving import warder, work
 from tap import SLOW, WARDER, tell, until
 
 e2b = sys.modules["__main__"]  # the suite that has the services
+
+
+def called(session, number, sandbox="i1"):
+    """The name of an execution: it stands for the sandbox, too."""
+    return "%s:%d.%s" % (session, number, hashlib.sha256(sandbox.encode()).hexdigest()[:8])
+
+
+SEVEN, EIGHT = called("liar", 7), called("liar", 8)
 
 
 def start(name, *words):
@@ -21,12 +29,13 @@ def rows(name):
     return {row["id"]: row for row in json.loads(warder("ps", name, "--json")[1])}
 
 
-def own(path):
+def own(path, host):
     e2b.session("start", "far", *e2b.there(path))
     first = start("far", "-i", "--", "sh", "-c", "read a; echo got $a; read b; echo end $b >&2; exit 7")
-    tell(isinstance(first, str) and first.startswith("far:") and first[4:].isdigit(), "a detached execution has the name SESSION:ID", first)
     if not isinstance(first, str):
-        return
+        return tell(False, "a detached execution has a name", first)
+    number, mark = first[4:].split(".")
+    tell(number.isdigit() and first == called("far", int(number), host.sandboxes()[0]), "a detached execution has the name SESSION:ID", first)
     listed = rows("far")
     tell(listed[first]["state"] == "running" and listed[first]["command"][:2] == ["sh", "-c"] and listed[first]["session"] == "far", "ps SESSION lists it", listed)
     status, out, err = warder("ps", "far")
@@ -76,8 +85,8 @@ def own(path):
     done = warder("wait", "--json", late)
     data = json.loads(done[1])
     tell(done[0] == 137 and (data["cause"], data["signal"]) == ("signal", "SIGKILL") and "time of 1s" in data["detail"], "it ends with its time limit, also if nobody waits", done)
-    for name, words, word in (("one that is not there", ["kill", "far:1"], "does not run"), ("a name of none", ["wait", "far:../x"], "SESSION:ID"), ("no id", ["attach", "far:"], "SESSION:ID"), ("no session", ["write", "none:1"], "none"),
-                              ("two", ["wait", "far:1", "far:2"], "one word too many"), ("an id that is no number", ["wait", "far:abc"], "far:abc"), ("a session that is not there", ["ps", "none"], "none")):
+    for name, words, word in (("one that is not there", ["kill", "far:1." + mark], "does not run"), ("a name of none", ["wait", "far:../x"], "SESSION:ID"), ("no id", ["attach", "far:"], "SESSION:ID"), ("no sandbox", ["attach", "far:" + number], "SESSION:ID"), ("no session", ["write", "none:1." + mark], "none"),
+                              ("two", ["wait", "far:1", "far:2"], "one word too many"), ("an id that is no number", ["wait", "far:abc." + mark], "far:abc"), ("a session that is not there", ["ps", "none"], "none")):
         done = warder(*words)
         tell(done[0] == 125 and word in done[2], "what is no execution is refused: " + name, done)
     for flags, word in ((["--keep", "5m"], "--keep"), (["--log", os.path.join(work, "log")], "--log"), (["--audit", os.path.join(work, "audit")], "--audit"), (["--timeout", "2m"], "--timeout 2m"), (["-t"], "terminal"), (["--json"], "--json")):
@@ -124,9 +133,9 @@ def lying():
     begin(Start=e2b.hangs)
     name = start("liar", "--timeout", "9s", "--", "sh", "-c", "x")
     message = asked("Start")[0]
-    tell(name == "liar:7" and json.loads(message[2][5:])["stdin"] is False and message[1]["Connect-Timeout-Ms"] == "9000" and not asked("SendSignal") and not asked("DELETE"), "a program that has begun is left, with its time limit", (name, server.asked))
+    tell(name == SEVEN and json.loads(message[2][5:])["stdin"] is False and message[1]["Connect-Timeout-Ms"] == "9000" and not asked("SendSignal") and not asked("DELETE"), "a program that has begun is left, with its time limit", (name, server.asked))
     begin(Start=e2b.hangs)
-    tell(start("liar", "-i", "--", "cat") == "liar:7" and json.loads(asked("Start")[0][2][5:])["stdin"] is True, "with its input open if that is asked for")
+    tell(start("liar", "-i", "--", "cat") == SEVEN and json.loads(asked("Start")[0][2][5:])["stdin"] is True, "with its input open if that is asked for")
     times = [json.loads(one[2])["timeout"] for one in asked("timeout")]
     tell(times == [3660], "the sandbox stays for the idle time and the time limit", times)
     for title, how, word in (("a refusal", e2b.frame({"error": {"code": "not_found", "message": "\x1b[31mno such file"}}, 2), "did not start"), ("death", e2b.dies, "not known"), ("half a frame", e2b.START[:9], "not known"), ("no JSON", e2b.frame(b"<html>"), "no JSON"),
@@ -138,18 +147,18 @@ def lying():
     lie = {"processes": [5, {}, {"pid": "x"}, {"pid": 0}, {"pid": 5000000000}, {"pid": 8, "config": 7}, {"pid": 7, "config": {"cmd": "\x1b[31mred", "args": [1, "a", None]}}]}
     begin(List=json.dumps(lie).encode())
     done = warder("ps", "liar")
-    tell(done[0] == 0 and b"liar:7" in done[1] and b"liar:8" in done[1] and b"5000000000" not in done[1] and b"\x1b" not in done[1] and set(rows("liar")) == {"liar:7", "liar:8"}, "a list is looked through", done)
+    tell(done[0] == 0 and SEVEN.encode() in done[1] and EIGHT.encode() in done[1] and b"5000000000" not in done[1] and b"\x1b" not in done[1] and set(rows("liar")) == {SEVEN, EIGHT}, "a list is looked through", done)
     for title, how, word in (("no JSON", b"<html>", "not a JSON object"), ("2 MiB", b" " * (2 << 20), "1 MiB"), ("a list of none", b"[]", "not a JSON object"), ("death", e2b.dies, "remote:cloud"), ("too many values", b'{"processes": [' + b"1," * 300000 + b"1]}", "not a JSON object")):
         begin(List=how)
         done = warder("ps", "liar")
         tell(done[0] == 125 and word in done[2], "a list that is none: " + title, done)
     # attach and wait
     begin(Connect=whole)
-    done = warder("attach", "liar:7", input=b"in")
+    done = warder("attach", SEVEN, input=b"in")
     message = asked("Connect")[0]
     tell(done[:2] == (0, b"hello\n") and json.loads(message[2][5:]) == {"process": {"pid": 7}} and message[1]["X-Access-Token"] == "secret-of-the-sandbox" and "X-API-Key" not in message[1], "attach connects to the number", (done, server.asked))
     begin(Connect=e2b.drip)
-    tell(warder("attach", "-n", "liar:7")[:2] == (0, b"hello\n"), "an answer that comes byte by byte")
+    tell(warder("attach", "-n", SEVEN)[:2] == (0, b"hello\n"), "an answer that comes byte by byte")
 
     def takes(self):
         """The program's end comes when its input has."""
@@ -159,7 +168,7 @@ def lying():
         until(lambda: asked("CloseStdin"), 60)
         self.wfile.write(e2b.HELLO + e2b.END + e2b.LAST)
     begin(Connect=takes)
-    done = warder("attach", "liar:7", input=b"one\ntwo")
+    done = warder("attach", SEVEN, input=b"one\ntwo")
     tell(done[:2] == (0, b"hello\n") and b"".join(base64.b64decode(one["input"]["stdin"]) for one in bodies("SendInput")) == b"one\ntwo" and [one[0] for one in server.asked if one[0] in ("SendInput", "CloseStdin")][-1] == "CloseStdin" and
          all(one["process"] == {"pid": 7} for one in bodies("SendInput") + bodies("CloseStdin")), "input goes on in its order, and its end last", (done, server.asked))
 
@@ -171,10 +180,10 @@ def lying():
         time.sleep(0.5)
         self.wfile.write(e2b.HELLO + e2b.END + e2b.LAST)
     begin(Connect=refuses, SendInput=(400, b'{"code": "failed_precondition", "message": "\\u001b[31mstdin not enabled"}', ()))
-    done = warder("attach", "liar:7", input=b"x" * 20000)
+    done = warder("attach", SEVEN, input=b"x" * 20000)
     tell(done[:2] == (0, b"hello\n") and done[2].count("takes no input") == 1 and "not enabled" in done[2] and "\x1b" not in done[2], "input that is refused is named once, and the rest goes on", done)
     begin(Connect=takes, CloseStdin=unknown(404))
-    done = warder("attach", "liar:7", input=b"")
+    done = warder("attach", SEVEN, input=b"")
     tell(done == (0, b"hello\n", ""), "an end of the input that is refused is not", done)
 
     def ends_first(self):
@@ -190,7 +199,7 @@ def lying():
             return [child for child in file.read().split() if open("/proc/%s/stat" % child).read().rsplit(")", 1)[1].split()[0] == "Z"]
     begin(Connect=ends_first, SendInput=lambda self: (until(lambda: server.over, 60), self.answer(200, b"{}")))
     server.stopped = server.over = False
-    attached = opened("attach", "liar:7")
+    attached = opened("attach", SEVEN)
     attached.stdin.write(b"x" * 60000)
     attached.stdin.flush()
     until(lambda: asked("SendInput"), 60)
@@ -204,37 +213,37 @@ def lying():
     tell(ended and (attached.returncode, out, err) == (0, b"hello\n", b"") and len(asked("Connect")) == 1, "input that waits does not hide the end", (ended, attached.returncode, out, err))
     for title, how in (("in the stream", unknown()), ("by the status", unknown(404))):
         begin(Connect=how)
-        done = warder("wait", "liar:7")
+        done = warder("wait", SEVEN)
         tell(done[0] == 125 and "does not run: it has ended, or there was none" in done[2] and "says nothing about" in done[2], "a program that the service does not know: " + title, done)
     begin(Connect=(404, b"<html>nginx</html>", ()))
-    done = warder("wait", "liar:7")
+    done = warder("wait", SEVEN)
     tell(done[0] == 125 and "404" in done[2] and "does not run" not in done[2], "a page that is not found is no program that has ended", done)
     begin(Connect=turns(e2b.half, whole))
-    done = warder("attach", "-n", "liar:7")
+    done = warder("attach", "-n", SEVEN)
     tell(done[:2] == (0, b"hello\n" * 2) and "was lost" in done[2] and "may be missing" in done[2] and len(asked("Connect")) == 2, "a lost connection is made anew, and that is said", done)
     begin(Connect=turns(e2b.half, e2b.dies, (502, b"{}", ()), whole))
-    done = warder("wait", "--json", "liar:7")
+    done = warder("wait", "--json", SEVEN)
     tell(done[0] == 0 and json.loads(done[1])["exitCode"] == 0 and "hello" not in done[1].decode() and len(asked("Connect")) == 4, "also if the service does not answer for a while", done)
     begin(Connect=turns(e2b.half, unknown()))
-    done = warder("wait", "--json", "liar:7")
+    done = warder("wait", "--json", SEVEN)
     data = json.loads(done[1])
     tell(done[0] == 137 and data["cause"] == "host" and data["exitCode"] is None and "not known" in data["detail"], "an end that nobody saw is not known, and the result says so", done)
     begin(Connect=e2b.half)
-    done = warder("wait", "liar:7")
+    done = warder("wait", SEVEN)
     tell(done[0] == 125 and "again and again" in done[2] and len(asked("Connect")) == 5, "a connection that is lost again and again has an end", (done, len(server.asked)))
     for title, how, word in (("no JSON", e2b.START + e2b.frame(b"<html>"), "no JSON"), ("a web page", e2b.START + b"<html>", "flags 60"), ("a frame of 5 MiB", e2b.START + b"\0\0\x50\0\0" + b"x" * 10, "4 MiB"), ("two starts", e2b.START * 2, "wrong order"),
                              ("output that is no base64", e2b.START + e2b.frame({"event": {"data": {"stdout": "!!"}}}), "base64"), ("an exit code of 999", e2b.START + e2b.frame({"event": {"end": {"exited": True, "exitCode": 999}}}), "exitCode")):
         begin(Connect=how)
-        done = warder("wait", "liar:7")
+        done = warder("wait", SEVEN)
         tell(done[0] == 125 and word in done[2] and "may still run" in done[2] and len(asked("Connect")) == 1 and not asked("SendSignal"), "a lie ends it, and not the program: " + title, done)
     begin(Connect=e2b.redirect)
-    done = warder("wait", "liar:7")
+    done = warder("wait", SEVEN)
     tell(done[0] == 125 and "redirect" in done[2], "a redirect is not followed", done)
     begin(Connect=e2b.late)
-    done = warder("wait", "--json", "liar:7")
+    done = warder("wait", "--json", SEVEN)
     tell(done[0] == 124 and json.loads(done[1])["cause"] == "wallTime", "the service says that its time was over", done)
     begin(Connect=lambda self: time.sleep(60 * SLOW))
-    done = warder("wait", "liar:7")
+    done = warder("wait", SEVEN)
     tell(done[0] == 125 and "does not answer" in done[2], "a service that says nothing is left", done)
     e2b.session("start", "short", *e2b.there(path), "--idle-timeout", "3s")
     kept = []
@@ -246,34 +255,44 @@ def lying():
         kept.append(until(lambda: [json.loads(one[2])["timeout"] for one in asked("timeout")][1:], 60))
         self.wfile.write(e2b.HELLO + e2b.END + e2b.LAST)
     begin(Connect=waits)
-    done = warder("wait", "short:7", timeout=120)
+    done = warder("wait", called("short", 7), timeout=120)
     tell(done[0] == 0 and kept and kept[0] and set(kept[0]) == {3}, "the lease is renewed while a command waits", (done, kept))
     e2b.session("stop", "short")
     begin(Connect=e2b.hangs)
-    leaves = opened("attach", "-n", "liar:7")
+    leaves = opened("attach", "-n", SEVEN)
     tell(leaves.stdout.read(6) == b"hello\n", "output comes at once")
     leaves.send_signal(signal.SIGTERM)
     leaves.communicate(timeout=90 * SLOW)
     tell(leaves.returncode == 143 and not asked("SendSignal") and not asked("DELETE"), "a signal leaves the program alone", (leaves.returncode, server.asked))
     # kill and write
     begin()
-    done = warder("kill", "liar:7"), warder("kill", "-s", "9", "liar:7")
+    done = warder("kill", SEVEN), warder("kill", "-s", "9", SEVEN)
     tell([one[0] for one in done] == [0, 0] and bodies("SendSignal") == [{"process": {"pid": 7}, "signal": "SIGNAL_SIGTERM"}, {"process": {"pid": 7}, "signal": "SIGNAL_SIGKILL"}], "kill sends the signal to the number", (done, server.asked))
     for word, kind in (("kill", "SendSignal"), ("write", "SendInput")):
         begin(**{kind: unknown(404)})
-        done = warder(word, "liar:7", input=b"x")
+        done = warder(word, SEVEN, input=b"x")
         tell(done[0] == 125 and "does not run" in done[2], word + " of one that has ended says so", done)
     begin(SendInput=(413, b"<html>", ()))
-    done = warder("write", "liar:7", input=b"x")
+    done = warder("write", SEVEN, input=b"x")
     tell(done[0] == 125 and "413" in done[2], "input that does not arrive is no success", done)
     begin()
     blob = bytes(range(256)) * 2000
-    done = warder("write", "--close", "liar:7", input=blob)
+    done = warder("write", "--close", SEVEN, input=blob)
     tell(done[0] == 0 and b"".join(base64.b64decode(one["input"]["stdin"]) for one in bodies("SendInput")) == blob and len(bodies("SendInput")) == 2 and len(asked("CloseStdin")) == 1, "long input goes in parts, and then ends", (done, len(server.asked)))
     begin(i1=e2b.GONE)
-    for words in (["ps", "liar"], ["kill", "liar:7"], ["wait", "liar:7"], ["attach", "liar:7"]):
+    for words in (["ps", "liar"], ["kill", SEVEN], ["wait", SEVEN], ["attach", SEVEN]):
         done = warder(*words)
         tell(done[0] == 125 and "session liar does not run any more" in done[2], "without its sandbox there is none: " + words[0], done)
+    # another sandbox
+    server.how = {}
+    e2b.session("stop", "liar")
+    begin(sandboxes=e2b.made(sandboxID="i2"), i2=json.dumps(dict(e2b.SANDBOX, sandboxID="i2", state="running")).encode(), Connect=whole)
+    e2b.session("start", "liar", *e2b.there(path))
+    for words in (["kill", SEVEN], ["write", SEVEN], ["wait", SEVEN], ["attach", SEVEN]):
+        done = warder(*words, input=b"x")
+        tell(done[0] == 125 and "another sandbox" in done[2] and not asked("SendSignal") and not asked("SendInput") and not asked("Connect"), "a program of an earlier sandbox is not one of the next: " + words[0], done)
+    done = warder("wait", called("liar", 7, "i2"))
+    tell(done[0] == 0, "which has its own of that number", done)
     server.how = {}
     e2b.session("stop", "liar")
     server.shutdown()

@@ -814,7 +814,7 @@ host = Own()
 TOKEN = write("token", host.token + "\n")
 path = document("backends.json", host.url)
 parts = {"same": lambda: same(path, host), "results": lambda: results(path, host), "policies": lambda: policies(path, host), "ends": lambda: ends(path, host), "tokens": lambda: tokens(host),
-         "environment": lambda: environment(host), "sessions": lambda: sessions(path, host), "pauses": lambda: pauses(path, host), "contexts": lambda: contexts(path, host), "workspaces": lambda: workspaces.check(document("places.json", host.url), "remote:cloud", ALL, host.sandboxes), "signals": lambda: signals(path, host), "detached": lambda: detached.own(path), "lost": detached.lying, "hostile": hostile, "lying": lying,
+         "environment": lambda: environment(host), "sessions": lambda: sessions(path, host), "pauses": lambda: pauses(path, host), "contexts": lambda: contexts(path, host), "workspaces": lambda: workspaces.check(document("places.json", host.url), "remote:cloud", ALL, host.sandboxes), "signals": lambda: signals(path, host), "detached": lambda: detached.own(path, host), "lost": detached.lying, "hostile": hostile, "lying": lying,
          "domains": domains, "dead": lambda: dead(host)}
 for part in sys.argv[1:] or parts:  # the last ends the host
     parts[part]()

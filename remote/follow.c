@@ -93,14 +93,12 @@ static bool pass(void *context, int stream, const char *bytes, size_t len)
 
 static void tell_result(struct follow *follow)
 {
-	const struct started *started = &follow->started;
-	const char *cause = started->ended ? NULL : "wallTime";
 	struct json_writer w = { 0 };
 	char *json;
 
 	json_begin_object(&w);
-	started_write(started, cause, cause ? "the service ended the program at its time limit" : NULL, &w);
-	started_write_receipt(cause, &w);
+	started_write(&follow->started, NULL, NULL, &w);
+	started_write_receipt(NULL, &w);
 	json_end_object(&w);
 	json = json_take(&w);
 	if (json)
@@ -331,7 +329,7 @@ void follow_run(struct call *call, int fd)
 	loop(&follow);
 	if (!is_connected(&follow))
 		refuse(&follow);
-	else if (follow.started.ended || follow.started.late)
+	else if (follow.started.ended)
 		tell_result(&follow);
 	else
 		tell(&follow, follow.lies ? "fault" : "lost", reason_of(&follow));

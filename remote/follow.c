@@ -124,15 +124,14 @@ static int found(void *context, bool last, const char *message, size_t len, stru
 	return status;
 }
 
+/* The time in which the caller does not take the output is no silence of the service. */
 static bool take(void *context, const char *bytes, size_t len)
 {
 	struct follow *follow = context;
 
+	follow->lies = framed_take(&follow->framed, bytes, len, found, follow, &follow->fault) < 0;
 	follow->heard_us = clock_us();
-	if (framed_take(&follow->framed, bytes, len, found, follow, &follow->fault) == 0)
-		return true;
-	follow->lies = true;
-	return false;
+	return !follow->lies;
 }
 
 static struct exchange *begin(struct follow *follow, const struct exchange_order *order)

@@ -6,6 +6,7 @@
 #include "runtime/cli/executions_remote.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,16 +58,21 @@ static int open_named(const struct args *args, struct opened *ret, struct warder
 		   : execution_name_check(&ret->name, &ret->place.session, err);
 }
 
+static int say_ended(const struct opened *opened, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_NOT_FOUND, "id",
+			 "%s does not run: it has ended, or there was none; %s says nothing about a "
+			 "program that has ended",
+			 opened->name.text, opened->place.session.backend);
+}
+
 /* What a refusal means to the user. Returns -1. */
 static int explain(const struct opened *opened, struct warder_error *err)
 {
 	if (remote_place_is_gone(err))
 		return remote_place_say_gone(&opened->place.session, err);
 	if (err->code == WARDER_ERROR_NOT_FOUND && strcmp(err->field, "execution") == 0)
-		return error_set(err, WARDER_ERROR_NOT_FOUND, "id",
-				 "%s does not run: it has ended, or there was none; %s says nothing about a "
-				 "program that has ended",
-				 opened->name.text, opened->place.session.backend);
+		return say_ended(opened, err);
 	return -1;
 }
 
@@ -99,31 +105,38 @@ static void add_row(struct json_writer *w, const struct elsewhere *session, cons
 	json_end_object(w);
 }
 
-char *executions_remote_list(const char *session, struct warder_error *err)
+/* What runs there: an array of objects, to be freed by json_free(). NULL with *err. */
+static struct json_value *ask_list(const struct remote_place *place, struct warder_error *err)
 {
 	const struct json_limits limits = { .max_bytes = SIZE_MAX };
 	struct remote_asking how = { .large = true };
-	struct remote_place place = { 0 };
 	struct json_value *document = NULL;
-	struct json_writer w = { 0 };
 	char *text = NULL;
 	size_t len = 0;
 
-	if (open_session(session, &place, err) < 0)
-		return NULL;
-	if (remote_place_ask(&place, "/executions", &how, &text, &len, err) < 0) {
-		if (remote_place_is_gone(err))
-			remote_place_say_gone(&place.session, err);
-		return NULL;
-	}
-	if (json_parse(text, len, place.session.backend, &limits, &document, err) == 0) {
+	if (remote_place_ask(place, "/executions", &how, &text, &len, err) == 0)
+		json_parse(text, len, place->session.backend, &limits, &document, err);
+	else if (remote_place_is_gone(err))
+		remote_place_say_gone(&place->session, err);
+	free(text);
+	return document;
+}
+
+char *executions_remote_list(const char *session, struct warder_error *err)
+{
+	struct remote_place place = { 0 };
+	struct json_value *document = NULL;
+	struct json_writer w = { 0 };
+
+	if (open_session(session, &place, err) == 0)
+		document = ask_list(&place, err);
+	if (document) {
 		json_begin_array(&w);
 		for (const struct json_value *row = document->child; row; row = row->next)
 			add_row(&w, &place.session, row);
 		json_end_array(&w);
 	}
 	json_free(document);
-	free(text);
 	return err->code ? NULL : json_take(&w);
 }
 
@@ -166,43 +179,68 @@ static char *write_body(const char *bytes, size_t len, bool close, struct warder
 static int send_input(const struct opened *opened, const char *bytes, size_t len, bool close,
 		      struct warder_error *err)
 {
-	char *body = len || close ? write_body(bytes, len, close, err) : NULL;
-	const int status = !len && !close ? 0 : body ? ask_about(opened, "input", body, err) : -1;
+	char *body = write_body(bytes, len, close, err);
+	const int status = body ? ask_about(opened, "input", body, err) : -1;
 
 	free(body);
 	return status;
 }
 
-/* As much as there is room for, up to the end. -1 with errno. */
-static ssize_t fill(char *to, size_t size)
+/* There is nothing to send, but an execution that is not there is an error all the same. */
+static int check_runs(const struct opened *opened, struct warder_error *err)
+{
+	struct json_value *document = ask_list(&opened->place, err);
+	const struct json_value *row = document ? document->child : NULL;
+	const bool known = document;
+
+	while (row && strcmp(json_member_text(row, "id", ""), opened->name.id) != 0)
+		row = row->next;
+	json_free(document);
+	return !known ? -1 : row ? 0 : say_ended(opened, err);
+}
+
+static bool more_waits(void)
+{
+	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	return poll(&input, 1, 0) > 0;
+}
+
+/* What is there, as much as there is room for. *ret_end: the end came. -1 with errno. */
+static ssize_t fill(char *to, size_t size, bool *ret_end)
 {
 	size_t len = 0;
-	ssize_t n = 1;
 
-	while (len < size && n != 0) {
-		n = read(STDIN_FILENO, to + len, size - len);
+	while (len < size && !*ret_end && (!len || more_waits())) {
+		const ssize_t n = read(STDIN_FILENO, to + len, size - len);
+
 		if (n < 0 && errno != EINTR)
 			return -1;
+		*ret_end = n == 0;
 		len += n > 0 ? (size_t)n : 0;
 	}
 	return (ssize_t)len;
 }
 
-/* Each request has a part, and the last one also closes. */
+/* Each request has a part, as it comes, and the last one also closes. */
 static int write_all(const struct opened *opened, bool close, struct warder_error *err)
 {
 	char *bytes = malloc(INPUT_PART);
-	ssize_t len = (ssize_t)INPUT_PART;
+	bool end = false, sent = false;
 	int status = bytes ? 0 : error_no_memory(err, NULL);
 
-	while (status == 0 && len == (ssize_t)INPUT_PART) {
-		len = fill(bytes, INPUT_PART);
+	while (status == 0 && !end) {
+		const ssize_t len = fill(bytes, INPUT_PART, &end);
+		const bool sends = len > 0 || (close && end);
+
 		if (len < 0)
 			status = error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, NULL, errno,
 						 "standard input cannot be read");
-		else
-			status =
-			    send_input(opened, bytes, (size_t)len, close && len < (ssize_t)INPUT_PART, err);
+		else if (sends)
+			status = send_input(opened, bytes, (size_t)len, close && end, err);
+		else if (!sent)
+			status = check_runs(opened, err);
+		sent = sent || sends;
 	}
 	free(bytes);
 	return status;

@@ -278,11 +278,24 @@ def lying():
     begin()
     blob = bytes(range(256)) * 2000
     done = warder("write", "--close", SEVEN, input=blob)
-    tell(done[0] == 0 and b"".join(base64.b64decode(one["input"]["stdin"]) for one in bodies("SendInput")) == blob and len(bodies("SendInput")) == 2 and len(asked("CloseStdin")) == 1, "long input goes in parts, and then ends", (done, len(server.asked)))
+    tell(done[0] == 0 and b"".join(base64.b64decode(one["input"]["stdin"]) for one in bodies("SendInput")) == blob and len(bodies("SendInput")) >= 2 and len(asked("CloseStdin")) == 1, "long input goes in parts, and then ends", (done, len(server.asked)))
     begin(i1=e2b.GONE)
     for words in (["ps", "liar"], ["kill", SEVEN], ["wait", SEVEN], ["attach", SEVEN]):
         done = warder(*words)
         tell(done[0] == 125 and "session liar does not run any more" in done[2], "without its sandbox there is none: " + words[0], done)
+    begin()
+    writes = opened("write", SEVEN)
+    writes.stdin.write(b"one\n")
+    writes.stdin.flush()
+    came = until(lambda: asked("SendInput"), 30)
+    out, err = writes.communicate(timeout=90 * SLOW)
+    tell(came and writes.returncode == 0 and len(bodies("SendInput")) == 1 and not asked("CloseStdin"), "input goes as it comes", (came, writes.returncode, err, server.asked))
+    begin()
+    done = warder("write", SEVEN, input=b"")
+    tell(done[0] == 125 and "does not run" in done[2], "no input for a program that is not there is no success", done)
+    begin(List=json.dumps({"processes": [{"pid": 7}]}).encode())
+    done = warder("write", SEVEN, input=b"")
+    tell(done[0] == 0 and not asked("SendInput"), "and for one that is there, it is", done)
     # another sandbox
     server.how = {}
     e2b.session("stop", "liar")

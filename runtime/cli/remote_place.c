@@ -98,12 +98,8 @@ uint64_t remote_place_lease_ms(const struct elsewhere *session)
 	return lease_ms_of(session, 0);
 }
 
-bool remote_place_renew(const struct remote_place *place)
-{
-	return remote_place_renew_for(place, 0);
-}
-
-bool remote_place_renew_for(const struct remote_place *place, uint64_t more_ms)
+/* Returns the status of the answer; 0: there is none. */
+static unsigned int renew(const struct remote_place *place, uint64_t more_ms)
 {
 	struct warder_error ignored;
 	char body[64];
@@ -112,10 +108,22 @@ bool remote_place_renew_for(const struct remote_place *place, uint64_t more_ms)
 	const uint64_t lease_ms = lease_ms_of(&place->session, more_ms);
 
 	if (!lease_ms)
-		return false;
+		return 0;
 	snprintf(body, sizeof(body), "{\"timeoutMs\": %llu}", (unsigned long long)lease_ms);
 	remote_place_ask(place, "/timeout", &how, NULL, NULL, &ignored);
-	return how.status != 0;
+	return how.status;
+}
+
+bool remote_place_renew(const struct remote_place *place)
+{
+	return renew(place, 0) != 0;
+}
+
+bool remote_place_renew_for(const struct remote_place *place, uint64_t more_ms)
+{
+	const unsigned int status = renew(place, more_ms);
+
+	return status >= 200 && status <= 299;
 }
 
 uint64_t remote_place_poll_ms(const struct remote_place *place)
@@ -141,7 +149,7 @@ void remote_place_start_keeping(const struct remote_place *place, uint64_t time_
 	const uint64_t now_ms = clock_us() / 1000;
 
 	*ret = (struct remote_keeping){ .place = place, .until_ms = now_ms + time_ms, .renewed_ms = now_ms };
-	remote_place_renew_for(place, time_ms);
+	ret->kept = remote_place_renew_for(place, time_ms);
 }
 
 int remote_place_keep_on(void *context)
@@ -151,8 +159,8 @@ int remote_place_keep_on(void *context)
 
 	if (!ending_signal() && now_ms - keeping->renewed_ms >= remote_place_poll_ms(keeping->place)) {
 		keeping->renewed_ms = now_ms;
-		remote_place_renew_for(keeping->place,
-				       keeping->until_ms > now_ms ? keeping->until_ms - now_ms : 0);
+		keeping->kept = remote_place_renew_for(
+		    keeping->place, keeping->until_ms > now_ms ? keeping->until_ms - now_ms : 0);
 	}
 	return ending_came(NULL);
 }

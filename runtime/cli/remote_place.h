@@ -24,6 +24,7 @@ struct remote_keeping {
 	const struct remote_place *place;
 	uint64_t until_ms;   /* when the program has ended at the latest */
 	uint64_t renewed_ms; /* when the lease was renewed last */
+	bool kept;           /* the host agreed then */
 };
 
 struct remote_asking {
@@ -55,7 +56,7 @@ int remote_place_say_gone(const struct elsewhere *session, struct warder_error *
 uint64_t remote_place_lease_ms(const struct elsewhere *session);
 /* Let the lease begin anew. Returns whether the host answered. A failure is not reported here: the next request fails too, and reports it. */
 bool remote_place_renew(const struct remote_place *place);
-/* The same for a request that takes up to `more_ms`, in which the lease is not renewed. */
+/* The same for a request that takes up to `more_ms`, in which the lease is not renewed. Returns whether the host agreed. */
 bool remote_place_renew_for(const struct remote_place *place, uint64_t more_ms);
 /* The same during a long work, if it is time: *renewed_ms, by clock_us(), is when it was done last. */
 void remote_place_keep(const struct remote_place *place, uint64_t *renewed_ms);

@@ -261,6 +261,7 @@ static int start_detached(const struct remote_place *place, const struct executi
 			  struct warder_error *err)
 {
 	char id[ELSEWHERE_SANDBOX_MAX + 1] = "", name[EXECUTION_NAME_SIZE];
+	const uint64_t time_ms = execution->policy.limits.wall_time_us / 1000;
 	struct remote_keeping keeping;
 	struct remote_asking how = { .body = execution->job,
 				     .timeout_ms = 4 * REMOTE_QUESTION_MS,
@@ -269,16 +270,22 @@ static int start_detached(const struct remote_place *place, const struct executi
 	size_t len = 0;
 	int status;
 
-	remote_place_start_keeping(place, execution->policy.limits.wall_time_us / 1000, &keeping);
+	remote_place_start_keeping(place, time_ms, &keeping);
 	status = remote_place_ask(place, "/executions?detach=1", &how, &text, &len, err);
 	if (status == 0)
 		status = remote_place_take_id(text, len, place->session.backend, id, sizeof(id), err);
 	free(text);
-	if (status == 0)
-		execution_name_write(&place->session, id, name);
-	if (status == 0)
-		printf("%s\n", name);
-	return status;
+	if (status < 0)
+		return -1;
+	execution_name_write(&place->session, id, name);
+	if (!keeping.kept && !remote_place_renew_for(place, time_ms))
+		term_complain(
+		    "%s did not extend the life of the sandbox for the time of %s: the program may be "
+		    "ended with the sandbox after the idle time; a later command in the session "
+		    "renews that",
+		    place->session.backend, name);
+	printf("%s\n", name);
+	return 0;
 }
 
 int run_e2b_detach(struct report *report, struct remote_place *place, struct warder_error *err)

@@ -138,6 +138,10 @@ def lying():
     tell(start("liar", "-i", "--", "cat") == SEVEN and json.loads(asked("Start")[0][2][5:])["stdin"] is True, "with its input open if that is asked for")
     times = [json.loads(one[2])["timeout"] for one in asked("timeout")]
     tell(times == [3660], "the sandbox stays for the idle time and the time limit", times)
+    for title, hows, warns in (("once", turns((503, b"{}", ()), b"{}"), False), ("again", (503, b"{}", ()), True)):
+        begin(Start=e2b.hangs, timeout=hows)
+        status, out, err = e2b.session("exec", "liar", "--detach", "--", "sleep", "1")
+        tell((status, out.decode().strip(), "did not extend" in err) == (0, SEVEN, warns) and len(asked("timeout")) == 2, "if that fails " + title, (status, out, err, server.asked))
     for title, how, word in (("a refusal", e2b.frame({"error": {"code": "not_found", "message": "\x1b[31mno such file"}}, 2), "did not start"), ("death", e2b.dies, "not known"), ("half a frame", e2b.START[:9], "not known"), ("no JSON", e2b.frame(b"<html>"), "no JSON"),
                              ("the number 0", e2b.frame({"event": {"start": {"pid": 0}}}), "pid"), ("output of none", e2b.HELLO, "wrong order"), ("a redirect", e2b.redirect, "redirect")):
         begin(Start=how)

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "remote/framed.h"
@@ -181,17 +180,6 @@ static void end_request(struct job *job, struct exchange **exchange, CURLcode do
 	*exchange = NULL;
 }
 
-/* The input did not reach the sandbox. */
-static bool is_lost(const struct remote_answer *answer)
-{
-	static const unsigned int statuses[] = { 0, 413, 429, 502, 503, 504 };
-
-	for (size_t i = 0; i < ARRAY_LENGTH(statuses); i++)
-		if (answer->status == statuses[i])
-			return true;
-	return false;
-}
-
 /* Other failures are not reported: the program may have ended or closed its input, and the stream says how it ended. If the input could not be
  * closed, the program may wait for its end until the time limit. */
 static void end_input(struct job *job, CURLcode done)
@@ -201,7 +189,8 @@ static void end_input(struct job *job, CURLcode done)
 
 	end_request(job, &job->input, done, &answer, &body);
 	free(body);
-	if (job->step == INPUT_WRITES && !job->started.ended && !job->fault.code && is_lost(&answer))
+	if (job->step == INPUT_WRITES && !job->started.ended && !job->fault.code &&
+	    service_is_out_of_reach(&answer))
 		error_set(&job->fault, WARDER_ERROR_UNAVAILABLE, "backend",
 			  "the service did not take the program's input");
 	job->step = job->step == INPUT_WRITES ? INPUT_CLOSES : INPUT_DONE;

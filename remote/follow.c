@@ -202,19 +202,21 @@ static void end_request(struct follow *follow, struct exchange **exchange, CURLc
 	*exchange = NULL;
 }
 
-/* A program that has no input to close does not mind. */
+/* A program that has no input to close does not mind. What is lost is not sent again: it may have arrived. */
 static void end_input(struct follow *follow, CURLcode done)
 {
 	struct remote_answer answer;
 	char message[SERVICE_MESSAGE];
 	char *body = NULL;
+	bool lost;
 
 	end_request(follow, &follow->input, done, &answer, &body);
-	if (!service_is_good(&answer) && !follow->closes) {
+	lost = service_is_out_of_reach(&answer);
+	if (lost || (!service_is_good(&answer) && !follow->closes)) {
 		service_message(body, answer.bytes, message);
-		tell(follow, "input",
+		tell(follow, lost ? "inputLost" : "input",
 		     message[0]      ? message
-		     : answer.status ? "the service refuses it"
+		     : answer.status ? (lost ? "the service cannot do it now" : "the service refuses it")
 				     : answer.error.text);
 	}
 	free(body);

@@ -12,6 +12,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/json.h"
 
 #define KEEPALIVE_LINE "Keepalive-Ping-Interval: 30"
@@ -75,6 +76,16 @@ void service_ask(const struct service *service, const char *method, const char *
 bool service_is_good(const struct remote_answer *answer)
 {
 	return answer->status >= 200 && answer->status <= 299;
+}
+
+bool service_is_out_of_reach(const struct remote_answer *answer)
+{
+	static const unsigned int statuses[] = { 0, 413, 429, 502, 503, 504 };
+
+	for (size_t i = 0; i < ARRAY_LENGTH(statuses); i++)
+		if (answer->status == statuses[i])
+			return true;
+	return false;
 }
 
 /* ---- create ---- */

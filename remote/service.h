@@ -41,6 +41,8 @@ void service_ask(const struct service *service, const char *method, const char *
 		 struct remote_answer *ret, char **ret_body);
 /* Whether the answer has one of the statuses 200 to 299. */
 bool service_is_good(const struct remote_answer *answer);
+/* Whether it comes from something in front of the sandbox, or from nobody: what was sent perhaps did not reach the sandbox. */
+bool service_is_out_of_reach(const struct remote_answer *answer);
 /* Whether a text of the service can be the id of a sandbox. */
 bool service_is_id(const char *id);
 /* Make ready for requests to the sandbox `service->id`, which `description` of the service is about. -1 with *err: its access token, version or

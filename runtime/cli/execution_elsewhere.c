@@ -82,6 +82,16 @@ static void refuse_input(struct following *following, const char *why)
 	following->input_len = 0;
 }
 
+/* The rest of it goes on. */
+static void tell_input_lost(struct following *following, const char *why)
+{
+	char text[300];
+
+	snprintf(text, sizeof(text), "%s", why);
+	term_complain("input of %s may be missing, or its end: %s", following->how->name->text,
+		      term_clean(text));
+}
+
 /* ---- output ---- */
 
 static void show_output(struct following *following)
@@ -101,13 +111,14 @@ static void take_text(struct following *following, const char *text, size_t len)
 	const char *label = following->how->place->session.backend;
 	struct json_value *document = NULL;
 	struct warder_error ignored;
-	const char *result, *fault, *input;
+	const char *result, *fault, *input, *lost;
 
 	if (json_parse(text, len, "execution", NULL, &document, &ignored) < 0)
 		return;
 	result = json_member_text(document, "result", NULL);
 	fault = json_member_text(document, "fault", NULL);
 	input = json_member_text(document, "input", NULL);
+	lost = json_member_text(document, "inputLost", NULL);
 	if (result)
 		reported_read(result, strlen(result), label, false, &following->result, &following->fault);
 	else if (fault)
@@ -116,6 +127,8 @@ static void take_text(struct following *following, const char *text, size_t len)
 			  fault);
 	else if (input)
 		refuse_input(following, input);
+	else if (lost)
+		tell_input_lost(following, lost);
 	else
 		snprintf(following->why, sizeof(following->why), "%s",
 			 json_member_text(document, "lost", ""));

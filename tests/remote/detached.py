@@ -186,6 +186,25 @@ def lying():
     begin(Connect=refuses, SendInput=(400, b'{"code": "failed_precondition", "message": "\\u001b[31mstdin not enabled"}', ()))
     done = warder("attach", SEVEN, input=b"x" * 20000)
     tell(done[:2] == (0, b"hello\n") and done[2].count("takes no input") == 1 and "not enabled" in done[2] and "\x1b" not in done[2], "input that is refused is named once, and the rest goes on", done)
+    begin(Connect=takes, SendInput=turns((502, b"<html>", ()), b"{}"))
+    done = warder("attach", SEVEN, input=b"x" * 20000)
+    tell(done[:2] == (0, b"hello\n") and "takes no input" not in done[2] and done[2].count("may be missing") == 1 and len(asked("SendInput")) > 1 and len(asked("Connect")) == 1, "a part of the input that is lost is told, and the rest goes on", done)
+
+    def holds(self):
+        e2b.begin(self)
+        self.wfile.write(e2b.START)
+        self.wfile.flush()
+        until(lambda: server.over, 60)
+        self.wfile.write(e2b.HELLO + e2b.END + e2b.LAST)
+    begin(Connect=holds, CloseStdin=(502, b"<html>", ()))
+    server.over = False
+    attached = opened("attach", SEVEN)
+    attached.stdin.close()
+    attached.stdin = None
+    line = attached.stderr.readline()
+    server.over = True
+    out, err = attached.communicate(timeout=90 * SLOW)
+    tell(b"or its end: " in line and (attached.returncode, out) == (0, b"hello\n"), "so is its end", (line, attached.returncode, out, err))
     begin(Connect=takes, CloseStdin=unknown(404))
     done = warder("attach", SEVEN, input=b"")
     tell(done == (0, b"hello\n", ""), "an end of the input that is refused is not", done)

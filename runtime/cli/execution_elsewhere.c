@@ -47,6 +47,13 @@ struct following {
 
 /* ---- input ---- */
 
+static void close_input(struct following *following)
+{
+	following->input_ended = true;
+	following->input_len = (size_t)snprintf(following->input, sizeof(following->input),
+						"%c{\"close\": true}", REMOTE_PIECE_TEXT);
+}
+
 static void read_input(struct following *following)
 {
 	const ssize_t n = read(STDIN_FILENO, following->input + 1, sizeof(following->input) - 1);
@@ -55,9 +62,7 @@ static void read_input(struct following *following)
 		following->input[0] = REMOTE_PIECE_BYTES;
 		following->input_len = (size_t)n + 1;
 	} else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
-		following->input_ended = true;
-		following->input_len = (size_t)snprintf(following->input, sizeof(following->input),
-							"%c{\"close\": true}", REMOTE_PIECE_TEXT);
+		close_input(following);
 	}
 }
 
@@ -279,6 +284,8 @@ static int follow_to_end(struct following *following, struct warder_error *err)
 					 following->how->name->text, term_clean(following->why));
 		tell_loss(following);
 		status = reach_again(following, err);
+		if (following->input_ended && !following->refused) /* it may not have arrived */
+			close_input(following);
 	}
 	backend_remote_close_terminal(&following->link);
 	return status;

@@ -247,6 +247,22 @@ def lying():
     begin(Connect=turns(e2b.half, e2b.dies, (502, b"{}", ()), whole))
     done = warder("wait", "--json", SEVEN)
     tell(done[0] == 0 and json.loads(done[1])["exitCode"] == 0 and "hello" not in done[1].decode() and len(asked("Connect")) == 4, "also if the service does not answer for a while", done)
+
+    def breaks(self):
+        e2b.begin(self)
+        self.wfile.write(e2b.START)
+        self.wfile.flush()
+        until(lambda: asked("CloseStdin"), 60)
+
+    def hears_again(self):
+        e2b.begin(self)
+        self.wfile.write(e2b.START)
+        self.wfile.flush()
+        until(lambda: len(asked("CloseStdin")) > 1, 20)
+        self.wfile.write(e2b.HELLO + e2b.END + e2b.LAST)
+    begin(Connect=turns(breaks, hears_again), CloseStdin=turns(e2b.dies, b"{}"))
+    done = warder("attach", SEVEN, input=b"")
+    tell(done[:2] == (0, b"hello\n") and len(asked("CloseStdin")) == 2 and len(asked("Connect")) == 2, "the end of the input is sent again, because it may not have arrived", (done, server.asked))
     begin(Connect=turns(e2b.half, unknown()))
     done = warder("wait", "--json", SEVEN)
     data = json.loads(done[1])

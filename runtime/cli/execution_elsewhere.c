@@ -148,7 +148,6 @@ static bool take_piece(struct following *following)
 
 	if (n <= 0)
 		return n < 0 && (errno == EINTR || errno == ECONNRESET);
-	following->renewer.heard_ms = clock_us() / 1000;
 	if (piece[0] == REMOTE_PIECE_TEXT) {
 		take_text(following, piece + 1, (size_t)n - 1);
 	} else if (following->how->output && piece[0] == REMOTE_PIECE_ERROR) {
@@ -247,9 +246,11 @@ static void tell_loss(struct following *following)
 		      following->how->output ? ": output may be missing here, or come again" : "");
 }
 
-/* After the first connection. */
+/* After the first connection. The renewer hears another host than the one that has the stream, so what it hears is no hope for that. */
 static int reach_again(struct following *following, struct warder_error *err)
 {
+	const uint64_t lost_ms = clock_us() / 1000;
+
 	while (!is_over(following)) {
 		poll(NULL, 0, PAUSE_MS);
 		renewer_hear(&following->renewer);
@@ -258,7 +259,7 @@ static int reach_again(struct following *following, struct warder_error *err)
 		if (is_unknown(err))
 			return take_unknown(following, err);
 		if (err->code != WARDER_ERROR_UNAVAILABLE ||
-		    remote_place_check_hope(following->how->place, following->renewer.heard_ms, err) < 0)
+		    remote_place_check_hope(following->how->place, lost_ms, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -270,7 +271,7 @@ static int follow_to_end(struct following *following, struct warder_error *err)
 	int status = reach(following, err);
 
 	while (status == 0 && !is_over(following)) {
-		const uint64_t begun_ms = following->renewer.heard_ms = clock_us() / 1000;
+		const uint64_t begun_ms = clock_us() / 1000;
 
 		move_all(following);
 		backend_remote_close_terminal(&following->link);

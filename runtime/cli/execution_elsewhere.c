@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "runtime/cli/ending.h"
-#include "runtime/cli/executions.h"
 #include "runtime/cli/renewer.h"
 #include "runtime/cli/session_remote_terminal.h"
 #include "runtime/cli/term.h"
@@ -32,7 +31,8 @@ struct following {
 	const struct execution_elsewhere *how;
 	struct backend_remote_terminal link;
 	struct renewer renewer;
-	int output_fd;
+	int output_fd, error_fd;
+	int shown_fd;                  /* the one that the output is for */
 	char output[REMOTE_PIECE_MAX]; /* that is to be shown */
 	size_t output_at, output_len;
 	char input[4096]; /* a piece that is to be sent */
@@ -101,7 +101,7 @@ static void tell_input_lost(struct following *following, const char *why)
 
 static void show_output(struct following *following)
 {
-	const ssize_t n = write(following->output_fd, following->output + following->output_at,
+	const ssize_t n = write(following->shown_fd, following->output + following->output_at,
 				following->output_len - following->output_at);
 
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
@@ -150,10 +150,9 @@ static bool take_piece(struct following *following)
 		return n < 0 && (errno == EINTR || errno == ECONNRESET);
 	if (piece[0] == REMOTE_PIECE_TEXT) {
 		take_text(following, piece + 1, (size_t)n - 1);
-	} else if (following->how->output && piece[0] == REMOTE_PIECE_ERROR) {
-		if (executions_write(WARDER_STDERR, piece + 1, (size_t)n - 1) < 0)
-			following->failed = errno;
 	} else if (following->how->output) {
+		following->shown_fd =
+		    piece[0] == REMOTE_PIECE_ERROR ? following->error_fd : following->output_fd;
 		following->output_len = (size_t)n - 1;
 		memcpy(following->output, piece + 1, following->output_len);
 	}
@@ -175,7 +174,7 @@ static bool move(struct following *following)
 	struct pollfd ready[] = {
 		{ .fd = following->link.fd, .events = (short)((shows ? 0 : POLLIN) | (sends ? POLLOUT : 0)) },
 		{ .fd = reads ? STDIN_FILENO : -1, .events = POLLIN },
-		{ .fd = shows ? following->output_fd : -1, .events = POLLOUT },
+		{ .fd = shows ? following->shown_fd : -1, .events = POLLOUT },
 		{ .fd = following->renewer.fd, .events = POLLIN },
 	};
 
@@ -202,7 +201,7 @@ static void move_all(struct following *following)
 	while (good && !is_over(following))
 		good = move(following);
 	while (following->output_len && !following->failed && !ending_signal()) {
-		struct pollfd ready = { .fd = following->output_fd, .events = POLLOUT };
+		struct pollfd ready = { .fd = following->shown_fd, .events = POLLOUT };
 
 		if (poll(&ready, 1, LOOK_MS) > 0)
 			show_output(following);
@@ -297,13 +296,15 @@ int execution_elsewhere_follow(const struct execution_elsewhere *how, struct war
 {
 	struct following following = { .how = how,
 				       .link = { .fd = -1 },
-				       .output_fd = session_remote_terminal_output() };
+				       .output_fd = session_remote_terminal_output(STDOUT_FILENO),
+				       .error_fd = session_remote_terminal_output(STDERR_FILENO) };
 	int status = renewer_start(how->place, &following.renewer, err);
 
 	if (status == 0)
 		status = follow_to_end(&following, err);
 	renewer_end(&following.renewer);
 	fd_done(&following.output_fd);
+	fd_done(&following.error_fd);
 	*ret = following.result;
 	if (following.result)
 		return 1;

@@ -116,14 +116,16 @@ static void keep_from(struct lent *lent, uint64_t offset)
 }
 
 /* Only terminals and pipes are opened again: in a file, a second opening would begin to write at the start. */
-int session_remote_terminal_output(void)
+int session_remote_terminal_output(int stream)
 {
 	struct stat st;
+	char path[32];
 	int fd = -1;
 
-	if (isatty(STDOUT_FILENO) || (fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode)))
-		fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	return fd >= 0 ? fd : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", stream);
+	if (isatty(stream) || (fstat(stream, &st) == 0 && S_ISFIFO(st.st_mode)))
+		fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return fd >= 0 ? fd : fcntl(stream, F_DUPFD_CLOEXEC, 3);
 }
 
 static void show_output(struct lent *lent)
@@ -266,7 +268,7 @@ int session_remote_terminal(const struct remote_place *place, const char *execut
 	struct lent lent = { .place = place,
 			     .execution = execution,
 			     .renewer = { .fd = -1 },
-			     .output_fd = session_remote_terminal_output(),
+			     .output_fd = session_remote_terminal_output(STDOUT_FILENO),
 			     .kept = malloc(2 * TAIL_MAX),
 			     .resized = true };
 	int status = lent.kept ? renewer_start(place, &lent.renewer, err) : error_no_memory(err, NULL);

@@ -9,8 +9,8 @@
 
 /* The size of the terminal on standard input. */
 void session_remote_terminal_size(unsigned int *ret_rows, unsigned int *ret_columns);
-/* Standard output, so opened that a terminal or a pipe does not keep us waiting; the caller's. */
-int session_remote_terminal_output(void);
+/* Standard output or standard error, by its number, so opened that a terminal or a pipe does not keep us waiting; the caller's. */
+int session_remote_terminal_output(int stream);
 /* The output that a terminal has shown. */
 struct remote_shown {
 	uint64_t bytes;

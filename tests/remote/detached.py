@@ -1,5 +1,5 @@
 """Executions that outlive their callers, in sessions of services of the kind e2b: on Warder's own host, and on services that lie."""
-import base64, hashlib, json, os, signal, subprocess, sys, time
+import base64, fcntl, hashlib, json, os, signal, struct, subprocess, sys, termios, time
 
 from serving import warder, work
 from tap import SLOW, WARDER, tell, until
@@ -306,6 +306,24 @@ def lying():
     leaves.send_signal(signal.SIGTERM)
     leaves.communicate(timeout=90 * SLOW)
     tell(leaves.returncode == 143 and not asked("SendSignal") and not asked("DELETE"), "a signal leaves the program alone", (leaves.returncode, server.asked))
+
+    def floods_errors(self):
+        e2b.begin(self)
+        self.wfile.write(e2b.START + e2b.frame({"event": {"data": {"stderr": base64.b64encode(b"y" * 1000000).decode()}}}))
+        self.wfile.flush()
+        until(lambda: server.over, 60)
+
+    def waiting(file):
+        return struct.unpack("i", fcntl.ioctl(file, termios.FIONREAD, b"\0" * 4))[0]
+    begin(Connect=floods_errors)
+    server.over = False
+    leaves = opened("attach", "-n", SEVEN)
+    full = until(lambda: waiting(leaves.stderr) > 60000, 60)
+    leaves.send_signal(signal.SIGTERM)
+    left = until(lambda: leaves.poll() is not None, 30)
+    server.over = True
+    leaves.communicate(timeout=90 * SLOW)
+    tell(full and left and leaves.returncode == 143, "also while nobody reads its standard error", (full, left, leaves.returncode))
     # kill and write
     begin()
     done = warder("kill", SEVEN), warder("kill", "-s", "9", SEVEN)

@@ -390,7 +390,7 @@ Test(pool_code, the_end_of_a_fork_is_that_of_python, .timeout = 120)
 Test(pool_code, a_zygote_that_dies_is_replaced, .timeout = 120)
 {
 	struct warder_result *result;
-	int zygote;
+	int zygote, now;
 
 	if (!begin_forks(NULL))
 		cr_skip_test("%s", err.text);
@@ -399,11 +399,16 @@ Test(pool_code, a_zygote_that_dies_is_replaced, .timeout = 120)
 	zygote = zygote_of(result);
 	warder_result_free(result);
 	cr_assert(zygote > 0 && kill(zygote, SIGKILL) == 0);
-	result = run("print(2)", (struct warder_command){ 0 });
-	cr_assert(result, "%s", err.text);
-	cr_expect_str_eq(output(result, WARDER_STDOUT), "2\n");
-	cr_expect(zygote_of(result) != zygote);
-	warder_result_free(result);
+	now = zygote;
+	/* Forks that it made before are handed out first. */
+	for (int i = 0; i < 8 && now == zygote; i++) {
+		result = run("print(2)", (struct warder_command){ 0 });
+		cr_assert(result, "%s", err.text);
+		cr_expect_str_eq(output(result, WARDER_STDOUT), "2\n");
+		now = zygote_of(result);
+		warder_result_free(result);
+	}
+	cr_expect(now != zygote);
 	cr_expect(library_pool_stat(pool, "zygotes") >= 2);
 	end();
 }

@@ -87,7 +87,10 @@ class Host(serving.Host):
 
 def sessions():
     """By their files, also those that a dead keeper has left."""
-    return sorted({name[:-5] for name in os.listdir(sessions_directory())}) if os.path.isdir(sessions_directory()) else []
+    try:
+        return sorted({name[:-5] for name in os.listdir(sessions_directory())})
+    except FileNotFoundError:  # the last session takes the directory with it
+        return []
 
 
 def keeper_of(sandbox):

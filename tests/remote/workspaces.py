@@ -122,7 +122,7 @@ def check(backends, backend, flags, sandboxes):
     for words in (["snapshot", name], ["patch", name], ["provision", "x"], ["drive", "x"], ["show", name], ["resume", "x"]):
         done = do(*words)
         tell(done[0] == 125 and words[0] + " works with workspaces on this machine only" in done[2], "what a workspace there cannot do is refused: " + words[0], done)
-    for words, word in ((["read", name + "x", "a"], "there is no workspace"), (["put", name], "which files"), (["collect", name], "which files"), (["run"], "ID"), (["list", name, "--strict"], "--strict")):
+    for words, word in ((["read", name + "x", "a"], "there is no workspace"), (["put", name], "the files are missing"), (["collect", name], "the patterns are missing"), (["run"], "ID"), (["list", name, "--strict"], "--strict")):
         done = do(*words)
         tell(done[0] == 125 and word in done[2], "a wrong command says why: " + word, done)
     tell(warder("workspace", "read", name, "blob", env={"WARDER_STORE": os.path.join(work, "store")})[0] == 125, "it is none of this machine")

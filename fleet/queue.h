@@ -65,7 +65,7 @@ natsMsg *queue_next(natsSubscription *subscription, unsigned int within_ms);
 
 /* How often the library has connected again. */
 uint64_t queue_reconnects(const struct queue *queue);
-/* The position up to which workers have taken requests; 0: there are no workers; UINT64_MAX: not known now. */
+/* The position of the last request that was delivered to a worker. 0: no worker has started yet; UINT64_MAX: not known now. */
 uint64_t queue_delivered(const struct queue *queue);
 /* Whether a request is in its stream, at the position where it was stored. 1: it is not; -1: not known now. */
 int queue_find_request(const struct queue *queue, uint64_t position, const char *text, size_t len);

@@ -168,3 +168,16 @@ bool call_open_sandbox(struct call *call)
 	json_free(document);
 	return good;
 }
+
+struct json_value *call_read_request(struct call *call)
+{
+	const struct json_limits limits = { .max_bytes = REMOTE_JSON_MAX + 1 };
+	const struct exchange_order *order = call->order;
+	struct json_value *document = NULL;
+	struct warder_error err = { 0 };
+
+	if (json_parse(order->body ? order->body : "", order->body_len, "request", &limits, &document, &err) <
+	    0)
+		call_put_error(call, &err);
+	return document;
+}

@@ -21,13 +21,15 @@ struct call {
 
 /* Answer with the error, and without a status. */
 void call_put_error(struct call *call, const struct warder_error *err);
-/* Answer with the text (heap, taken); NULL: there is no memory. */
+/* The body of the call, to be freed. NULL: it is no JSON, and the call has its answer. */
+struct json_value *call_read_request(struct call *call);
+/* Answer with the text, which is on the heap, and free it. NULL: memory ran out, and the answer says so. */
 void call_put(struct call *call, unsigned int status, char *body);
 /* Answer with the object that the writer has begun. */
 void call_put_object(struct call *call, struct json_writer *w);
 __attribute__((format(printf, 5, 6))) void call_refuse(struct call *call, unsigned int status, uint32_t code,
 						       const char *field, const char *format, ...);
-/* Pass on the service's refusal, or that there is no answer. `subject`: what a 404 says is not there, "id", "path", "context" or
+/* Answer that the service has refused, or has not answered. `subject` names what a 404 means: "id", "path", "context" or
  * "execution". */
 void call_pass_refusal(struct call *call, const struct remote_answer *answer, const char *body,
 		       const char *subject);

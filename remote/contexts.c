@@ -105,20 +105,6 @@ void contexts_list(struct call *call)
 	free(body);
 }
 
-/* The body of the call. NULL: the call has its answer. */
-static struct json_value *read_request(struct call *call)
-{
-	const struct json_limits limits = { .max_bytes = REMOTE_JSON_MAX + 1 };
-	const struct exchange_order *order = call->order;
-	struct json_value *document = NULL;
-	struct warder_error err = { 0 };
-
-	if (json_parse(order->body ? order->body : "", order->body_len, "request", &limits, &document, &err) <
-	    0)
-		call_put_error(call, &err);
-	return document;
-}
-
 static void put_id(struct call *call, const char *id)
 {
 	struct json_writer w = { 0 };
@@ -137,7 +123,7 @@ static void put_id(struct call *call, const char *id)
 
 void contexts_create(struct call *call)
 {
-	struct json_value *request = read_request(call), *made = NULL;
+	struct json_value *request = call_read_request(call), *made = NULL;
 	struct json_writer w = { 0 };
 	struct remote_answer answer;
 	char *wish, *body = NULL;
@@ -585,7 +571,7 @@ static void run(struct call *call, const struct json_value *request, const char 
 
 void contexts_run(struct call *call)
 {
-	struct json_value *request = read_request(call);
+	struct json_value *request = call_read_request(call);
 	char *wish = NULL;
 
 	if (!request)

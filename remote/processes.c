@@ -169,23 +169,9 @@ void processes_list(struct call *call)
 
 /* ---- one program ---- */
 
-/* The document of the request. NULL: the call has its answer. */
-static struct json_value *read_request(struct call *call)
-{
-	const struct json_limits limits = { .max_bytes = REMOTE_JSON_MAX + 1 };
-	const struct exchange_order *order = call->order;
-	struct json_value *document = NULL;
-	struct warder_error err = { 0 };
-
-	if (json_parse(order->body ? order->body : "", order->body_len, "request", &limits, &document, &err) <
-	    0)
-		call_put_error(call, &err);
-	return document;
-}
-
 void processes_send_signal(struct call *call)
 {
-	struct json_value *document = read_request(call);
+	struct json_value *document = call_read_request(call);
 	const uint64_t number = document ? json_member_uint(document, "signal") : 0;
 	const char *name = processes_signal(number <= INT32_MAX ? (int)number : 0);
 	uint32_t pid;
@@ -203,7 +189,7 @@ void processes_send_signal(struct call *call)
 
 void processes_write(struct call *call)
 {
-	struct json_value *document = read_request(call);
+	struct json_value *document = call_read_request(call);
 	const char *input = document ? json_member_text(document, "base64", "") : "";
 	uint32_t pid;
 	bool good = document && processes_pid(call, &pid) && call_open_sandbox(call);

@@ -11,8 +11,12 @@
  * messages, or one text message. The process ends when either end closes.
  *
  * With both `terminal` and `template`, the request follows an execution: its output comes as pieces of REMOTE_PIECE_BYTES and REMOTE_PIECE_ERROR
- * (standard error), and pieces of REMOTE_PIECE_BYTES are its input. A text to it is {"close": true}: its input ends. A text from it is one of {"input":
- * why the input is refused}, {"inputLost": why a part of it, or its end, perhaps did not arrive}, {"result": a text with the JSON of how it ended}, {"lost": why the connection is over} and {"fault": what is no answer of the protocol}.
+ * (standard error), and pieces of REMOTE_PIECE_BYTES are its input. The text {"close": true} to the process ends the input. A text from it is one of
+ *   {"input": TEXT}      the input is refused, for this reason
+ *   {"inputLost": TEXT}  a part of the input, or its end, may not have arrived, for this reason
+ *   {"result": TEXT}     the execution has ended: TEXT is JSON
+ *   {"lost": TEXT}       the connection was lost, for this reason
+ *   {"fault": TEXT}      the service broke the protocol; TEXT says how
  *
  * With `template`, `insecure` and perhaps `sandboxUrl` in the object, the host is a service that speaks E2B's protocol, and the request is one
  * of calls.h. If that runs a program or creates a sandbox, SIGTERM ends the program, or deletes the sandbox, before the process ends.

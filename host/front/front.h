@@ -203,7 +203,7 @@ int channel_write(struct channel *channel, const void *bytes, size_t len, bool m
 		  struct warder_error *err);
 int channel_resize(struct channel *channel, uint16_t rows, uint16_t columns, struct warder_error *err);
 /* The same without answers, so that it also works while the channel is held. Input that the program does not take waits in the socket, which has
- * room for about 200 KiB. 1: there is no room now, and room() is called when there is. */
+ * room for about 200 KiB. 1: the socket is full; room() is called as soon as it takes more. */
 int channel_pass_input(struct channel *channel, const void *bytes, size_t len, struct warder_error *err);
 int channel_pass_size(struct channel *channel, uint16_t rows, uint16_t columns, struct warder_error *err);
 /* Run a piece of code in the context that was started or chosen; shown() and done() follow. timeout_us 0: as long as the context's policy

@@ -244,7 +244,7 @@ enum {
 	WIRE_JOINS_FOLLOW =
 	    67108864, /* the cgroup files to join come over init's socket, in one message of one byte */
 	WIRE_ZYGOTE = 134217728, /* the payload makes jails: its /proc is whole, and it may make namespaces */
-	WIRE_FORKED = 268435456, /* init and payload are forks of a zygote; there is no exec */
+	WIRE_FORKED = 268435456, /* init and payload are forks of a zygote, and execute no program */
 	WIRE_FLAGS_ALL = 536870911,
 };
 

@@ -220,10 +220,15 @@ static int check_key(struct context *context, const struct row *row, struct call
 	if ((request->key_kind == LINK_KEY_SANDBOX || request->key_kind == LINK_KEY_TRAFFIC) &&
 	    !*request->sandbox)
 		context->sandbox = find_of_key(&launcher->sandboxes, request);
-	if (request->key_kind == LINK_KEY_SANDBOX || request->key_kind == LINK_KEY_TRAFFIC)
-		return context->sandbox    ? check_sandbox_key(context, call, err)
-		       : *request->sandbox ? no_sandbox(request, err)
-					   : refuse_key(call, err);
+	if (request->key_kind == LINK_KEY_SANDBOX || request->key_kind == LINK_KEY_TRAFFIC) {
+		if (context->sandbox)
+			return check_sandbox_key(context, call, err);
+		if (*request->sandbox)
+			return no_sandbox(request, err);
+		return sandboxes_had(&launcher->sandboxes, request->key)
+			   ? error_set(err, WARDER_ERROR_NOT_FOUND, NULL, "the sandbox has ended")
+			   : refuse_key(call, err);
+	}
 	context->tenant = request->key_kind == LINK_KEY_PEER
 			      ? find_peer(context, call, err)
 			      : tenants_find(&launcher->tenants, request->key, clock_wall_ms());

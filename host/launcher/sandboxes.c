@@ -90,7 +90,17 @@ void sandboxes_remove(struct sandboxes *sandboxes, struct sandbox *sandbox)
 			sandboxes->items[i] = sandboxes->items[--sandboxes->count];
 			break;
 		}
+	memcpy(sandboxes->ended[sandboxes->next_ended], sandbox->access_digest, SHA256_HEX);
+	sandboxes->next_ended = (sandboxes->next_ended + 1) % SANDBOX_ENDED_MAX;
 	sandbox_free(sandbox);
+}
+
+bool sandboxes_had(const struct sandboxes *sandboxes, const char *access_digest)
+{
+	for (size_t i = 0; *access_digest && i < SANDBOX_ENDED_MAX; i++)
+		if (strcmp(sandboxes->ended[i], access_digest) == 0)
+			return true;
+	return false;
 }
 
 void sandboxes_done(struct sandboxes *sandboxes)

@@ -25,6 +25,7 @@
 #define SANDBOX_CLAIM_MS     60000 /* in which a client must name a sandbox that needs a claim */
 #define SANDBOX_METADATA_MAX 16384
 #define SANDBOX_KEY_MAX      128 /* of a client's idempotency key */
+#define SANDBOX_ENDED_MAX    256 /* access tokens of ended sandboxes that are still told apart from wrong ones */
 
 enum sandbox_state { SANDBOX_STARTING, SANDBOX_RUNNING, SANDBOX_ENDING };
 
@@ -55,6 +56,8 @@ struct sandbox {
 struct sandboxes {
 	struct sandbox **items;
 	size_t count;
+	char ended[SANDBOX_ENDED_MAX][SHA256_HEX]; /* access digests of the last ones that were removed */
+	size_t next_ended;                         /* the place that the next one takes */
 };
 
 struct tenant_use {
@@ -75,6 +78,8 @@ bool sandbox_is_of(const struct sandbox *sandbox, const struct tenant *tenant);
 const struct tenant *sandbox_owner(const struct tenants *tenants, const struct sandbox *sandbox);
 /* Take it out of the list, and free it. */
 void sandboxes_remove(struct sandboxes *sandboxes, struct sandbox *sandbox);
+/* Whether a sandbox with this access token's digest was removed lately. */
+bool sandboxes_had(const struct sandboxes *sandboxes, const char *access_digest);
 void sandboxes_done(struct sandboxes *sandboxes);
 /* What a tenant has at the moment. */
 struct tenant_use sandboxes_use(const struct sandboxes *sandboxes, const char *tenant);

@@ -191,6 +191,7 @@ def batches():
     tell(cancel(1) == 202, "it is cancelled")
     sender.join()
     tell([one[:2] for one in answers] == [(202, b"")], "then the batch has no answer", answers)
+    tell(until(lambda: "running" not in states(host, token, session)), "its program ends", states(host, token, session))
     sender = send(message("notifications/cancelled", requestId=2), b"[]", b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}', message("ping", 2), message("ping", 3))
     sender.join()
     tell(answers[0][0] == 200 and [(one["id"], one.get("error", {}).get("code")) for one in answers[0][1]] == [(None, -32600), (1, -32600), (3, None)],
@@ -202,6 +203,7 @@ def batches():
     inside = post(host, token, session, b"[" + message("notifications/cancelled", requestId=1) + b"]", version=None)
     sender.join()
     tell(inside[:2] == (202, b"") and answers[0][0] == 202, "a cancellation in another batch does", (inside, answers))
+    tell(until(lambda: "running" not in states(host, token, session)), "its program ends", states(host, token, session))
     sender = send(run(1, "exec sleep %d.5" % (10 ** 6 + os.getpid())), run(2, "echo two"))
     find = lambda: [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if words(pid)[:2] == ["sleep", "%d.5" % (10 ** 6 + os.getpid())]]
     tell(until(find), "the first call of a batch runs")

@@ -8,6 +8,7 @@
 
 #include "base/sha256.h"
 #include "rootfs/rootfs.h"
+#include "runtime/cli/flags.h"
 #include "runtime/cli/workspace_remote.h"
 
 #define ROOT   WORKSPACE_REMOTE_ROOT
@@ -49,6 +50,17 @@ bool workspace_remote_is_meant(char *const *words)
 	return false;
 }
 
+/* How many words a flag of "warder session" takes: its value may be the next one. */
+static size_t count_words(char *const *word)
+{
+	const char *text = *word;
+	const size_t length = text[1] && text[1] != '-' ? 2 : strcspn(text, "=");
+	const struct flag *flag = flag_typed(FLAG_SESSION_ANY, text, length);
+	const bool takes_next = flag && flag->argument && !text[length];
+
+	return takes_next && word[1] && strcmp(word[1], "--") != 0 ? 2 : 1;
+}
+
 /* 0: it is none of ours; otherwise how many words it takes; -1 with *err. */
 static int take_flag(struct asked *asked, char *const *word, struct warder_error *err)
 {
@@ -83,14 +95,15 @@ int asked_take_words(struct asked *asked, char *const *words, char *const *end, 
 
 		if (taken < 0)
 			return -1;
-		if (asked->operand_count + asked->flag_count == ASKED_WORDS_MAX)
+		if (asked->operand_count + asked->flag_count + 2 > ASKED_WORDS_MAX)
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "too many words");
 		if (taken)
 			words += taken;
 		else if (!asked->id && (*words)[0] != '-')
 			asked->id = *words++;
 		else if (passes)
-			asked->flags[asked->flag_count++] = *words++;
+			for (size_t left = **words == '-' ? count_words(words) : 1; left; left--)
+				asked->flags[asked->flag_count++] = *words++;
 		else if ((*words)[0] == '-' && (*words)[1])
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, *words,
 					 "%.60s: a workspace on another machine does not have this flag with "
@@ -190,6 +203,6 @@ static bool takes_next(const char *word)
 char *const *asked_find_word(char *const *words)
 {
 	while (*words && **words == '-')
-		words += takes_next(*words) && words[1] ? 2 : 1;
+		words += takes_next(*words) && words[1] ? 2 : count_words(words);
 	return words;
 }

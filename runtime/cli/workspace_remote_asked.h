@@ -38,10 +38,10 @@ struct asked {
 	struct remote_place place;
 };
 
-/* The first word that is no flag, nor the value of a flag of ours. */
+/* The first word that is neither a flag nor the value of a flag. */
 char *const *asked_find_word(char *const *words);
-/* The words up to `end` (NULL: all). Those that begin with "-" are flags; those of create and run go on to the session, with what stands between
- * them. -1 with *err. */
+/* The words up to `end` (NULL: all). Those that begin with "-" are flags; those of create and run go on to the session, with their values.
+ * -1 with *err. */
 int asked_take_words(struct asked *asked, char *const *words, char *const *end, struct warder_error *err);
 /* The name of the session that has the workspace. -1 with *err: the id is missing, or is not valid. */
 int asked_name_session(struct asked *asked, struct warder_error *err);

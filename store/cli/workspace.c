@@ -900,9 +900,9 @@ const struct command workspace_commands[] = {
 	  "make or repair a workspace, and print its path",
 	  "The same id names the same workspace each time. Without ID, Warder makes a new id, and prints it "
 	  "before\n"
-	  "the path. The workspace has the directories skills, work, work/inputs, runs and out, and the "
-	  "file\n"
-	  "metadata.json, which describes it to programs.\n",
+	  "the path; with --backend remote:NAME, the ID is required. The workspace has the directories "
+	  "skills,\n"
+	  "work, work/inputs, runs and out, and the file metadata.json, which describes it to programs.\n",
 	  "warder workspace create job-7", create },
 	{ "workspace", "session", "*", "NAME [FLAG...]", 1, OPTIONS_MAX, NULL, NULL, NULL, start_session },
 	{ "workspace", "run", "*", "ID [FLAG...] -- PROGRAM [ARGUMENT...]", 1, OPTIONS_MAX,

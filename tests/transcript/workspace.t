@@ -460,3 +460,11 @@ $ warder workspace --help | grep -A 1 -e --backend; warder workspace patch job -
 | and remove use a workspace on that host; "man warder-workspace" says more.
 ! warder: patch works with workspaces on this machine only; on another machine, a workspace has create, run, list, put, write, read, stage, collect and remove
 | 125
+
+= the value of a flag is not taken for the id of a workspace on another machine, nor for the command
+$ warder workspace create --backend remote:big --backends none.json --memory 64MiB; warder workspace create --backends none.json job --backend remote:big; warder workspace --backends none.json --backend remote:big create; warder workspace --prefer all run --backend remote:big -- true
+! warder: the id of the workspace is missing: warder workspace create ID --backend remote:big
+!~ none.json: No such file or directory$
+! warder: the id of the workspace is missing: warder workspace create ID --backend remote:big
+! warder: the id of the workspace is missing: warder workspace run ID --backend remote:big
+? 125

@@ -95,7 +95,7 @@ void call_pass_refusal(struct call *call, const struct remote_answer *answer, co
 			    message[0] ? message : "the service cannot do it now");
 	else if ((answer->status == 401 || answer->status == 403) && strcmp(subject, "id") == 0)
 		call_refuse(call, answer->status, known[i].code, known[i].field,
-			    "the service refuses the key of tokenFile or E2B_API_KEY (status %u)%s%s",
+			    "the service refuses the token of tokenFile or E2B_API_KEY (status %u)%s%s",
 			    answer->status, message[0] ? ": " : "", message);
 	else
 		call_refuse(call, answer->status, known[i].code, known[i].field ? known[i].field : subject,

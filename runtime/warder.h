@@ -1012,8 +1012,8 @@ WARDER_API const char *warder_result_verdict(const struct warder_result *result,
  * WARDER_POOL_WAIT it fails at once (UNSUPPORTED_POLICY). warder_pool_fill() fails, too.
  * Descriptors: a parked jail takes about 26 descriptors of this process, and 32 with an interpreter. The pool parks no
  * further jail when half of the descriptors that RLIMIT_NOFILE allows (the soft limit) are in use: with a limit of
- * 1024, that is about 17 jails. It does not change this limit. If fewer than 72 descriptors are free, a launch
- * removes parked jails before it goes on.
+ * 1024, that is about 17 jails, or 14 with an interpreter. It does not change this limit. If fewer than 72
+ * descriptors are free, a launch removes parked jails before it goes on.
  * Threads: each pool has a thread per processor, at most 4; they park and remove jails. Several threads may call all
  * functions at the same time, except warder_pool_free(). A pool belongs to the process that made it.
  */
@@ -1028,10 +1028,10 @@ enum warder_pool_empty {
 
 struct warder_pool_options {
 	size_t size;              /* sizeof(struct warder_pool_options) */
-	unsigned int jails_a_key; /* at most so many parked jails for each struct warder_pool_key; 0: 4 */
+	unsigned int jails_a_key; /* the most parked jails for each struct warder_pool_key; 0: 4 */
 	unsigned int
-	    keys; /* at most so many keys; a further key takes the place of the least recently used one; 0: 16 */
-	unsigned int jails; /* at most so many parked jails in all; 0: 64 */
+	    keys; /* the most keys; a further key takes the place of the least recently used one; 0: 16 */
+	unsigned int jails; /* the most parked jails in all; 0: 64 */
 	uint64_t
 	    memory_bytes; /* limit of the memory of all parked jails, counted as 448 KiB for each; 0: 64 MiB */
 	uint64_t idle_us; /* a key that is unused for so long loses its jails; 0: 60 s */
@@ -1050,7 +1050,7 @@ struct warder_pool_options {
 	/* Whether the jails of keys with the interpreter "python" are forked by a fork server. 0: each jail starts a
 	 * Python of its own. 1: one Python, the zygote, loads the imports in a jail of its own, without privileges, but
 	 * also without a system call filter and Landlock rules: name only modules that you trust. Each parked jail begins
-	 * as a fork of it. Parking takes less time and memory; a hand-out takes as long. Each fork
+	 * as a fork of it. Parking takes less time and memory; a hand-out does not get reliably faster. Each fork
 	 * has namespaces, cgroups, limits and a filter of its own, which are read back as those of other jails. But all
 	 * forks of one zygote share the address-space layout, the hash seed of Python, the zero of the clocks and the
 	 * host's user id; the receipt says so ("ownAddressSpace"). The at-fork hooks of Python run in each fork, so that

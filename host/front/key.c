@@ -47,7 +47,8 @@ bool key_find(struct exchange *x)
 	if (found < 0) {
 		exchange_fail(
 		    x, 403,
-		    "a request with the page's cookie needs the page's key beside it, in X-Warder-Page");
+		    "a request with the page's cookie has one half of the token, and needs the other half in "
+		    "X-Warder-Page");
 		return false;
 	}
 	if (found)
@@ -68,10 +69,10 @@ bool key_find(struct exchange *x)
 	if (x->key_kind == LINK_KEY_NONE && !(x->route->flags & ROUTE_OPEN)) {
 		exchange_fail(x, 401,
 			      x->route->flags & ROUTE_PORT
-				  ? "a key is missing: E2b-Traffic-Access-Token with the traffic token of "
+				  ? "a token is missing: E2b-Traffic-Access-Token with the traffic token of "
 				    "the sandbox, or "
 				    "X-API-Key with a token of \"warder tenant add\""
-				  : "a key is missing: X-API-Key with a token of \"warder tenant add\"");
+				  : "a token is missing: X-API-Key with a token of \"warder tenant add\"");
 		return false;
 	}
 	return true;

@@ -51,7 +51,7 @@ bool exchange_may_show_key(struct exchange *x)
 	if (!is_locked_out(x->http))
 		return true;
 	exchange_set(x, "Retry-After", "60");
-	exchange_fail(x, 429, "too many wrong keys came from this address; try again in a minute");
+	exchange_fail(x, 429, "too many wrong tokens came from this address; try again in a minute");
 	return false;
 }
 

@@ -160,7 +160,7 @@ static int check_name(struct context *context, struct call *call, struct warder_
 	call->answer.status = 401;
 	return error_set(
 	    err, WARDER_ERROR_REJECTED, NULL,
-	    "a key is missing: the client of the code interpreter sent no token; use a newer client, or see "
+	    "a token is missing: the client of the code interpreter sent none; use a newer client, or see "
 	    "--old-clients in warder-serve(1)");
 }
 

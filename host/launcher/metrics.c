@@ -115,11 +115,11 @@ static void write_pool(FILE *out, const struct launcher *launcher)
 	static const struct {
 		const char *member, *name, *type, *help;
 	} rows[] = {
-		{ "parked", "warder_pool_parked", "gauge", "Jails that are ready for a program." },
+		{ "parked", "warder_pool_parked", "gauge", "Jails that are parked, ready for a program." },
 		{ "handedOut", "warder_pool_handed_out_total", "counter",
-		  "Programs that got a jail that was ready." },
+		  "Programs that got a parked jail." },
 		{ "launched", "warder_pool_launched_total", "counter",
-		  "Programs for which no jail was ready." },
+		  "Programs for which no jail was parked." },
 	};
 	char *text = warder_pool_stats(launcher->pool);
 	struct json_value *stats = NULL;
@@ -165,13 +165,14 @@ static void write_gauges(FILE *out, const struct launcher *launcher, bool stuck)
 	gauge(out, "warder_stuck", "1 if a probe launch hangs, so that nothing is launched.", stuck);
 	gauge(out, "warder_start_time_seconds", "Start of the launcher, since the epoch.",
 	      launcher->started_ms / 1000);
-	gauge(out, "warder_sandboxes_parked", "Sandboxes that are kept ready.", launcher->stock.parked);
-	counter(out, "warder_sandboxes_handed_out_total", "New sandboxes that were ready.",
+	gauge(out, "warder_sandboxes_parked", "Sandboxes that are parked, ready for a tenant.",
+	      launcher->stock.parked);
+	counter(out, "warder_sandboxes_handed_out_total", "New sandboxes that were parked before.",
 		launcher->stock.handed_out);
 	counter(out, "warder_sandboxes_missed_total",
-		"New sandboxes for which none was ready, although the policy allows it.",
+		"New sandboxes for which none was parked, although the policy allows it.",
 		launcher->stock.missed);
-	counter(out, "warder_sandboxes_park_failed_total", "Sandboxes that could not be made ready.",
+	counter(out, "warder_sandboxes_park_failed_total", "Sandboxes that could not be parked.",
 		launcher->stock.failed);
 	counter(out, "warder_front_starts_total", "Starts of the front.", launcher->front.generation);
 }

@@ -323,7 +323,7 @@ static void tell_failure(const struct launcher *launcher, struct stock *stock, s
 		return;
 	kind->told = true;
 	stock->told_us = now_us;
-	snprintf(line, sizeof(line), "no sandbox can be kept ready with a policy of tenant %s: %s",
+	snprintf(line, sizeof(line), "no sandbox can be parked with a policy of tenant %s: %s",
 		 kind->owner->tenant, json_quote(err->text, quoted, sizeof(quoted)));
 	launcher->options->log(line);
 }

@@ -173,7 +173,7 @@ static int take_uid(const struct json_value *value, struct tenant *ret, struct w
 	if (!value || value->type == JSON_NULL)
 		return 0;
 	if (!value->is_uint || value->uint > TENANT_UID_MAX)
-		return bad(value, "uid", "the number of a user, or null", err);
+		return bad(value, "uid", "a user id, or null", err);
 	ret->has_uid = true;
 	ret->uid = (uint32_t)value->uint;
 	return 0;
@@ -470,12 +470,12 @@ static int read_uid(const char *text, uint32_t *ret, struct warder_error *err)
 
 	if (!len || len > 10 || strspn(text, "0123456789") != len || number > TENANT_UID_MAX)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--uid",
-				 "--uid must be the number of a user, as \"id -u\" prints it, not \"%.40s\"",
+				 "--uid must be a user id, a number as \"id -u\" prints it, not \"%.40s\"",
 				 text);
 	if (number == peer_overflow_uid())
 		return error_set(
 		    err, WARDER_ERROR_INVALID_REQUEST, "--uid",
-		    "--uid %llu stands for every user that has no number on this host; choose the "
+		    "--uid %llu stands for every user that has no user id on this host; choose the "
 		    "uid of one user",
 		    number);
 	*ret = (uint32_t)number;
@@ -498,10 +498,11 @@ static int check_uid(const char *state, const char *text, const char *name, stru
 	for (size_t i = 0; checked == 0 && i < tenants.count; i++)
 		if (tenants.items[i].has_uid && tenants.items[i].uid == uid &&
 		    strcmp(tenants.items[i].name, name) != 0)
-			checked = error_set(err, WARDER_ERROR_CONFLICT, "--uid",
-					    "the tenant %s has --uid %u already; \"warder tenant revoke %s\" "
-					    "removes it",
-					    tenants.items[i].name, uid, tenants.items[i].name);
+			checked =
+			    error_set(err, WARDER_ERROR_CONFLICT, "--uid",
+				      "user %u already belongs to tenant %s; \"warder tenant revoke %s\" "
+				      "removes this tenant",
+				      uid, tenants.items[i].name, tenants.items[i].name);
 	tenants_done(&tenants);
 	return checked;
 }

@@ -208,7 +208,7 @@ static void print_plan(const struct jail_plan *plan)
 	begin_line("wall time");
 	puts(policy_format_time(plan->wall_time_us, text, sizeof(text)));
 	begin_line("pool");
-	puts(jail_check_park(plan, &err) == 0 ? "its jails can be kept ready" : term_clean(err.text));
+	puts(jail_check_park(plan, &err) == 0 ? "its jails can be parked" : term_clean(err.text));
 }
 
 /* Flags that were not typed have a part in what follows. */

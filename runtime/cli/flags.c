@@ -529,10 +529,12 @@ static const struct flag flags[] = {
 	  "begin a new session, without the old files, after this long (default: 30 days)",
 	  TIME(session.lifetime_us), .fallback = "720h" },
 	{ FLAG_SESSION_START | FLAG_SESSION_EXEC, "--idle-timeout", "TIME", NULL,
-	  "end the session after this long without an execution (default: 30m)", TIME(session.idle_us),
-	  .fallback = "30m" },
+	  "end the session after this long without an execution (default: 30m; on a service of the kind e2b, "
+	  "idleTimeout of its entry, an hour)",
+	  TIME(session.idle_us), .fallback = "30m" },
 	{ FLAG_SERVE, "--local", NULL, NULL,
-	  "keep jails ready for this user's commands \"run\", \"code\", \"judge\" and \"tool\"",
+	  "park jails (make them before they are needed) for this user's commands \"run\", \"code\", "
+	  "\"judge\" and \"tool\"",
 	  SWITCH(local), .typed = true },
 	{ FLAG_SERVE, "--fork-server", NULL, NULL,
 	  "with --local: start Python once for each policy, and fork the jails for Python from it; such "
@@ -571,7 +573,7 @@ static const struct flag flags[] = {
 	  NUMBER(fleet.parallel, FLEET_PARALLEL_MAX), .typed = true },
 	{ FLAG_WORKER, "--redeliver-after", "TIME", NULL,
 	  "give a request to another worker if its worker has been silent for TIME (default: 30s). The "
-	  "worker that was started last decides for all",
+	  "value of the worker started last applies to all workers",
 	  TIME(fleet.redeliver_us), .fallback = "30s", .typed = true },
 	{ FLAG_WORKER, "--deliveries", "NUMBER", NULL,
 	  "give up a request that was delivered NUMBER times without an answer (default: 5)",
@@ -623,7 +625,7 @@ static const struct flag flags[] = {
 	  "prints it",
 	  TEXT(host.request_key), .typed = true },
 	{ FLAG_TENANT, "--uid", "UID", NULL,
-	  "add: the user with this number needs no token at the Unix socket of the host", TEXT(host.uid),
+	  "add: the user with the uid UID needs no token at the Unix socket of the host", TEXT(host.uid),
 	  .typed = true },
 	{ FLAG_TENANT, "--old-clients", NULL, NULL,
 	  "add: whoever knows the name of a sandbox of the tenant can use its code interpreter, for old "
@@ -656,8 +658,8 @@ static const struct flag flags[] = {
 	  "session any more, make a new one",
 	  SWITCH(session.recreate), .typed = true },
 	{ FLAG_SESSION_START | FLAG_SESSION_EXEC, "--on-recreate", "COMMAND", NULL,
-	  "with --recreate: a shell command that runs before that, with the id of the old sandbox in "
-	  "WARDER_SANDBOX; if it fails, no new sandbox is made",
+	  "with --recreate: a shell command that runs before the new sandbox is made, with the id of the old "
+	  "sandbox in WARDER_SANDBOX; if it fails, no new sandbox is made",
 	  TEXT(session.on_recreate), .typed = true },
 	{ FLAG_SESSION, "--keep-sandbox", NULL, NULL,
 	  "stop, of a session on another machine: forget the session, and leave its sandbox on the host",
@@ -722,7 +724,9 @@ static const struct flag flags[] = {
 	  "give the program an empty standard input; the standard input of this command is not read",
 	  SWITCH(no_input), SHORT('n') },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--progress", NULL, NULL,
-	  "let the program report its progress on descriptor 5 ($WARDER_PROGRESS)", SWITCH(progress) },
+	  "let the program report its progress on descriptor 5 ($WARDER_PROGRESS); not together with "
+	  "--function-command, which uses this descriptor, too",
+	  SWITCH(progress) },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--function-command", "NAME=PROGRAM", NULL,
 	  "let the jailed program call a function with the name NAME. For each call, Warder runs PROGRAM "
 	  "outside of the jail. "

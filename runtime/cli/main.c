@@ -181,7 +181,7 @@ static const struct command commands[] = {
 	  "list the executions: the programs of \"session exec\" and \"run --detach\"",
 	  "An execution that was started with --detach goes on when the command that started it has ended,\n"
 	  "and stays in the list for some time after its own end (see --keep of \"warder run\").\n"
-	  "Executions in a session on another machine have names of the form SESSION:ID. They are listed "
+	  "Executions in a session on another machine have ids of the form SESSION:ID. They are listed "
 	  "only\n"
 	  "if SESSION is given.\n",
 	  "warder ps", ps_command },
@@ -223,25 +223,25 @@ static const struct command commands[] = {
 	  "id=$(warder run --detach --keep 1s -- true) && warder wait $id", wait_command },
 	{ "serve", FLAG_SERVE,
 	  "serve --local [--idle-timeout TIME] [--fork-server]\n"
-	  "       warder serve --listen ADDR:PORT [--state DIR] [--config FILE] [--check]\n"
+	  "       warder serve --listen ADDR:PORT|inherited [--state DIR] [--config FILE] [--check]\n"
 	  "                    [--tls-cert FILE --tls-key FILE] [--domain NAME[:PORT]] [--insecure-http] "
 	  "[--log-json]\n"
 	  "       warder serve --listen unix:PATH [--socket-mode MODE] [--state DIR] [--config FILE] "
 	  "[--check]\n"
-	  "                    [--log-json]\n"
+	  "                    [--domain NAME[:PORT]] [--log-json]\n"
 	  "       warder serve --stop-all [--state DIR]",
-	  "keep jails ready for this user's commands, or serve sandboxes over HTTP",
+	  "park jails for this user's commands, or serve sandboxes over HTTP",
 	  "--local: run a service in the foreground. It starts the jails of this user's commands \"warder\n"
 	  "run\", \"warder code\", \"warder judge\" and \"warder tool\", which then take a fraction of the "
-	  "time. "
-	  "In two\n"
-	  "cases a command does not use the service, and starts its jail itself: if the program needs a "
-	  "terminal,\n"
-	  "an image, variables of your environment, or a network other than none and loopback; or if the "
-	  "process\n"
-	  "\"warder run\" itself has other namespaces, another cgroup, another ulimit or another priority "
-	  "than the\n"
-	  "service.\n"
+	  "time.\n"
+	  "A command starts its jail itself, for example if the program needs a terminal, an image, "
+	  "variables "
+	  "of\n"
+	  "your environment, or a network other than none and loopback; or if the process \"warder run\" "
+	  "itself has\n"
+	  "other namespaces, another cgroup, another ulimit or another priority than the service. warder(1) "
+	  "lists\n"
+	  "all cases.\n"
 	  "--listen: clients with a token of \"warder tenant add\" create sandboxes, run programs in them "
 	  "and end\n"
 	  "them; see warder-serve(1). The sandboxes go on when serve ends, and the next serve takes them "
@@ -255,8 +255,8 @@ static const struct command commands[] = {
 	  "       warder tenant list [--state DIR] [--json]\n"
 	  "       warder tenant revoke NAME [--state DIR]",
 	  "manage the tenants of \"warder serve --listen\": the clients that may use it",
-	  "add prints the token of the new tenant, and stores only its digest. With --uid, the user with\n"
-	  "this number needs no token at a Unix socket. list prints the tenants.\n"
+	  "add prints the token of the new tenant, and stores only its digest. With --uid UID, the user\n"
+	  "with this uid needs no token at a Unix socket. list prints the tenants.\n"
 	  "revoke makes the token of a tenant invalid and ends the sandboxes of the tenant. A running\n"
 	  "\"warder serve --listen\" with the same --state obeys add and revoke at once.\n"
 	  "Exit status: 0, or 125 if Warder refused or failed.\n",

@@ -91,7 +91,7 @@ def flags():
     add = lambda name, uid: subprocess.run([WARDER, "tenant", "add", name, "--state", state, "--uid", uid], capture_output=True, text=True)
     tell(add("ann", "7").returncode == 0 and add("root", "0").returncode == 0, "uids are numbers from 0 on")
     done = add("bob", "7")
-    tell(done.returncode == 125 and "tenant ann has --uid 7 already" in done.stderr and not os.path.exists(os.path.join(state, "tenants", "bob.json")),
+    tell(done.returncode == 125 and "user 7 already belongs to tenant ann" in done.stderr and not os.path.exists(os.path.join(state, "tenants", "bob.json")),
          "a second tenant with the same uid is refused, and names the first", done)
     rows = json.loads(subprocess.run([WARDER, "tenant", "list", "--json", "--state", state], capture_output=True, text=True).stdout)
     tell({row["name"]: row["uid"] for row in rows} == {"ann": 7, "root": 0}, "the list of tenants has the uids", rows)

@@ -4,9 +4,9 @@
 $ warder explain --prefer limits | tail -n 1
 | It would run.
 
-= explain says whether jails of the policy can be kept ready, and why not
+= explain says whether jails of the policy can be parked, and why not
 $ pool() { warder explain --prefer limits "$@" | grep '^  pool' | tr -s ' ' | cut -d' ' -f3-; }; pool; pool --allow 192.0.2.0/24:443; pool --set syscalls.deny=recvmsg
-| its jails can be kept ready
+| its jails can be parked
 | a pool keeps no jails that connect (network.allow, network.publish); use warder_launch()
 | a pool's jails take their streams by recvmsg, which the policy denies; use warder_launch()
 

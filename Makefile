@@ -428,4 +428,4 @@ uninstall:                          ## remove what install put there
 clean:                              ## remove build/
 	$(Q)rm -rf build
 
--include $(shell find $(BUILD)/lib $(BUILD)/tool $(BUILD)/init $(BUILD)/agent $(BUILD)/syntax $(BUILD)/tests -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/lib $(BUILD)/tool $(BUILD)/init $(BUILD)/forked $(BUILD)/agent $(BUILD)/syntax $(BUILD)/tests -name '*.d' 2>/dev/null)

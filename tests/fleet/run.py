@@ -520,7 +520,8 @@ def long_work(server):
 
 def killed_worker(server):
     first = Worker(server, "--parallel", "1")
-    begun = submit(server, [shell("sleep 3; echo done", id="k")])
+    at = int(time.time() + 10 * SLOW)  # the program does not end by itself before that
+    begun = submit(server, [shell("[ $(date +%%s) -ge %d ] || sleep 1000; echo done" % at, id="k", policy=policy(wallTime="1000s"))])
     answer = []
     reader = threading.Thread(target=lambda: answer.append(results(begun)))
     reader.start()
@@ -528,6 +529,7 @@ def killed_worker(server):
     children = first.children()
     end(first.process, signal.SIGKILL)
     gone = until(lambda: not any(os.path.exists("/proc/" + pid) for pid in children), 30)
+    time.sleep(max(0, at - time.time()))
     second = Worker(server, "--parallel", "1")
     reader.join()
     status, found, errors = answer[0]
@@ -538,8 +540,8 @@ def killed_worker(server):
 
 
 def given_back(server):
-    first = Worker(server, "--parallel", "1", redeliver="120s")
-    begun = submit(server, [shell("sleep 1; echo back")])
+    first = Worker(server, "--parallel", "1", redeliver="%ds" % (120 * SLOW))
+    begun = submit(server, [shell("sleep 5; echo back")])
     answer = []
     reader = threading.Thread(target=lambda: answer.append(results(begun)))
     reader.start()
@@ -547,7 +549,7 @@ def given_back(server):
     children = first.children()
     status = end(first.process)
     left = [pid for pid in children if os.path.exists("/proc/" + pid)]
-    second = Worker(server, "--parallel", "1", redeliver="120s")
+    second = Worker(server, "--parallel", "1", redeliver="%ds" % (120 * SLOW))
     begin = time.monotonic()
     reader.join()
     tell(status == 143 and not left and answer[0][0] == 0 and answer[0][1][0]["result"]["stdout"]["text"] == "back\n" and

@@ -70,17 +70,30 @@ static int ended(struct warder_error *err)
 	return error_set(err, WARDER_ERROR_UNAVAILABLE, "name", "the session has ended; start it again");
 }
 
+static int without_init(const siginfo_t *end, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+			 "cannot join the session: the helper gave no init (it %s %d)",
+			 end->si_code == CLD_EXITED ? "ended with the exit code" : "was ended by the signal",
+			 end->si_status);
+}
+
 /* The helper's word: a descriptor of init, or why not. */
-static int receive_init(struct jail_run *run, int *ret_pidfd, struct warder_error *err)
+static int receive_init(struct jail_run *run, const siginfo_t *end, int *ret_pidfd, struct warder_error *err)
 {
 	struct wire_message message = { 0 };
 	const ssize_t n = fd_receive(run->control[0], &message, sizeof(message), ret_pidfd, 1, MSG_DONTWAIT);
 
 	if (n == sizeof(message) && message.type == WIRE_FAILED)
 		return failed(&message, err);
+	if (n == 0 || (n < 0 && errno == EAGAIN))
+		return without_init(end, err);
+	if (n < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+				       "cannot join the session: the answer of the helper");
 	if (n != sizeof(message) || message.type != WIRE_JOINED || *ret_pidfd < 0)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
-				 "cannot join the session: the helper died");
+				 "cannot join the session: the helper's answer of %zd bytes has no init", n);
 	return 0;
 }
 
@@ -99,17 +112,17 @@ static bool has_ended(const struct jail_run *run, int helper_pid, int helper_fd)
 }
 
 /* The helper ends after its message: who waits for its end has both. One that is killed has a second to die. */
-static int wait_helper(const struct jail_run *run, int helper_pid, int helper_fd, struct warder_error *err)
+static int wait_helper(const struct jail_run *run, int helper_pid, int helper_fd, siginfo_t *ret_end,
+		       struct warder_error *err)
 {
 	struct pollfd fd = { .fd = helper_fd, .events = POLLIN };
 	const bool ended = has_ended(run, helper_pid, helper_fd);
-	siginfo_t info;
 
 	if (!ended) {
 		syscall(SYS_pidfd_send_signal, helper_fd, SIGKILL, NULL, 0);
 		poll(&fd, 1, 1000);
 	}
-	waitid(P_PIDFD, (id_t)helper_fd, &info, WEXITED | WNOHANG | __WALL);
+	waitid(P_PIDFD, (id_t)helper_fd, ret_end, WEXITED | WNOHANG | __WALL);
 	return ended ? 0
 		     : error_set(
 			   err, WARDER_ERROR_UNAVAILABLE, NULL,
@@ -132,6 +145,7 @@ int joined_start(struct jail_run *run, const int *fds, size_t fd_count, int *ret
 			       .enters_user_ns = !run->tmpl->plan.privileged };
 	owned_fd int helper_fd = -1;
 	owned_fd int init_fd = -1;
+	siginfo_t end = { 0 };
 	int helper_pid;
 
 	if (jail_session_has_ended(joint, 0))
@@ -150,10 +164,11 @@ int joined_start(struct jail_run *run, const int *fds, size_t fd_count, int *ret
 		     run->cgroup.join_v2_fd >= 0 ? run->cgroup.join_v2_fd : run->tmpl->supervisor_fd);
 	if (spawn_init(&spawn, &helper_pid, &helper_fd, err) < 0) {
 		if (helper_fd >= 0)
-			wait_helper(run, helper_pid, helper_fd, &(struct warder_error){ 0 });
+			wait_helper(run, helper_pid, helper_fd, &end, &(struct warder_error){ 0 });
 		return -1;
 	}
-	if (wait_helper(run, helper_pid, helper_fd, err) < 0 || receive_init(run, &init_fd, err) < 0)
+	if (wait_helper(run, helper_pid, helper_fd, &end, err) < 0 ||
+	    receive_init(run, &end, &init_fd, err) < 0)
 		return jail_session_has_ended(joint, 0) ? ended(err) : -1;
 	*ret_pid = pidfd_number(init_fd);
 	*ret_pidfd = fd_take(&init_fd);

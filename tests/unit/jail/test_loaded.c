@@ -110,8 +110,8 @@ static void exchange_above(void)
 	cr_assert(rename(at("/lib"), at("/old")) == 0 && rename(at("/new"), at("/lib")) == 0);
 }
 
-/* Once by looking at each file, and once with a watch. */
-static void check(const char *name, const char *path, void (*change)(void), bool is_change, bool watched)
+/* Once by looking at each file, and once with a watch. True if the watch knew, before the change, that nothing had changed. */
+static bool check(const char *name, const char *path, void (*change)(void), bool is_change, bool watched)
 {
 	struct watch *watch = watched ? watch_new() : NULL;
 	struct loaded loaded = { 0 };
@@ -144,6 +144,7 @@ static void check(const char *name, const char *path, void (*change)(void), bool
 	watch_free(watch);
 	snprintf(command, sizeof(command), "rm -rf %s", root);
 	cr_assert(system(command) == 0);
+	return was_sure;
 }
 
 Test(loaded, a_file_that_was_changed_or_replaced_is_noticed, .timeout = 60)
@@ -174,8 +175,18 @@ Test(loaded, a_file_that_was_changed_or_replaced_is_noticed, .timeout = 60)
 		{ "a link in its place", "/lib/a/one", make_link, true },
 	};
 
-	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++)
-		check(rows[i / 2].name, rows[i / 2].path, rows[i / 2].change, rows[i / 2].is_change, i % 2);
+	size_t straight = 0;
+	size_t sure = 0;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		check(rows[i].name, rows[i].path, rows[i].change, rows[i].is_change, false);
+		sure += check(rows[i].name, rows[i].path, rows[i].change, rows[i].is_change, true);
+		straight += !strstr(rows[i].path, "/link") && !strstr(rows[i].path, "/now/");
+	}
+	if (!sure)
+		cr_skip_test("/tmp is on a file system that is not watched");
+	/* Where a link leads is looked at in any case. */
+	cr_expect(sure == straight, "%zu of %zu", sure, straight);
 }
 
 static bool is_sure(const char *root_path, const char *path)

@@ -361,7 +361,7 @@ def upload_in_a_crowd(host, path, token, directory):
             if not until(has_begun):
                 return ["not begun", ""]
             crowd = [host.connect() for _ in range(64)]
-            most = until(lambda: sum(is_open(other) for other in crowd) <= 4)
+            most = until(lambda: 0 < sum(is_open(other) for other in crowd) <= 4)
             one.sendall(whole[-50000:])
             answer = http.client.HTTPResponse(one)
             answer.begin()
@@ -391,15 +391,18 @@ def strangers():
     waits = ((EVE, begun, "a request without a key"), (EVE, host.request("PUT", "/v1/sandboxes/i/files?path=/f", None, b" " * 100)[:-1], "an upload"),
              (EVE, host.request("PUT", "/v1/sandboxes/i/files?path=/f", None, b" " * 300000)[:-1], "a long upload"),
              (EVE, host.request("POST", "/nowhere", None, b" " * 100)[:-1], "a path that is not there"), (ANN, b"GET ", "a line that has no end"))
+    name = "%s of a stranger that never ends is closed after seconds"
+    for _, _, what in () if ROOT else waits[:3]:
+        skip(name % what, "needs another user")
     for uid, text, what in waits if ROOT else waits[3:]:
         took = as_user(uid, lambda: wait_for_end(host, text))[0]
-        tell(isinstance(took, float) and took < 25, "%s of a stranger that never ends is closed after seconds" % what, took)
+        tell(isinstance(took, float) and took < 25, name % what, took)
     tell(as_user(ANN, lambda: slow(host)) == [200], "a tenant may take longer")
     crowd = []
     for i in range(24):
         crowd.append(host.connect())
         crowd[-1].sendall(begun if i % 2 and ROOT else b"GET ")
-    most = lambda: sum(is_open(one) for one in crowd) <= 4
+    most = lambda: 0 < sum(is_open(one) for one in crowd) <= 4
     tell(until(most, 4), "of 24 strangers, at most 4 have a connection", [is_open(one) for one in crowd])
     tell(who(host, ANN) == "ann", "and a tenant is served beside them")
     for one in crowd:

@@ -183,6 +183,9 @@ def one_kill(host, token, call, victim, delay):
     if victim == "agent":
         one.inside("POST", "/filesystem.Filesystem/Stat", {"path": "/tmp"})
     pid = VICTIMS[victim](one)
+    if victim != "tool" and not pid:
+        one.ask("DELETE", "/sandboxes/%s" % one.id)
+        return "there is no such process"
     answer = []
 
     def do():

@@ -71,7 +71,8 @@ def serve(one):
         say("HTTP/1.1 200 OK\r\nX: " + "y" * int(path[6:]) + "\r\n\r\n")
     elif path.startswith("/bytes/"):
         say("HTTP/1.0 200 OK\r\n\r\n" + "x" * int(path[7:]))
-    elif path == "/hang":
+    elif path.startswith("/hang"):
+        print(path, flush=True)
         one.recv(1)
     else:
         text = json.dumps({"method": method, "path": path, "headers": names, "bytes": len(body), "sum": hashlib.sha256(body).hexdigest()})
@@ -128,11 +129,11 @@ class Named(Host):
         self.await_output(token, at + "/" + row["id"])
         return at + "/" + row["id"]
 
-    def await_output(self, token, at):
+    def await_output(self, token, at, word=b"listens"):
         with self.connect() as one:
             one.sendall(self.request("GET", at + "/output", token))
             got = b""
-            while b"listens" not in got:
+            while word not in got:
                 more = one.recv(4096)
                 if not more:
                     break
@@ -419,10 +420,12 @@ def answers():
     for one in hanging:
         one.close()
     tell(until(lambda: at.ask("GET", "/")[0] == 200), "and end with the client")
-    one = at.begin("GET", "/hang")
+    one = at.begin("GET", "/hang/last")
+    host.await_output(token, running, b"/hang/last")
     host.ask("POST", running + "/signal", token, {"signal": 9})
     answer = one.getresponse()
-    tell(answer.status == 502, "when the server dies, its requests end", answer.status)
+    data = json.loads(answer.read())
+    tell(answer.status == 502 and "sent" in data["message"], "when the server dies, its requests end", (answer.status, data))
     host.end()
 
 

@@ -31,6 +31,20 @@ def begin(host, token, watcher, more=None):
     return made if until(lambda: counts(host, watcher)[0] >= 1) else made + ["none is parked"]
 
 
+def settle(host, watcher):
+    """Wait until no sandbox is being parked; one may begin a moment after another one was."""
+    equal = lambda: len(parked_keepers()) == counts(host, watcher)[0]
+    until(lambda: equal() and (time.sleep(1), equal())[1])
+
+
+def kill(pid, number):
+    """The host may have dropped a parked sandbox meanwhile."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
 def was_parked(sandbox):
     return "parkedUs" in description(sandbox)["receipt"]
 
@@ -103,7 +117,7 @@ def ends():
     host, token, watcher = serve("ends")
     tell(len(begin(host, token, watcher)) == 2, "one is parked")
     for pid in parked_keepers():
-        os.kill(pid, signal.SIGKILL)
+        kill(pid, signal.SIGKILL)
     made = create(host, token)
     tell(isinstance(made, str) and executes(host, token, made, "echo", "hello") == "hello\n", "if the keeper of a parked one is killed, the client gets another one", made)
     create(host, token)
@@ -123,14 +137,14 @@ def held():
     """A parked sandbox whose keeper does not answer."""
     host, token, watcher = serve("held")
     begin(host, token, watcher)
-    until(lambda: len(parked_keepers()) == counts(host, watcher)[0])  # none is being parked
+    settle(host, watcher)
     stopped = parked_keepers()
     for pid in stopped:
-        os.kill(pid, signal.SIGSTOP)
+        kill(pid, signal.SIGSTOP)
     made = create(host, token)
     tell(isinstance(made, str) and executes(host, token, made, "echo", "hello") == "hello\n" and not was_parked(made), "if the keeper of a parked one does not answer, the client gets another one", made)
     for pid in stopped:
-        os.kill(pid, signal.SIGCONT)
+        kill(pid, signal.SIGCONT)
     tell(until(lambda: any(words(pid)[:3] != ["warder", "session", "keeper"] for pid in stopped)), "the one that it did not get ends when it can", stopped)
     tell(executes(host, token, made, "echo", "again") == "again\n", "and the client's goes on")
     host.end()
@@ -151,10 +165,10 @@ def edges():
     host = Host("edges", more={"templates": {"small": policy}})
     token, watcher = host.tenant("me", launchesPerSecond=1000), host.tenant("watcher", ("--scopes", "metrics"))
     begin(host, token, watcher)
-    until(lambda: len(parked_keepers()) == counts(host, watcher)[0])
+    settle(host, watcher)
     found = [pid for keeper in parked_keepers() for pid, name in below(keeper).items() if name == "warder-edge"]
     for pid in found:
-        os.kill(pid, signal.SIGKILL)
+        kill(pid, signal.SIGKILL)
     until(lambda: all(state(pid) in "ZX" for pid in found))
     made = create(host, token)
     tell(bool(found) and isinstance(made, str) and not was_parked(made), "a parked sandbox without its edge is not used", (found, made))

@@ -29,6 +29,13 @@ def rows(name):
     return {row["id"]: row for row in json.loads(warder("ps", name, "--json")[1])}
 
 
+def handles(pid, number):
+    """Whether a process catches a signal, or blocks it to read it elsewhere."""
+    with open("/proc/%d/status" % pid) as file:
+        sets = [int(line.split()[1], 16) for line in file if line.startswith(("SigCgt:", "SigBlk:"))]
+    return any(one >> number - 1 & 1 for one in sets)
+
+
 def own(path, host):
     e2b.session("start", "far", *e2b.there(path))
     first = start("far", "-i", "--", "sh", "-c", "read a; echo got $a; read b; echo end $b >&2; exit 7")
@@ -63,7 +70,7 @@ def own(path, host):
     tell(done[0] == 125 and "does not keep output" in done[2] and "attach -n " + victim in done[2], "so is logs, with its reason", done)
     for how, words in ((signal.SIGINT, ("attach", "-n", victim)), (signal.SIGTERM, ("wait", victim))):
         leaves = opened(*words)
-        time.sleep(1)
+        until(lambda: handles(leaves.pid, how))
         leaves.send_signal(how)
         out, err = leaves.communicate(timeout=90 * SLOW)
         tell(leaves.returncode == 128 + how and victim in rows("far"), "a signal leaves it running: " + words[0], (leaves.returncode, out, err))

@@ -3,7 +3,7 @@ import http.client, json, os, socket, subprocess, sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
 import serving
-from serving import below, front, own_run_directory, work
+from serving import below, front, own_run_directory, state_of, work
 from tap import ROOT, SLOW, WARDER, run_parts, skip, tell, until
 
 if not ROOT:

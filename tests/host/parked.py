@@ -2,7 +2,7 @@
 """parked.py: sandboxes that an execution host starts before a client asks for them, as TAP."""
 import json, os, signal, subprocess, time
 
-from lib import ROOT, WARDER, Host, below, events, own_run_directory, parked_keepers, run_parts, tell, until, words, work
+from lib import ROOT, WARDER, Host, below, events, own_run_directory, parked_keepers, run_parts, state_of, tell, until, words, work
 
 own_run_directory()  # whose sessions are those of this suite alone
 PREFERRED = {} if ROOT else {"enforcement": {"limits": "preferred"}}
@@ -150,15 +150,6 @@ def held():
     host.end()
 
 
-def state(pid):
-    """The letter of its state; X if there is no such process any more."""
-    try:
-        with open("/proc/%d/stat" % pid) as file:
-            return file.read().rpartition(")")[2].split()[0]
-    except OSError:
-        return "X"
-
-
 def edges():
     """What connects for a sandbox may die before the sandbox has a client."""
     policy = dict(SMALL, network={"mode": "allow", "allow": [{"host": "*.example.org", "ports": [443]}]})
@@ -169,7 +160,7 @@ def edges():
     found = [pid for keeper in parked_keepers() for pid, name in below(keeper).items() if name == "warder-edge"]
     for pid in found:
         kill(pid, signal.SIGKILL)
-    until(lambda: all(state(pid) in "ZX" for pid in found))
+    until(lambda: all(state_of(pid) in "ZX" for pid in found))
     made = create(host, token)
     tell(bool(found) and isinstance(made, str) and not was_parked(made), "a parked sandbox without its edge is not used", (found, made))
     status, made, _ = host.ask("POST", "/v2/sandboxes", token, {"templateID": "small", "timeout": 600, "network": {"allowOut": ["a.example.org"]}})

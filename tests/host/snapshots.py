@@ -3,7 +3,7 @@
 (build/warder)."""
 import fcntl, http.client, json, os, shutil, signal, subprocess, threading
 
-from lib import Host, WARDER, own_run_directory, run_parts, tell, until, work
+from lib import Host, WARDER, own_run_directory, run_parts, state_of, tell, until, work
 
 own_run_directory()  # other suites must not find the sessions of this one, nor end them
 
@@ -395,11 +395,8 @@ def an_end_during_a_store():
         """Whether a tool of the store was stopped before it had ended."""
         for pid in tools_of(host, "session", "save"):
             os.kill(pid, signal.SIGSTOP)
-            try:
-                if open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()[0] != "Z":
-                    held.append(pid)
-            except OSError:
-                pass
+            if state_of(pid) not in "ZX":
+                held.append(pid)
         return held
 
     for _ in range(20):

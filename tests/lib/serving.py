@@ -112,6 +112,15 @@ class Host:
 
 # ---- processes ----
 
+def state_of(pid):
+    """The letter of its state; X if there is no such process any more."""
+    try:
+        with open("/proc/%d/stat" % pid) as file:
+            return file.read().rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"
+
+
 def parents():
     """pid -> (pid of its parent, name), of all processes."""
     found = {}

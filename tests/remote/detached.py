@@ -1,7 +1,7 @@
 """Executions that outlive their callers, in sessions of services of the kind e2b: on Warder's own host, and on services that lie."""
 import base64, fcntl, hashlib, json, os, signal, struct, subprocess, sys, termios, time
 
-from serving import warder, work
+from serving import state_of, warder, work
 from tap import SLOW, WARDER, tell, until
 
 e2b = sys.modules["__main__"]  # the suite that has the services
@@ -226,7 +226,7 @@ def lying():
 
     def zombies(parent):
         with open("/proc/%d/task/%d/children" % (parent, parent)) as file:
-            return [child for child in file.read().split() if open("/proc/%s/stat" % child).read().rsplit(")", 1)[1].split()[0] == "Z"]
+            return [child for child in file.read().split() if state_of(int(child)) == "Z"]
     begin(Connect=ends_first, SendInput=lambda self: (until(lambda: server.over, 60), self.answer(200, b"{}")))
     server.stopped = server.over = False
     attached = opened("attach", SEVEN)

@@ -1,6 +1,9 @@
 """An execution host of a measurement's own, and a client that keeps its connection."""
 import http.client, json, os, signal, subprocess, sys, time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
+import tenant_documents
+
 WARDER = os.path.realpath(os.path.join(os.environ.get("BUILD", "build"), "warder"))
 
 
@@ -28,12 +31,7 @@ class Host:
 
     def tenant(self, name):
         token = subprocess.run([WARDER, "tenant", "add", name, "--state", self.state], check=True, capture_output=True, text=True).stdout.strip()
-        path = self.state + "/tenants/%s.json" % name
-        document = json.load(open(path))
-        document["limits"].update(launchesPerSecond=100000, memoryBytes=1 << 40, cpuMilli=10**7, sandboxes=1000)
-        with open(path + ".new", "w") as file:
-            json.dump(document, file)
-        os.rename(path + ".new", path)
+        tenant_documents.change(self.state, name, {"launchesPerSecond": 100000, "memoryBytes": 1 << 40, "cpuMilli": 10**7, "sandboxes": 1000})
         return token
 
     def client(self, who=0):

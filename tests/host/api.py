@@ -2,7 +2,7 @@
 """api.py: Warder's own API: pieces of code, contexts, files, policies, idempotency keys, terminals, encryption, and the document that describes it, as TAP."""
 import atexit, base64, contextlib, fcntl, hashlib, http.client, json, os, re, signal, socket, ssl, subprocess, threading, time, urllib.parse, warnings
 
-from lib import SLOW, WARDER, Host, Socket, certificate, events, front, run_parts, tell, until, work
+from lib import SLOW, WARDER, Host, Socket, certificate, events, front, run_parts, tell, tenant_documents, until, work
 
 
 def sandbox(host, token, **more):
@@ -201,13 +201,9 @@ def lowered_ceiling():
     within = lambda allow: dict(small, network={"mode": "allow", "allow": allow})
     host = Host("lowered", more={"templates": {"net": within(rows)}})
     token = host.tenant("me")
-    path = os.path.join(host.state, "tenants", "me.json")
 
     def lower(allow):
-        document = dict(json.load(open(path)), ceiling=within(allow))
-        with open(path + ".new", "w") as file:
-            json.dump(document, file)
-        os.rename(path + ".new", path)
+        tenant_documents.change(host.state, "me", ceiling=within(allow))
         now = lambda: (host.ask("GET", "/v1/policies", token)[1]["ceiling"] or small).get("network", {}).get("allow")
         tell(until(lambda: now() == allow), "the ceiling is another", now())
     lower(rows)

@@ -2,7 +2,7 @@
 import http.client, json, os, socket, subprocess, sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
-import serving
+import serving, tenant_documents
 from serving import below, front, own_run_directory, state_of, work
 from tap import ROOT, SLOW, WARDER, run_parts, skip, tell, until
 
@@ -26,12 +26,7 @@ class Host(serving.Host):
         """The token of a new tenant with these limits; flags: more of `warder tenant add`."""
         self.tenants.append(name)
         token = subprocess.run([WARDER, "tenant", "add", name, "--state", self.state, *flags], check=True, capture_output=True, text=True).stdout.strip()
-        path = os.path.join(self.state, "tenants", name + ".json")
-        document = json.load(open(path))
-        document["limits"].update(limits)
-        with open(path + ".new", "w") as file:
-            json.dump(document, file)
-        os.rename(path + ".new", path)
+        tenant_documents.change(self.state, name, limits)
         return token
 
     def connect(self):

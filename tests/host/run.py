@@ -7,6 +7,7 @@ notices what it kills.
 import hashlib, http.client, json, os, select, shutil, signal, socket, subprocess, sys, threading, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
+import tenant_documents
 from serving import Host, front, own_run_directory, work
 from tap import ROOT, SLOW, WARDER, finish, tell, until
 
@@ -263,19 +264,6 @@ def ended_while_it_changes(host, token):
 
 # ---- tenants ----
 
-def tenant_file(host, name):
-    """The path of a tenant's document, and the document."""
-    path = os.path.join(host.state, "tenants", name + ".json")
-    return path, json.load(open(path))
-
-
-def put(path, document):
-    """Replaces a document in one step, as `warder tenant` does."""
-    with open(path + ".new", "w") as file:
-        json.dump(document, file)
-    os.rename(path + ".new", path)
-
-
 def tenants(host, token):
     tell(token not in open(os.path.join(host.state, "tenants", "me.json")).read(), "the token is stored nowhere")
     tell("there is a tenant" in host.tenant("add", "me"), "a second tenant of the same name is refused")
@@ -286,19 +274,16 @@ def tenants(host, token):
     before = time.time()
     short = host.tenant("add", "short", "--expires", "1h")
     first = host.ask("GET", "/v1/host", None, short)[0]
-    path, document = tenant_file(host, "short")
-    ends = document["expiresMs"] / 1000
+    ends = tenant_documents.read(host.state, "short")["expiresMs"] / 1000
     tell(before - 1 <= ends - 3600 <= time.time(), "--expires counts from now", (before, ends))
-    put(path, dict(document, expiresMs=int(time.time() * 1000) - 1))
+    tenant_documents.change(host.state, "short", expiresMs=int(time.time() * 1000) - 1)
     tell(first == 200 and until(lambda: host.ask("GET", "/v1/host", None, short)[0] == 401, 5), "a token expires", first)
     gone = host.tenant("add", "gone")
     name = create(host, gone)[1].get("id")
     host.tenant("revoke", "gone")
     tell(host.ask("GET", "/v1/host", None, gone)[0] == 401 and until(lambda: name not in sessions()), "a revoked tenant is refused, and its sandboxes end", name)
     small = host.tenant("add", "small")
-    path, document = tenant_file(host, "small")
-    document["limits"].update(sandboxes=2, memoryBytes=1 << 30, launchesPerSecond=100)
-    put(path, document)
+    tenant_documents.change(host.state, "small", {"sandboxes": 2, "memoryBytes": 1 << 30, "launchesPerSecond": 100})
     answers = [create(host, small) for _ in range(3)]
     tell([one[0] for one in answers] == [201, 201, 429] and answers[2][2]["Retry-After"].isdigit(), "a tenant's number of sandboxes is limited",
          [str(one[:2])[:200] for one in answers])
@@ -306,8 +291,7 @@ def tenants(host, token):
     for owner in (small, token):
         for one in host.ask("GET", "/v1/sandboxes", None, owner)[1]:
             host.ask("DELETE", "/v1/sandboxes/" + one["id"], None, owner)
-    document["limits"].update(memoryBytes=1 << 20)
-    put(path, document)
+    tenant_documents.change(host.state, "small", {"memoryBytes": 1 << 20})
     status, data, _ = create(host, small)
     tell(status == 429 and data["field"] == "limits.memory", "a tenant's sum of memory is limited", (status, data))
 

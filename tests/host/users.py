@@ -2,7 +2,7 @@
 """users.py: tenants that are users of this host, at its Unix socket, as TAP."""
 import ctypes, http.client, json, os, select, signal, socket, subprocess, threading, time
 
-from lib import SLOW, WARDER, Host, run_parts, skip, tell, until, work
+from lib import SLOW, WARDER, Host, run_parts, skip, tell, tenant_documents, until, work
 
 ROOT = os.geteuid() == 0
 ANN, BOB, EVE = (61001, 61002, 61003) if ROOT else (os.geteuid(), 61002, 61003)
@@ -113,12 +113,8 @@ def serve(name, **limits):
 def nobody():
     """The user of this suite has no number of their own: nobody is a tenant by it."""
     host = serve("nobody")
-    path = os.path.join(host.state, "tenants", "ann.json")
     add(host, "ann", 5)
-    document = dict(json.load(open(path)), uid=OVERFLOW)
-    with open(path + ".new", "w") as file:
-        json.dump(document, file)
-    os.rename(path + ".new", path)
+    tenant_documents.change(host.state, "ann", uid=OVERFLOW)
     status, why = who(host, OVERFLOW)
     tell(status == 401 and "every uid" in why, "the uid of users without a number is no tenant, whatever the files say", (status, why))
     host.end()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """domain.py: the names that sandboxes have below a domain, PORT-ID.NAME, over TLS: E2B's services, servers in a sandbox, WebSockets, as TAP."""
-import base64, hashlib, http.client, json, os, socket, ssl, subprocess, threading
+import base64, hashlib, http.client, json, os, ssl, subprocess, threading
 
-from lib import SLOW, Host, certificate, run_parts, skip, tell, until, work
+from lib import SLOW, Host, asking_for_socket, certificate, run_parts, skip, tell, until, work
 
 NAME = "sandbox.example.org"
 
@@ -159,13 +159,9 @@ class At:
         self.host, self.name, self.headers = host, name, headers
 
     def connect(self, receives=0):
-        """receives: the bytes that the kernel takes from the host while the client does not read; 0: its default."""
-        one = socket.socket()
+        one = self.host.connect(receives, self.name)
         one.settimeout(60 * SLOW)
-        if receives:
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receives)
-        one.connect(("127.0.0.1", self.host.port))
-        return self.host.tls.wrap_socket(one, server_hostname=self.name) if self.host.tls else one
+        return one
 
     def begin(self, method, path, body=None, more=None, chunked=False):
         connection = http.client.HTTPConnection(self.name, timeout=60 * SLOW)
@@ -176,8 +172,8 @@ class At:
     def upgrade(self, one, path):
         """Begin a WebSocket; what the server says up to the word "first"."""
         one.settimeout(60 * SLOW)
-        one.sendall(("GET %s HTTP/1.1\r\nHost: %s:%d\r\n%sConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" % (path, self.name, self.host.port, "".join("%s: %s\r\n" % pair for pair in self.headers.items()))).encode())
+        headers = "".join("%s: %s\r\n" % pair for pair in self.headers.items())
+        one.sendall(("GET %s HTTP/1.1\r\nHost: %s:%d\r\n%s%s\r\n" % (path, self.name, self.host.port, headers, asking_for_socket())).encode())
         got = b""
         while b"first" not in got:
             got += one.recv(4096) or b"(the end) first"

@@ -29,14 +29,14 @@ class Host(serving.Host):
         tenant_documents.change(self.state, name, limits)
         return token
 
-    def connect(self):
-        if self.unix:
-            one = socket.socket(socket.AF_UNIX)
-            one.settimeout(30 * SLOW)
-            one.connect(self.unix)
-            return one
-        one = socket.create_connection(("127.0.0.1", self.port), 30 * SLOW)
-        return self.tls.wrap_socket(one, server_hostname="localhost") if self.tls else one
+    def connect(self, receives=0, name="localhost"):
+        """receives: the bytes that the kernel takes from the host while the client does not read; 0: its default; name: of the host, if it encrypts."""
+        one = socket.socket(socket.AF_UNIX if self.unix else socket.AF_INET)
+        one.settimeout(30 * SLOW)
+        if receives:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receives)
+        one.connect(self.unix or ("127.0.0.1", self.port))
+        return self.tls.wrap_socket(one, server_hostname=name) if self.tls else one
 
     def request(self, method, path, token="", body=b"", more=""):
         key = "" if token is None else "X-API-Key: %s\r\n" % token
@@ -140,14 +140,18 @@ def events(data):
     return found
 
 
+def asking_for_socket(key="dGhlIHNhbXBsZSBub25jZQ=="):
+    """The headers that ask for a WebSocket."""
+    return "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n" % key
+
+
 class Socket:
     """A WebSocket of a client, by hand."""
 
-    def __init__(self, host, path, token, more="", key="dGhlIHNhbXBsZSBub25jZQ=="):
+    def __init__(self, host, path, token, more="", **key):
         self.one = host.connect()
         self.one.settimeout(20 * SLOW)
-        self.one.sendall(("GET %s HTTP/1.1\r\nHost: %s\r\nX-API-Key: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                          "Sec-WebSocket-Key: %s\r\n%s\r\n" % (path, host.authority, token, key, more)).encode())
+        self.one.sendall(host.request("GET", path, token, more=asking_for_socket(**key) + more))
         self.rest = b""
         while b"\r\n\r\n" not in self.rest:
             got = self.one.recv(65536)

@@ -5,7 +5,7 @@ The settings of the operator lower most limits, so that few requests reach them;
 """
 import http.client, json, os, select, socket, subprocess, threading, time
 
-from lib import SLOW, WARDER, Host, Socket, front, keeper_of, run_parts, tell, until, work
+from lib import SLOW, WARDER, Host, Socket, asking_for_socket, front, keeper_of, run_parts, tell, until, work
 
 
 def silent(one, seconds):
@@ -24,6 +24,16 @@ def status_of(one):
         return int(one.recv(4096).split(b" ", 2)[1])
     except (OSError, IndexError):
         return None
+
+
+def deaf_socket(host, path, token):
+    """A client of a terminal from which the kernel takes few bytes while it does not read. None: it is refused."""
+    one = host.connect(receives=4096)
+    one.sendall(host.request("GET", path, token, more=asking_for_socket()))
+    if status_of(one) == 101:
+        return one
+    one.close()
+    return None
 
 
 # ---- the surface ----
@@ -193,9 +203,7 @@ def slow_streams():
         boxes.append(box)
         path = "/v1/sandboxes/%s/executions/%s/output" % (box, start(token, script))
         for _ in range(48):
-            one = socket.socket()
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            one.connect(("127.0.0.1", host.port))
+            one = host.connect(receives=4096)
             one.sendall(host.request("GET", path, token))
             slow.append(one)
     box = host.ask("POST", "/v1/sandboxes", other, {"timeoutMs": 120000})[1]["id"]
@@ -256,9 +264,7 @@ def long_answers():
     tell(status == 200 and len(rows) == 15000, "a list of 15000 files comes whole", (status, str(rows)[:300]))
     asked = []
     for _ in range(60):
-        one = socket.socket()
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        one.connect(("127.0.0.1", host.port))
+        one = host.connect(receives=4096)
         one.sendall(host.request("GET", path, token))
         asked.append(one)
     begun = {one for one in asked if select.select([one], [], [], 60 * SLOW)[0]}
@@ -314,14 +320,8 @@ def deaf_terminals():
     ping = (b"\x89\xfd\0\0\0\0" + b"x" * 125) * 500
     deaf = []
     for _ in range(4):
-        one = socket.socket()
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        one.settimeout(30 * SLOW)
-        one.connect(("127.0.0.1", host.port))
-        one.sendall(host.request("GET", "/v1/sandboxes/%s/executions/%s/terminal" % (box, execution), token,
-                                 more="Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                                      "Sec-WebSocket-Key: MDAwMDAwMDAwMDAwMDAwMA==\r\n"))
-        if status_of(one) != 101:
+        one = deaf_socket(host, "/v1/sandboxes/%s/executions/%s/terminal" % (box, execution), token)
+        if not one:
             break
         one.setblocking(False)
         deaf.append(one)
@@ -350,13 +350,11 @@ def type_deaf(host, token, box):
     argv = ["sh", "-c", "rm -f /tmp/got; stty -icanon -echo; cat /dev/zero & head -c 40 >/tmp/new; mv /tmp/new /tmp/got; kill $!"]
     execution = host.ask("POST", path, token, {"argv": argv, "rows": 25, "columns": 80})[1]["id"]
     written = lambda: next(row["stdoutBytes"] for row in host.ask("GET", path, token)[1] if row["id"] == execution)
-    with socket.socket() as one:
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        one.settimeout(30 * SLOW)
-        one.connect(("127.0.0.1", host.port))
-        one.sendall(host.request("GET", "%s/%s/terminal" % (path, execution), token,
-                                 more="Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDAwMDAwMDAwMDAwMDAwMA==\r\n"))
-        if status_of(one) != 101 or not until(lambda: written() > 8 << 20, 20):
+    one = deaf_socket(host, "%s/%s/terminal" % (path, execution), token)
+    if not one:
+        return False
+    with one:
+        if not until(lambda: written() > 8 << 20, 20):
             return False
         try:
             for _ in range(40):

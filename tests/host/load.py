@@ -4,9 +4,9 @@
 WARDER_LOAD (200, and 1000 for the part `thousand`, which only runs if it is named) is the number of sandboxes. At most 100 of them end at a time, and only when the kernel has freed the filters of the last
 ones. Nothing here depends on speed: each part waits for its end.
 """
-import http.client, json, os, random, resource, socket, subprocess, sys, threading
+import http.client, json, os, random, resource, subprocess, sys, threading
 
-from lib import WARDER, Host, front, run_parts, tell, until
+from lib import WARDER, Host, asking_for_socket, front, run_parts, tell, until
 
 SANDBOXES = int(os.environ.get("WARDER_LOAD", "200"))
 STREAMS = 200
@@ -175,9 +175,7 @@ def bytes_():
     for box in boxes:  # clients that never read, beside
         execution = start(box, "head -c 50000000 /dev/zero | tr '\\0' y")
         for _ in range(10):
-            one = socket.socket()
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            one.connect(("127.0.0.1", host.port))
+            one = host.connect(receives=4096)
             one.sendall(host.request("GET", "/v1/sandboxes/%s/executions/%s/output" % (box, execution), token))
             slow.append(one)
     got = at_once(read, boxes, len(boxes))
@@ -217,7 +215,7 @@ def malformed():
         lambda: host.request("POST", "/files?path=/tmp/x", "", b"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nx\r\n--b--\r\n", to + "Content-Type: multipart/form-data; boundary=b\r\n"),
         lambda: host.request("PUT", at + "/files?path=/tmp/x", token, b"bytes"),
         lambda: ("POST /v1/run HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-API-Key: %s\r\nTransfer-Encoding: chunked\r\n\r\n12\r\n{\"argv\": [\"true\"]}\r\n0\r\n\r\n" % (host.port, token)).encode(),
-        lambda: host.request("GET", at + "/executions/0000000000000000/terminal", token, b"", "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"),
+        lambda: host.request("GET", at + "/executions/0000000000000000/terminal", token, b"", asking_for_socket()),
     ]
 
     def send(i):

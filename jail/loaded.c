@@ -250,7 +250,7 @@ static bool has_changed(const struct loaded_directory *directory, int root_fd, b
 
 bool loaded_have_changed(struct loaded *loaded, int root_fd)
 {
-	struct watch_moment now;
+	struct watch_moment now = { 0 };
 	const bool all = !is_quiet(loaded, &now);
 
 	for (size_t i = 0; i < loaded->count; i++)

@@ -209,7 +209,7 @@ static int publish_base(struct settings *settings, const char *name, struct sett
 			continue;
 		if (add_template(settings, name, base_policy, name, err) < 0)
 			return -1;
-		*ret = find_template(settings, name);
+		*ret = &settings->templates[settings->template_count - 1];
 		return warder_policy_set((*ret)->policy, "network.mode", "loopback", err);
 	}
 	return 0;

@@ -75,11 +75,11 @@ static struct warder_session *session_new(char *description, struct warder_error
 	return NULL;
 }
 
-/* Whether the keeper that was asked ended instead of answering. With a number, it is we who lack something; without a field, the keeper
- * itself refuses: it has as many executions as it can have. */
+/* Whether the keeper that was asked ended instead of answering, as session_receive_reply() says it. With a number, it is we who lack
+ * something; with another field or none, the keeper itself refuses. */
 static bool is_silent(const struct warder_error *err)
 {
-	return err->code == WARDER_ERROR_UNAVAILABLE && !err->sys_errno && err->field[0];
+	return err->code == WARDER_ERROR_UNAVAILABLE && !err->sys_errno && strcmp(err->field, "name") == 0;
 }
 
 /* As ask(); 2: it is being set up. */

@@ -582,6 +582,7 @@ Test(executions, two_copies_at_once, .init = library_begin_sessions, .fini = lib
 	first = session_attach(&stage.session->spec, SESSION_SAVE, &stage.err);
 	if (!first) {
 		cr_expect_eq(stage.err.code, WARDER_ERROR_UNAVAILABLE, "%s", stage.err.text);
+		cr_expect(strstr(stage.err.text, "can pause a session"), "%s", stage.err.text);
 		warder_execution_free(execution);
 		stage_end(&stage);
 		library_skip("%s", stage.err.text);

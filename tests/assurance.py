@@ -75,7 +75,7 @@ def count(tests, *keys):
 order = ["host", "root", "user", "soak", "soak-user", "asan", "tsan", "uml"]
 suites, notes, partial = {}, {}, []
 for name in sorted(os.listdir(results)):
-    match = re.match(r"(.+)\.([^.]+)\.tap$", name)
+    match = re.match(r"([^.]+)\.(.+)\.tap$", name)
     if match:
         tests, noted, whole = parse(read(name))
         suites[match.group(1), match.group(2)] = tests

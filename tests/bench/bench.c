@@ -92,7 +92,7 @@ static void measure_rest(struct report *report, struct contestant *contestants, 
 
 	for (int w = 0; options->rate_ms && w < WIDTHS; w++)
 		for (int i = 0; i < report->count; i++) {
-			if (contestants[i].failure)
+			if (contestants[i].failure || contestants[i].once)
 				continue;
 			contestant_rate(&contestants[i], options->program, report_widths[w], options->rate_ms,
 					&report->figures[i].per_second[w]);

@@ -44,15 +44,19 @@ static const char *field(char **left)
 	return text && strcmp(text, "-") == 0 ? NULL : text;
 }
 
-static int parse_kind(const char *text, enum contestant_kind *ret)
+static int parse_kind(const char *text, enum contestant_kind *ret, bool *ret_once)
 {
 	static const char *const kinds[] = { "process", "server", "absent" };
 
-	for (int i = 0; text && i < 3; i++)
-		if (strcmp(text, kinds[i]) == 0) {
-			*ret = (enum contestant_kind)i;
-			return 0;
-		}
+	for (int i = 0; text && i < 3; i++) {
+		const size_t len = strlen(kinds[i]);
+
+		if (strncmp(text, kinds[i], len) != 0 || (text[len] && strcmp(text + len, " once") != 0))
+			continue;
+		*ret = (enum contestant_kind)i;
+		*ret_once = text[len];
+		return 0;
+	}
 	return -1;
 }
 
@@ -65,7 +69,7 @@ int contestant_parse(char *line, struct contestant *ret)
 
 	memset(ret, 0, sizeof(*ret));
 	ret->name = field(&left);
-	if (parse_kind(field(&left), &ret->kind) < 0)
+	if (parse_kind(field(&left), &ret->kind, &ret->once) < 0)
 		return -1;
 	ret->floor = field(&left);
 	target = (char *)field(&left);
@@ -297,15 +301,18 @@ void contestant_stop(struct contestant *contestant)
 	contestant->server_pid = 0;
 }
 
-static int ask(struct contestant *contestant, const char *question, long *ret_first, uint64_t *ret_ns)
+static int ask(struct contestant *contestant, const char *question, long *ret_first, uint64_t *ret_ns,
+	       uint64_t *ret_cpu_ns)
 {
-	char line[64];
-	unsigned long long ns = 0;
+	char line[96];
+	unsigned long long ns = 0, cpu_ns = 0;
 
 	if (fputs(question, contestant->request) < 0 || fflush(contestant->request) != 0 ||
-	    !fgets(line, sizeof(line), contestant->answer) || sscanf(line, "%ld %llu", ret_first, &ns) != 2)
+	    !fgets(line, sizeof(line), contestant->answer) ||
+	    sscanf(line, "%ld %llu %llu", ret_first, &ns, &cpu_ns) < 2)
 		return -1;
 	*ret_ns = ns;
+	*ret_cpu_ns = cpu_ns;
 	return 0;
 }
 
@@ -319,7 +326,7 @@ int contestant_run(struct contestant *contestant, char *const *program, uint64_t
 	*ret_cpu_ns = 0;
 	if (contestant->kind == CONTESTANT_PROCESS)
 		status = run_process(contestant, program, ret_ns, ret_cpu_ns);
-	else if (ask(contestant, "run\n", &status, ret_ns) < 0)
+	else if (ask(contestant, "run\n", &status, ret_ns, ret_cpu_ns) < 0)
 		return lost(contestant, "the server does not answer");
 	return status == 0 ? 0 : lost(contestant, "the program's exit status was not 0");
 }
@@ -334,7 +341,7 @@ int contestant_check(struct contestant *contestant)
 		status = run_process(contestant, (char *const *)check_program, &ns, &cpu);
 	} else {
 		if (start_server(&copy, (char *const *)check_program) < 0 ||
-		    ask(&copy, "run\n", &status, &ns) < 0)
+		    ask(&copy, "run\n", &status, &ns, &cpu) < 0)
 			status = -1;
 		contestant_stop(&copy);
 	}
@@ -376,13 +383,13 @@ static int rate_processes(struct contestant *contestant, char *const *program, i
 int contestant_rate(struct contestant *contestant, char *const *program, int width, int ms, double *ret)
 {
 	char question[48];
-	uint64_t ns = 1;
+	uint64_t ns = 1, cpu_ns;
 	long count = 0;
 
 	if (contestant->kind == CONTESTANT_PROCESS)
 		return rate_processes(contestant, program, width, ms, ret);
 	snprintf(question, sizeof(question), "rate %d %d\n", width, ms);
-	if (ask(contestant, question, &count, &ns) < 0 || count == 0)
+	if (ask(contestant, question, &count, &ns, &cpu_ns) < 0 || count == 0)
 		return lost(contestant, "it failed with several at a time");
 	*ret = count < 0 ? 0 : (double)count * 1e9 / (double)ns;
 	return 0;

@@ -7,7 +7,7 @@
  * A line of the list has fields separated by one tab:
  *   name    unique, shown in the table
  *   kind    process: a command that launches once; server: a command that speaks tests/bench/serve.h;
- *           absent: not installed, only listed
+ *           absent: not installed, only listed. With " once": it takes no part in the rates
  *   floor   name of the contestant that its times are compared with, or "-"
  *   target  "NAME RATIO": the ratio to that contestant's median that is aimed at, or "-"
  *   space   path of a mount namespace to be launched in, or "-"
@@ -24,7 +24,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#define CONTESTANTS_MAX 24
+#define CONTESTANTS_MAX 40
 #define WORDS_MAX       64
 
 enum contestant_kind {
@@ -35,6 +35,7 @@ enum contestant_kind {
 
 struct contestant {
 	enum contestant_kind kind;
+	bool once;
 	const char *name, *floor, *target_name, *note; /* NULL: none */
 	double target;
 	int space_fd; /* mount namespace, or -1 */
@@ -53,7 +54,7 @@ void contestant_stop(struct contestant *contestant);
  * ->failure. */
 int contestant_check(struct contestant *contestant);
 /* One launch until reaped. *ret_cpu_ns: processor time of the launcher and of all processes that it started, also of those that
- * outlived it; 0: not known (a server). -1 with ->failure. */
+ * outlived it; of a server, since its last launch; 0: not known. -1 with ->failure. */
 int contestant_run(struct contestant *contestant, char *const *program, uint64_t *ret_ns,
 		   uint64_t *ret_cpu_ns);
 /* Launches within a time, `width` at a time; 0: not measured, because the kernel falls behind (tests/bench/kernel.h). -1 with

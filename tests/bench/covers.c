@@ -25,46 +25,13 @@
 
 #include "base/array.h"
 
+#define FILES_DIR "/tmp/files/"
+#define PROC_DIR  "/tmp/proc/"
+#include "tests/bench/covers.h"
+
 enum variant { NOTHING, FILES, MOUNTS, OVERLAY, VARIANTS };
 
 #define RUNS_MAX 10000
-
-#define FILES_DIR "/tmp/files/"
-#define PROC_DIR  "/tmp/proc/"
-
-/* As jail/proc.c has them; `bytes` is about what a file says there. */
-static const struct file {
-	const char *path;
-	size_t bytes;
-} files[] = {
-	{ FILES_DIR "meminfo", 1100 },       { FILES_DIR "cpuinfo", 1500 },
-	{ FILES_DIR "stat", 200 },           { FILES_DIR "boot_id", 37 },
-	{ FILES_DIR "loadavg", 21 },         { FILES_DIR "vmstat", 900 },
-	{ FILES_DIR "cgroups", 42 },         { FILES_DIR "nr", 2 },
-	{ FILES_DIR "fs/file-nr", 24 },      { FILES_DIR "fs/file-max", 20 },
-	{ FILES_DIR "fs/inode-nr", 4 },      { FILES_DIR "fs/inode-state", 14 },
-	{ FILES_DIR "fs/nr_open", 8 },       { FILES_DIR "fs/dentry-state", 13 },
-	{ FILES_DIR "fs/pipe-max-size", 8 },
-};
-
-static const struct cover {
-	const char *target, *source;
-} covers[] = {
-	{ PROC_DIR "meminfo", FILES_DIR "meminfo" },
-	{ PROC_DIR "cpuinfo", FILES_DIR "cpuinfo" },
-	{ PROC_DIR "stat", FILES_DIR "stat" },
-	{ PROC_DIR "sys/kernel/random/boot_id", FILES_DIR "boot_id" },
-	{ PROC_DIR "loadavg", FILES_DIR "loadavg" },
-	{ PROC_DIR "vmstat", FILES_DIR "vmstat" },
-	{ PROC_DIR "cgroups", FILES_DIR "cgroups" },
-	{ PROC_DIR "sys/fs", FILES_DIR "fs" },
-	{ PROC_DIR "sys/kernel/pty/nr", FILES_DIR "nr" },
-	{ PROC_DIR "pressure", FILES_DIR "empty" },
-	{ PROC_DIR "softirqs", FILES_DIR "nr" },
-	{ PROC_DIR "buddyinfo", FILES_DIR "nr" },
-	{ PROC_DIR "zoneinfo", FILES_DIR "nr" },
-	{ PROC_DIR "fs", FILES_DIR "empty" },
-};
 
 static void need(long ret, const char *what)
 {
@@ -80,11 +47,11 @@ static void write_files(void)
 
 	need(mkdir(FILES_DIR "fs", 0755), "fs");
 	need(mkdir(FILES_DIR "empty", 0555), "empty");
-	for (size_t i = 0; i < ARRAY_LENGTH(files); i++) {
-		int fd = open(files[i].path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	for (size_t i = 0; i < ARRAY_LENGTH(cover_files); i++) {
+		int fd = open(cover_files[i].path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 
-		need(fd, files[i].path);
-		need(write(fd, text, files[i].bytes), files[i].path);
+		need(fd, cover_files[i].path);
+		need(write(fd, text, cover_files[i].bytes), cover_files[i].path);
 		close(fd);
 	}
 }

@@ -3,560 +3,155 @@
  *
  * Same namespaces, mounts and masks, id change, empty capabilities, Landlock rules and filter instructions
  * as a jail of the default policy, for a program that is pid 1 itself. Left out is what a sandbox has to do around it: policy,
- * cgroup, init, pipes, read-back, receipt, deadlines. Static, and no libc between clone and exec, so that no start-up
- * cost of its own is in the figure.
+ * deadlines, the bytes of a receipt; and, without the options for it, cgroup, init, pipes, read-back. Static, and no libc between clone and exec,
+ * so that no start-up cost of its own is in the figure.
  *
- *   floor [--ro PATH]... -- PROGRAM ARG...                      one launch; exits with the program's status
- *   floor --serve [--prepared] [--cgroup DIR]... [--ro PATH]... -- PROGRAM ...    launches for the harness
+ *   floor [OPTION]... [--ro PATH]... -- PROGRAM ARG...               one launch; exits with the program's status
+ *   floor --serve [OPTION]... [--ro PATH]... -- PROGRAM ARG...       launches for the harness
+ *   floor --listen SOCKET [OPTION]... [--ro PATH]... -- PROGRAM      launches for tests/bench/client.c, from a parked jail
  *
- * --cgroup: a launch makes a leaf in DIR, of cgroup v1, writes its limits, reads them back, has the child join it, reads its counters
- * at the end, and removes it.
+ * --serve: the user namespace is made once and entered. What a launch does besides:
  *
- * --serve: the user namespace is made once and entered. --prepared: so is the mount namespace, and a launch enters a copy
- * of it, as it does with a template.
+ *   --prepared     its mount namespace is a copy of one that was made once, as with a template
+ *   --cgroup C:DIR a leaf in DIR for each launch: made, limited, read back, joined, read, removed. C lists the controllers, the first of which is "v2"
+ *                  for a hierarchy of cgroup v2
+ *   --init         pid 1 is not the program, but waits for it
+ *   --users        a user namespace for each launch, with limits of its own, read back
+ *   --covers       files that describe the jail, and mounts that put them over names of /proc
+ *   --pipes        the program writes to two pipes, which are read to their ends
+ *   --read-back    what the kernel shows of the jail is read before the program starts
+ *   --park         the jail is finished, and waits, before the launch begins; the launch gives it the arguments. Implies --init
+ *   --again        such a jail's limits and identity are read again, from files that are open
+ *   --same-leaves  the leaves are made once, and used by each launch; not by several at a time. No check that they are like new ones
+ *   --same-network the same of the network namespace
+ *   --session      nothing but a leaf is made: all namespaces are a running session's, which the launch joins
+ *   --own          in a session, a pid and a cgroup namespace, a copy of the mounts and a /proc for each launch
  *
  * A single launch maps the one id that a process may map for itself after it has become it: the kernel's cheapest way
- * to be nobody.
+ * to be nobody. So does --users.
  */
+#include "tests/bench/floor.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/landlock.h>
-#include <linux/mount.h>
-#include <linux/openat2.h>
-#include <linux/seccomp.h>
-#include <linux/securebits.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
-#include "jail/cgroup/clone.h"
 #include "jail/inside/sys.h"
 #include "tests/bench/serve.h"
 
-#ifndef CLONE_NEWTIME
-#define CLONE_NEWTIME 0x00000080
-#endif
-#define HOST_ID    0x60010000u /* below every id that a jail leases */
-#define INSIDE_ID  1000u
-#define EXTRA_MAX  8
-#define GROUPS_MAX 6
-#define NAMESPACES                                                                                           \
-	(CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_NEWTIME)
+/* ---- launches ---- */
 
-static struct sock_filter filter[] = {
-#include "filter.h"
-};
+/* The thread's parked jail, and one that has ended: what is left of it is removed when nobody waits. */
+static _Thread_local struct launch *parked, *ended_jail;
 
-static const struct node {
-	const char *name;
-	unsigned int major, minor;
-} nodes[] = {
-	{ "dev/null", 1, 3 },   { "dev/zero", 1, 5 },    { "dev/full", 1, 7 },
-	{ "dev/random", 1, 8 }, { "dev/urandom", 1, 9 }, { "dev/tty", 5, 0 },
-};
-
-static const struct link {
-	const char *target, *name;
-} links[] = {
-	{ "/proc/self/fd", "dev/fd" },
-	{ "/proc/self/fd/0", "dev/stdin" },
-	{ "/proc/self/fd/1", "dev/stdout" },
-	{ "/proc/self/fd/2", "dev/stderr" },
-	{ "pts/ptmx", "dev/ptmx" },
-	{ "usr/bin", "bin" },
-	{ "usr/sbin", "sbin" },
-	{ "usr/lib", "lib" },
-	{ "usr/lib64", "lib64" },
-	{ "../tmp", "var/tmp" },
-	{ "/usr/share/zoneinfo/Etc/UTC", "etc/localtime" },
-	{ "../usr/lib/os-release", "etc/os-release" },
-};
-
-static const char *const directories[] = { "proc", "tmp", "run", "etc", "usr", "var", "dev/pts", "dev/shm" };
-
-/* The host view; what is not there is left out. */
-/* Small files of its own, as in a host view; their content does not matter. */
-static const char *const files[] = { "etc/passwd", "etc/group", "etc/nsswitch.conf" };
-
-static const struct source {
-	const char *source;
-	bool is_file;
-} binds[] = {
-	{ "/usr", false },
-	{ "/etc/alternatives", false },
-	{ "/etc/ld.so.cache", true },
-};
-
-static const char *const masked_files[] = {
-	"/proc/kcore",       "/proc/keys",        "/proc/key-users",  "/proc/kallsyms",
-	"/proc/kmsg",        "/proc/interrupts",  "/proc/timer_list", "/proc/latency_stats",
-	"/proc/locks",       "/proc/modules",     "/proc/kpagecount", "/proc/kpageflags",
-	"/proc/kpagecgroup", "/proc/sched_debug", "/proc/config.gz",  "/proc/sysrq-trigger",
-	"/proc/cmdline",     "/proc/swaps",       "/proc/diskstats",  "/proc/partitions",
-};
-static const char *const masked_directories[] = {
-	"/proc/acpi", "/proc/asound", "/proc/scsi", "/proc/driver", "/proc/bus", "/proc/irq",
-};
-
-/* What the policy limits, and what a result tells. */
-static const struct knob {
-	const char *file, *value;
-} knobs[] = {
-	{ "memory.limit_in_bytes", "268435456" },
-	{ "memory.memsw.limit_in_bytes", "268435456" },
-	{ "pids.max", "65" },
-	{ "cpu.cfs_quota_us", "100000" },
-};
-static const char *const counters[] = {
-	"memory.max_usage_in_bytes",
-	"memory.oom_control",
-	"pids.peak",
-	"pids.events",
-	"cpuacct.usage",
-	"cpu.stat",
-};
-
-struct group {
-	const char *parent;
-	bool has_knob[ARRAY_LENGTH(knobs)], has_counter[ARRAY_LENGTH(counters)];
-};
-
-struct floor {
-	char *const *argv;
-	struct group groups[GROUPS_MAX];
-	size_t group_count;
-	struct source extra[EXTRA_MAX]; /* seen inside under the same name */
-	size_t extra_count;
-	bool prepared;
-	int mount_ns_fd, user_ns_fd;
-	char clocks[96], id_map[48];
-};
-
-struct child {
-	const struct floor *floor;
-	const char *what; /* the call that failed, for the parent */
-	long error;
-	int mount_ns_fd; /* from prepare_root() */
-	int join_fds[GROUPS_MAX];
-};
-
-static _Noreturn void fail(struct child *child, const char *what, long error)
+static int remove_ended(void)
 {
-	child->what = what;
-	child->error = error;
-	sys(exit_group, 125);
-	__builtin_unreachable();
-}
+	const int ret = ended_jail ? launch_end(ended_jail) : 0;
 
-static long check(struct child *child, const char *what, long ret)
-{
-	if (ret < 0)
-		fail(child, what, ret);
+	free(ended_jail);
+	ended_jail = NULL;
 	return ret;
 }
 
-/* ---- root ---- */
-
-static void make_file(struct child *child, int root_fd, const char *name)
+static int end_parked(void)
 {
-	long fd = check(child, name, sys(openat, root_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+	int status = -1;
 
-	sys(close, fd);
-}
-
-static void make_parents(int root_fd, const char *name)
-{
-	char path[256];
-
-	for (size_t i = 0; name[i] && i < sizeof(path) - 1; i++) {
-		path[i] = name[i];
-		path[i + 1] = 0;
-		if (name[i + 1] == '/')
-			sys(mkdirat, root_fd, path, 0755);
+	if (parked) {
+		status = launch_wait(parked);
+		ended_jail = parked;
+		parked = NULL;
 	}
+	return status;
 }
 
-/* A detached, read-only clone; -1 where the host has no such thing. */
-static int open_tree_of(struct child *child, const char *source)
+static int park(void *context)
 {
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
-	long tree = sys(open_tree, AT_FDCWD, source, AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-
-	if (tree == -ENOENT)
+	if (remove_ended() < 0)
 		return -1;
-	check(child, source, tree);
-	check(child, "mount_setattr",
-	      sys(mount_setattr, tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)));
-	return (int)tree;
-}
-
-static void attach(struct child *child, int root_fd, int tree, const char *source, bool is_file)
-{
-	const char *target = source + 1;
-
-	if (tree < 0)
-		return;
-	make_parents(root_fd, target);
-	if (is_file)
-		make_file(child, root_fd, target);
-	else
-		sys(mkdirat, root_fd, target, 0755);
-	check(child, target, sys(move_mount, tree, "", root_fd, target, MOVE_MOUNT_F_EMPTY_PATH));
-	sys(close, tree);
-}
-
-static void fill(struct child *child, int root_fd)
-{
-	check(child, "dev", sys(mkdirat, root_fd, "dev", 0755));
-	check(child, "/dev",
-	      sys(mount, "dev", "/tmp/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755,size=64k"));
-	for (size_t i = 0; i < ARRAY_LENGTH(nodes); i++)
-		check(child, nodes[i].name,
-		      sys(mknodat, root_fd, nodes[i].name, 0020666, (nodes[i].major << 8) | nodes[i].minor));
-	for (size_t i = 0; i < ARRAY_LENGTH(directories); i++)
-		check(child, directories[i], sys(mkdirat, root_fd, directories[i], 0755));
-	for (size_t i = 0; i < ARRAY_LENGTH(links); i++)
-		check(child, links[i].name, sys(symlinkat, links[i].target, root_fd, links[i].name));
-	for (size_t i = 0; i < ARRAY_LENGTH(files); i++)
-		make_file(child, root_fd, files[i]);
-	check(child, "/dev read-only",
-	      sys(mount, 0, "/tmp/dev", 0, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NOEXEC, 0));
-}
-
-static void build_root(struct child *child)
-{
-	const struct floor *floor = child->floor;
-	int trees[ARRAY_LENGTH(binds) + EXTRA_MAX];
-	int root_fd;
-
-	sys(umask, 0);
-	check(child, "/", sys(mount, 0, "/", 0, MS_REC | MS_PRIVATE, 0));
-	/* Before the new root hides them. */
-	for (size_t i = 0; i < ARRAY_LENGTH(binds); i++)
-		trees[i] = open_tree_of(child, binds[i].source);
-	for (size_t i = 0; i < floor->extra_count; i++)
-		trees[ARRAY_LENGTH(binds) + i] = open_tree_of(child, floor->extra[i].source);
-	check(child, "root", sys(mount, "root", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=4m"));
-	root_fd =
-	    (int)check(child, "root", sys(openat, AT_FDCWD, "/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
-	fill(child, root_fd);
-	for (size_t i = 0; i < ARRAY_LENGTH(binds); i++)
-		attach(child, root_fd, trees[i], binds[i].source, binds[i].is_file);
-	for (size_t i = 0; i < floor->extra_count; i++)
-		attach(child, root_fd, trees[ARRAY_LENGTH(binds) + i], floor->extra[i].source,
-		       floor->extra[i].is_file);
-	check(child, "root read-only",
-	      sys(mount, 0, "/tmp", 0, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, 0));
-	check(child, "fchdir", sys(fchdir, root_fd));
-	check(child, "pivot_root", sys(pivot_root, ".", "."));
-	sys(close, root_fd);
-	check(child, "umount", sys(umount2, ".", MNT_DETACH));
-	check(child, "chdir", sys(chdir, "/"));
-}
-
-static void mask(struct child *child, const char *const *paths, size_t count, const char *by)
-{
-	for (size_t i = 0; i < count; i++) {
-		long ret = sys(mount, by, paths[i], 0, MS_BIND, 0);
-
-		if (ret != -ENOENT && ret != -ENOTDIR)
-			check(child, paths[i], ret);
-	}
-}
-
-/* What belongs to one launch: procfs shows its pid namespace, the rest is written to. */
-static void mount_own(struct child *child)
-{
-	check(child, "/proc",
-	      sys(mount, "proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=2"));
-	mask(child, masked_files, ARRAY_LENGTH(masked_files), "/dev/null");
-	mask(child, masked_directories, ARRAY_LENGTH(masked_directories), "/run");
-	check(child, "/dev/shm",
-	      sys(mount, "scratch", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-		  "mode=0755,size=64m,nr_inodes=4096"));
-	check(child, "tmp", sys(mkdirat, AT_FDCWD, "/dev/shm/tmp", 01777));
-	check(child, "shm", sys(mkdirat, AT_FDCWD, "/dev/shm/shm", 01777));
-	check(child, "/tmp", sys(mount, "/dev/shm/tmp", "/tmp", 0, MS_BIND, 0));
-	check(child, "/dev/shm", sys(mount, "/dev/shm/shm", "/dev/shm", 0, MS_BIND, 0));
-	check(child, "/dev/pts",
-	      sys(mount, "devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
-		  "newinstance,ptmxmode=0666,mode=0620,max=64"));
-}
-
-/* ---- identity ---- */
-
-static void write_at(struct child *child, int dir_fd, const char *name, const char *text)
-{
-	long fd = check(child, name, sys(openat, dir_fd, name, O_WRONLY | O_CLOEXEC, 0));
-
-	check(child, name, sys(write, fd, text, strlen(text)));
-	sys(close, fd);
-}
-
-static void become(struct child *child, uint32_t id)
-{
-	check(child, "setresgid", sys(setresgid, id, id, id));
-	check(child, "setresuid", sys(setresuid, id, id, id));
-}
-
-static void enter_user_ns(struct child *child, int self_fd)
-{
-	check(child, "setgroups", sys(setgroups, 0, 0));
-	if (child->floor->user_ns_fd >= 0) {
-		check(child, "user namespace", sys(setns, child->floor->user_ns_fd, CLONE_NEWUSER));
-		become(child, INSIDE_ID);
-		return;
-	}
-	become(child, HOST_ID);
-	sys(prctl, PR_SET_DUMPABLE, 1, 0, 0, 0); /* else /proc/self is root's */
-	check(child, "user namespace", sys(unshare, CLONE_NEWUSER));
-	write_at(child, self_fd, "setgroups", "deny");
-	write_at(child, self_fd, "uid_map", child->floor->id_map);
-	write_at(child, self_fd, "gid_map", child->floor->id_map);
-}
-
-static void drop_privileges(struct child *child)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[2] = { { 0 } };
-
-	for (int cap = 0; cap < 64 && sys(prctl, PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
-		;
-	sys(prctl, PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0);
-	check(child, "capset", sys(capset, &header, none));
-	check(child, "no_new_privs", sys(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-}
-
-/* ---- layers ---- */
-
-static void add_rule(struct child *child, int ruleset, const char *path, uint64_t access)
-{
-	struct landlock_path_beneath_attr attr = { .allowed_access = access };
-
-	attr.parent_fd = (int)check(child, path, sys(openat, AT_FDCWD, path, O_PATH | O_CLOEXEC, 0));
-	check(child, path, sys(landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &attr, 0));
-	sys(close, attr.parent_fd);
-}
-
-static void landlock(struct child *child)
-{
-	const uint64_t on_file = LANDLOCK_ACCESS_FS_WRITE_FILE;
-	const uint64_t all = on_file | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
-			     LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |
-			     LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |
-			     LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |
-			     LANDLOCK_ACCESS_FS_MAKE_SYM;
-	uint64_t attr = all;
-	long ruleset = sys(landlock_create_ruleset, &attr, sizeof(attr), 0);
-
-	if (ruleset == -ENOSYS || ruleset == -EOPNOTSUPP)
-		return;
-	check(child, "landlock", ruleset);
-	add_rule(child, (int)ruleset, "/dev", on_file);
-	add_rule(child, (int)ruleset, "/tmp", all);
-	add_rule(child, (int)ruleset, "/dev/shm", all);
-	check(child, "landlock", sys(landlock_restrict_self, ruleset, 0));
-	sys(close, ruleset);
-}
-
-static void limit(struct child *child)
-{
-	static const struct row {
-		int resource;
-		uint64_t value;
-	} rows[] = {
-		{ RLIMIT_CORE, 1 },          { RLIMIT_MEMLOCK, 8u << 20 }, { RLIMIT_MSGQUEUE, 819200 },
-		{ RLIMIT_SIGPENDING, 1024 }, { RLIMIT_NICE, 0 },           { RLIMIT_RTPRIO, 0 },
-		{ RLIMIT_NOFILE, 1024 },     { RLIMIT_FSIZE, 64u << 20 },  { RLIMIT_STACK, 8u << 20 },
-	};
-
-	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
-		uint64_t both[2] = { rows[i].value, rows[i].value };
-
-		check(child, "rlimit", sys(prlimit64, 0, rows[i].resource, both, 0));
-	}
-}
-
-/* ---- launch ---- */
-
-static void child_main(void *arg)
-{
-	static const struct sock_fprog program = { .len = ARRAY_LENGTH(filter), .filter = filter };
-	static const char *const environment[] = { "PATH=/usr/bin:/bin", NULL };
-	struct child *child = arg;
-	const struct floor *floor = child->floor;
-	long self_fd = sys(openat, AT_FDCWD, "/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-
-	check(child, "/proc/self", self_fd);
-	for (size_t i = 0; i < floor->group_count; i++)
-		check(child, "cgroup", sys(write, child->join_fds[i], "0", 1));
-	write_at(child, (int)self_fd, "timens_offsets", floor->clocks);
-	if (floor->prepared) {
-		check(child, "mount namespace", sys(setns, floor->mount_ns_fd, CLONE_NEWNS));
-		check(child, "mount namespace", sys(unshare, CLONE_NEWNS));
-	} else {
-		build_root(child);
-	}
-	mount_own(child);
-	check(child, "hostname", sys(sethostname, "warder", 6));
-	enter_user_ns(child, (int)self_fd);
-	sys(setsid);
-	sys(umask, 022);
-	limit(child);
-	drop_privileges(child);
-	landlock(child);
-	sys(close_range, 3, ~0u, 4 /* CLOSE_RANGE_CLOEXEC */);
-	check(child, "filter", sys(seccomp, SECCOMP_SET_MODE_FILTER, 0, &program));
-	fail(child, floor->argv[0], sys(execve, floor->argv[0], floor->argv, environment));
-}
-
-static int complain(const struct child *child)
-{
-	fprintf(stderr, "floor: %s: %s\n", child->what, strerror((int)-child->error));
+	if (parked)
+		return 0;
+	parked = malloc(sizeof(*parked));
+	if (!parked)
+		return -1;
+	if (launch_begin(context, parked) == 0 && launch_await(parked) == 0 &&
+	    (!parked->floor->again || launch_open_again(parked) == 0))
+		return 0;
+	end_parked();
 	return -1;
 }
 
-static int launch_with(const struct floor *floor, const int *join_fds)
+static int hand_out(struct floor *floor, const char *words, size_t len, const int *streams)
 {
-	char stack[CLONE_STACK_BYTES] __attribute__((aligned(16)));
-	struct child child = { .floor = floor, .what = "clone3" };
-	struct clone_args args = { .flags = CLONE_VM | CLONE_VFORK | NAMESPACES |
-					    (floor->prepared ? 0 : CLONE_NEWNS),
-				   .exit_signal = SIGCHLD };
-	int status = 0;
-	long pid;
+	const bool gone = (parked || park(floor) == 0) && launch_again(parked) == 0 &&
+			  launch_go(parked, words, len, streams) == 0;
+	const int status = end_parked();
 
-	for (size_t i = 0; join_fds && i < floor->group_count; i++)
-		child.join_fds[i] = join_fds[i];
-	pid = clone_call(&args, stack, child_main, &child);
-	if (pid < 0)
-		child.error = pid;
-	else
-		while (waitpid((pid_t)pid, &status, 0) < 0 && errno == EINTR)
-			;
-	if (child.error < 0)
-		return complain(&child);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return gone ? status : -1;
 }
 
-/* ---- control groups ---- */
-
-struct leaf {
-	char path[256];
-	int fd;
-};
-
-static bool read_in(int dir_fd, const char *file)
+static void drop_parked(void)
 {
-	char text[1024];
-	int fd = openat(dir_fd, file, O_RDONLY | O_CLOEXEC);
-	bool ok = fd >= 0 && read(fd, text, sizeof(text)) > 0;
-
-	close(fd);
-	return ok;
+	remove_ended();
+	end_parked();
+	remove_ended();
 }
 
-static bool set_in(int dir_fd, const struct knob *knob)
+static int launch_parked(void *context)
 {
-	int fd = openat(dir_fd, knob->file, O_WRONLY | O_CLOEXEC);
-	bool ok = fd >= 0 && write(fd, knob->value, strlen(knob->value)) > 0;
+	struct floor *floor = context;
+	char words[WORDS_SIZE];
 
-	close(fd);
-	return ok && read_in(dir_fd, knob->file);
-}
-
-static bool make_leaf(const struct group *group, struct leaf *ret, int *ret_join_fd)
-{
-	static atomic_ulong last;
-	bool ok;
-
-	snprintf(ret->path, sizeof(ret->path), "%s/warder-floor-%d-%lu", group->parent, getpid(), ++last);
-	ok = mkdir(ret->path, 0755) == 0;
-	ret->fd = open(ret->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	for (size_t i = 0; i < ARRAY_LENGTH(knobs) && ok; i++)
-		ok = !group->has_knob[i] || set_in(ret->fd, &knobs[i]);
-	*ret_join_fd = openat(ret->fd, "tasks", O_WRONLY | O_CLOEXEC);
-	return ok && *ret_join_fd >= 0;
-}
-
-static bool remove_leaf(const struct group *group, const struct leaf *leaf)
-{
-	bool ok = true;
-
-	for (size_t i = 0; i < ARRAY_LENGTH(counters); i++)
-		ok &= !group->has_counter[i] || read_in(leaf->fd, counters[i]);
-	close(leaf->fd);
-	return rmdir(leaf->path) == 0 && ok;
-}
-
-/* What is there is found by a leaf of its own. */
-static bool add_group(struct floor *floor, const char *parent)
-{
-	struct group *group = &floor->groups[floor->group_count++];
-	struct leaf leaf;
-	int join_fd;
-
-	*group = (struct group){ .parent = parent };
-	if (!make_leaf(group, &leaf, &join_fd))
-		return false;
-	close(join_fd);
-	for (size_t i = 0; i < ARRAY_LENGTH(knobs); i++)
-		group->has_knob[i] = faccessat(leaf.fd, knobs[i].file, F_OK, 0) == 0;
-	for (size_t i = 0; i < ARRAY_LENGTH(counters); i++)
-		group->has_counter[i] = faccessat(leaf.fd, counters[i], F_OK, 0) == 0;
-	return remove_leaf(group, &leaf);
-}
-
-static int launch_in_leaves(void *context)
-{
-	const struct floor *floor = context;
-	struct leaf leaves[GROUPS_MAX];
-	int join_fds[GROUPS_MAX] = { 0 };
-	bool ok = true;
-	size_t made = 0;
-	int ret = -1;
-
-	for (; made < floor->group_count && ok; made++)
-		ok = make_leaf(&floor->groups[made], &leaves[made], &join_fds[made]);
-	if (ok)
-		ret = launch_with(floor, join_fds);
-	for (size_t i = 0; i < made; i++) {
-		close(join_fds[i]);
-		ok &= remove_leaf(&floor->groups[i], &leaves[i]);
-	}
-	return ok ? ret : -1;
+	return hand_out(floor, words, launch_words(floor->argv, words), NULL);
 }
 
 static int launch(void *context)
 {
-	return launch_with(context, NULL);
+	struct floor *floor = context;
+	struct launch now;
+	char words[WORDS_SIZE];
+	int begun = launch_begin(floor, &now);
+	int status;
+
+	if (begun == 0 && floor->read_back)
+		begun = launch_await(&now) == 0 && launch_read_back(&now) == 0 &&
+				launch_go(&now, words, launch_words(floor->argv, words), NULL) == 0
+			    ? 0
+			    : -1;
+	status = launch_wait(&now);
+	if (launch_end(&now) < 0)
+		status = -1;
+	return begun == 0 ? status : -1;
 }
 
 /* ---- preparation ---- */
 
-/* Shares our descriptors: the namespace's stays with us. */
-static void prepare_root(void *arg)
+/* Shares our descriptors: those of the namespaces stay with us. */
+static void prepare_namespaces(void *arg)
 {
+	static const char *const files[] = { "/proc/self/ns/mnt", "/proc/self/ns/net", "/proc/self/ns/ipc",
+					     "/proc/self/ns/uts" };
 	struct child *child = arg;
 
-	child->mount_ns_fd = (int)check(child, "/proc/self/ns/mnt",
-					sys(openat, AT_FDCWD, "/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC, 0));
-	build_root(child);
+	for (size_t i = 0; i < ARRAY_LENGTH(files); i++)
+		child->ns_fds[i] = (int)inside_check(
+		    child, files[i], sys(openat, AT_FDCWD, files[i], O_RDONLY | O_CLOEXEC, 0));
+	inside_build_root(child);
+	if (child->floor->session) {
+		inside_mount_own(child);
+		inside_check(child, "hostname", sys(sethostname, "warder", 6));
+	}
 	sys(exit_group, 0);
 }
 
@@ -581,8 +176,8 @@ static int prepare_user_ns(void)
 	snprintf(path, sizeof(path), "/proc/%ld", pid);
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	snprintf(map, sizeof(map), "0 %u 65536\n", HOST_ID);
-	write_at(&child, fd, "uid_map", map);
-	write_at(&child, fd, "gid_map", map);
+	inside_write(&child, fd, "uid_map", map);
+	inside_write(&child, fd, "gid_map", map);
 	close(fd);
 	snprintf(path, sizeof(path), "/proc/%ld/ns/user", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -591,26 +186,134 @@ static int prepare_user_ns(void)
 	return fd;
 }
 
-static int prepare_mount_ns(struct floor *floor)
+/* A session's own pid and time namespace: this process becomes its first one. Without one, returns 0; else only the child returns. */
+static int enter_session(const struct floor *floor)
 {
-	struct child child = { .floor = floor, .what = "clone3", .mount_ns_fd = -1 };
-	int ret = clone_run(CLONE_FILES | CLONE_NEWNS, prepare_root, &child, sizeof(child));
+	struct child child = { .what = "timens_offsets" };
+	int status = 0;
+	int self_fd;
+	pid_t pid;
 
-	if (ret < 0)
-		child.error = ret;
-	if (child.error < 0)
-		return complain(&child);
-	floor->mount_ns_fd = child.mount_ns_fd;
+	if (!floor->session)
+		return 0;
+	self_fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (unshare(CLONE_NEWPID | CLONE_NEWTIME) < 0)
+		return -1;
+	inside_write(&child, self_fd, "timens_offsets", floor->clocks);
+	close(self_fd);
+	pid = fork();
+	if (pid == 0)
+		return 0;
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	_exit(pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 125);
+}
+
+static bool prepare(struct floor *floor)
+{
+	struct child child = { .floor = floor, .what = "clone3", .ns_fds = { -1, -1, -1, -1 } };
+	int ret;
+
+	if (!floor->users)
+		floor->user_ns_fd = prepare_user_ns();
+	if (enter_session(floor) < 0 || (!floor->users && floor->user_ns_fd < 0))
+		return false;
+	if (!floor->prepared && !floor->same_network && !floor->session)
+		return true;
+	ret = clone_run(CLONE_FILES | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS,
+			prepare_namespaces, &child, sizeof(child));
+	if (ret != 0 || child.error < 0) {
+		fprintf(stderr, "floor: %s: %s\n", child.what,
+			strerror(child.error ? (int)-child.error : -ret));
+		return false;
+	}
+	floor->mount_ns_fd = child.ns_fds[0];
+	floor->ipc_ns_fd = child.ns_fds[2];
+	floor->uts_ns_fd = child.ns_fds[3];
+	if (floor->same_network || floor->session)
+		floor->net_ns_fd = child.ns_fds[1];
+	return true;
+}
+
+/* ---- services ---- */
+
+static int serve_harness(struct floor *floor)
+{
+	int status;
+
+	if (!prepare(floor))
+		return 125;
+	status = floor->parked ? serve(launch_parked, park, floor) : serve(launch, NULL, floor);
+	drop_parked();
+	if (floor->same_leaves)
+		leaves_end(&floor->groups, &floor->kept, false);
+	return status;
+}
+
+static int listen_at(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	unlink(path);
+	return bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 16) == 0 ? fd : -1;
+}
+
+/* The client's words and streams go to the parked jail as they came. */
+static void answer(struct floor *floor, int client_fd)
+{
+	char control[CMSG_SPACE(3 * sizeof(int))] __attribute__((aligned(8)));
+	char words[WORDS_SIZE];
+	struct iovec part = { words, sizeof(words) };
+	struct msghdr header = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+	};
+	const ssize_t len = recvmsg(client_fd, &header, MSG_CMSG_CLOEXEC);
+	int streams[3];
+	int status;
+
+	if (len <= 0 || !CMSG_FIRSTHDR(&header) ||
+	    CMSG_FIRSTHDR(&header)->cmsg_len != CMSG_LEN(sizeof(streams)))
+		return;
+	memcpy(streams, CMSG_DATA(CMSG_FIRSTHDR(&header)), sizeof(streams));
+	status = hand_out(floor, words, (size_t)len, streams);
+	send(client_fd, &status, sizeof(status), MSG_NOSIGNAL);
+	for (int i = 0; i < 3; i++)
+		close(streams[i]);
+}
+
+static volatile sig_atomic_t ended;
+
+static void end(int signal)
+{
+	ended = 1;
+}
+
+static int serve_clients(struct floor *floor, const char *path)
+{
+	const struct sigaction on_end = { .sa_handler = end };
+	const int listener_fd = listen_at(path);
+
+	sigaction(SIGTERM, &on_end, NULL);
+	if (listener_fd < 0 || !prepare(floor) || park(floor) < 0)
+		return 125;
+	puts("ready");
+	fflush(stdout);
+	while (!ended) {
+		const int client_fd = accept4(listener_fd, NULL, NULL, SOCK_CLOEXEC);
+
+		if (client_fd < 0)
+			continue;
+		answer(floor, client_fd);
+		close(client_fd);
+		park(floor);
+	}
+	drop_parked();
 	return 0;
 }
 
-static int serve_launches(struct floor *floor)
-{
-	floor->user_ns_fd = prepare_user_ns();
-	if (floor->user_ns_fd < 0 || (floor->prepared && prepare_mount_ns(floor) < 0))
-		return 125;
-	return serve(floor->group_count ? launch_in_leaves : launch, floor);
-}
+/* ---- options ---- */
 
 static void add_source(struct floor *floor, const char *path)
 {
@@ -620,9 +323,38 @@ static void add_source(struct floor *floor, const char *path)
 	    (struct source){ path, stat(path, &st) == 0 && !S_ISDIR(st.st_mode) };
 }
 
+static bool set_flag(struct floor *floor, const char *word)
+{
+	const struct flag {
+		const char *word;
+		bool *value;
+	} flags[] = {
+		{ "--prepared", &floor->prepared },
+		{ "--init", &floor->with_init },
+		{ "--users", &floor->users },
+		{ "--covers", &floor->covers },
+		{ "--pipes", &floor->pipes },
+		{ "--read-back", &floor->read_back },
+		{ "--park", &floor->parked },
+		{ "--again", &floor->again },
+		{ "--same-leaves", &floor->same_leaves },
+		{ "--same-network", &floor->same_network },
+		{ "--session", &floor->session },
+		{ "--own", &floor->own },
+	};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(flags); i++)
+		if (strcmp(word, flags[i].word) == 0)
+			return *flags[i].value = true;
+	return false;
+}
+
 int main(int argc, char **argv)
 {
-	static struct floor floor = { .mount_ns_fd = -1, .user_ns_fd = -1 };
+	static struct floor floor = {
+		.mount_ns_fd = -1, .user_ns_fd = -1, .net_ns_fd = -1, .ipc_ns_fd = -1, .uts_ns_fd = -1
+	};
+	const char *socket_path = NULL;
 	struct timespec now;
 	bool serving = false;
 	int at = 1;
@@ -630,28 +362,32 @@ int main(int argc, char **argv)
 	for (; at < argc && strcmp(argv[at], "--") != 0; at++) {
 		if (strcmp(argv[at], "--serve") == 0)
 			serving = true;
-		else if (strcmp(argv[at], "--prepared") == 0)
-			floor.prepared = true;
+		else if (strcmp(argv[at], "--listen") == 0 && at + 1 < argc)
+			socket_path = argv[++at];
 		else if (strcmp(argv[at], "--cgroup") == 0 && at + 1 < argc &&
-			 floor.group_count < GROUPS_MAX && add_group(&floor, argv[at + 1]))
+			 leaves_add(&floor.groups, argv[at + 1]))
 			at++;
 		else if (strcmp(argv[at], "--ro") == 0 && at + 1 < argc && floor.extra_count < EXTRA_MAX)
 			add_source(&floor, argv[++at]);
-		else
+		else if (!set_flag(&floor, argv[at]))
 			break;
 	}
 	if (at + 1 >= argc || strcmp(argv[at], "--") != 0) {
-		fprintf(stderr, "usage: floor [--serve [--prepared] [--cgroup DIR]...] [--ro PATH]... -- "
-				"PROGRAM ARG...\n");
+		fprintf(
+		    stderr,
+		    "usage: floor [--serve|--listen SOCKET] [OPTION]... [--ro PATH]... -- PROGRAM ARG...\n");
 		return 125;
 	}
 	floor.argv = argv + at + 1;
+	floor.with_init |= floor.parked;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	snprintf(floor.clocks, sizeof(floor.clocks), "monotonic %ld 0\nboottime %ld 0\n",
 		 -(long)now.tv_sec + 1, -(long)now.tv_sec + 1);
 	snprintf(floor.id_map, sizeof(floor.id_map), "%u %u 1\n", INSIDE_ID, HOST_ID);
+	if (socket_path)
+		return serve_clients(&floor, socket_path);
 	if (serving)
-		return serve_launches(&floor);
+		return serve_harness(&floor);
 	at = launch(&floor);
 	return at < 0 ? 125 : at;
 }

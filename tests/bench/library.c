@@ -92,7 +92,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: library [--pool|--parts] [--ro PATH]... -- PROGRAM ARG...\n");
 	} else {
 		launcher.argv = argv + at + 1;
-		ret = serve(launch, &launcher);
+		ret = serve(launch, NULL, &launcher);
 	}
 	warder_pool_free(launcher.pool);
 	warder_template_free(launcher.tmpl);

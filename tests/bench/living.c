@@ -40,6 +40,7 @@ struct living {
 	struct warder_context *contexts[SESSIONS];
 	atomic_ulong count;
 	atomic_bool failed, behind;
+	_Atomic uint64_t ended_ns; /* about when the last of them ended */
 };
 
 struct worker {
@@ -93,6 +94,7 @@ static void *execute(void *arg)
 		warder_result_free(result);
 		warder_run_free(run);
 	}
+	living->ended_ns = now_ns();
 	return NULL;
 }
 
@@ -115,6 +117,7 @@ static void *type(void *arg)
 			living->failed = true;
 		living->count++;
 	}
+	living->ended_ns = now_ns();
 	return NULL;
 }
 
@@ -138,7 +141,7 @@ static double rate(struct living *living, void *(*work)(void *arg), int threads,
 		pthread_join(workers[i].thread, NULL);
 	if (living->behind || living->failed || started < threads)
 		return -1;
-	return (double)living->count * 1e9 / (double)(now_ns() - start);
+	return (double)living->count * 1e9 / (double)(living->ended_ns - start);
 }
 
 static void session_name(int number, char *ret, size_t size)

@@ -36,9 +36,12 @@ tool_path=$(realpath -m "$BUILD/warder")
 scratch=$(mktemp -d /var/lib/warder-bench.XXXXXX)
 holder=
 service=
+floor_service=
 cleanup() {
 	[ -z "$holder" ] || kill "$holder" 2>/dev/null || :
-	[ -z "$service" ] || { kill "$service" && wait "$service"; } 2>/dev/null || :
+	for pid in $service $floor_service; do
+		{ kill "$pid" && wait "$pid"; } 2>/dev/null || :
+	done
 	rm -rf "$scratch"
 }
 trap cleanup EXIT
@@ -61,9 +64,12 @@ esac
 	"$out/filter" >"$out/filter.h"
 	$CC $flags $bare -Wl,-z,noexecstack,-z,norelro,--build-id=none,-s,-z,noseparate-code \
 		-o "$out/nothing" tests/bench/nothing.c
+	$CC $flags $bare -Wl,-z,noexecstack,-z,norelro,--build-id=none,-s,-z,noseparate-code \
+		-o "$out/client" tests/bench/client.c
+	$CC $flags -shared -fPIC -nostdlib -o "$out/forked.so" tests/bench/forked.c
 	$TOOL_CC $flags $musl_include -static -no-pie -o "$out/floor" \
-		tests/bench/floor.c tests/bench/serve.c tests/bench/kernel.c jail/cgroup/clone.c base/hang.c jail/cgroup/file.c jail/cgroup/text.c \
-		base/error.c base/mountinfo.c base/namespaces.c
+		tests/bench/floor.c tests/bench/inside.c tests/bench/launches.c tests/bench/leaves.c tests/bench/serve.c tests/bench/kernel.c \
+		jail/inside/accounts.c jail/cgroup/clone.c base/hang.c jail/cgroup/file.c jail/cgroup/text.c base/error.c base/mountinfo.c base/namespaces.c
 	$TOOL_CC $flags $musl_include -static -no-pie -o "$out/bench" \
 		tests/bench/bench.c tests/bench/contestant.c tests/bench/report.c tests/bench/kernel.c
 	$CC $flags -static -o "$out/covers" tests/bench/covers.c
@@ -71,7 +77,8 @@ esac
 	if [ -e "$BUILD/libwarder.a" ]; then
 		$CC $flags -o "$out/library" tests/bench/library.c tests/bench/serve.c tests/bench/kernel.c "$BUILD/libwarder.a" -pthread
 		$CC $flags -o "$out/living" tests/bench/living.c tests/bench/kernel.c "$BUILD/libwarder.a" -pthread
-		$CC $flags -o "$out/code" tests/bench/code.c "$BUILD/libwarder.a" -pthread
+		$CC $flags -o "$out/code" tests/bench/code.c tests/bench/bare.c runtime/library/interpreters.c \
+			base/text.c base/json.c base/json_write.c base/utf8.c base/error.c "$BUILD/libwarder.a" -pthread -lm
 		$CC $flags -o "$out/contexts" tests/bench/contexts.c "$BUILD/libwarder.a" -pthread
 	fi
 }
@@ -122,6 +129,27 @@ begin_service() {
 	done
 }
 
+# The same of the floor, whose jails show the program without libc, too.
+begin_floor_service() {
+	[ -z "$floor_service" ] || return 0
+	# shellcheck disable=SC2046,SC2086
+	"$out/floor" --listen "$scratch/floor.socket" --prepared $groups --users --covers --park \
+		$(read_only "$scratch/nothing") -- none >"$scratch/listens" &
+	floor_service=$!
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		[ ! -s "$scratch/listens" ] || break
+		sleep 0.1
+	done
+}
+
+# executions OPTION...: launches per second in a session of the floor, as many at a time as tests/bench/living.c has. Or "null".
+executions() {
+	# shellcheck disable=SC2046,SC2086
+	printf 'rate 4 %s\n' "$rate_ms" | "$out/floor" --serve --session "$@" $groups $(read_only "$scratch/nothing") -- \
+		"$scratch/nothing" |
+		awk '{ count = $1; ns = $2 } END { print (count > 0 ? count * 1e9 / ns : "null") }'
+}
+
 # bundle DIR ARGS-AS-JSON BIND: a bundle whose program sees what a jail shows.
 bundle() {
 	rm -rf "$1"
@@ -166,24 +194,39 @@ bundle() {
 	}' >"$1/config.json"
 }
 
+# read_only [PATH]: these options of the floor, and those for what the host view of Warder mounts besides what the floor has in its own table.
+read_only() {
+	for path in "$@" /etc/ld-musl-*.path /etc/java-*-openjdk /etc/R /etc/php; do
+		[ ! -e "$path" ] || printf ' --ro %s' "$path"
+	done
+}
+
+# The hierarchies in which a jail has a leaf, as options of the floor. CPU time is counted in that of v2, if there is one.
+find_groups() {
+	awk '
+		$3 == "cgroup" || $3 == "cgroup2" { type[$2] = $3; options[$2] = $4; v2 = v2 || $3 == "cgroup2" }
+		END {
+			for (path in type) {
+				list = ""
+				if (type[path] == "cgroup2") {
+					list = ",v2"
+					getline options[path] < (path "/cgroup.subtree_control")
+				}
+				count = split(options[path], names, /[ ,]/)
+				for (i = 1; i <= count; i++)
+					if (names[i] ~ /^(cpu|memory|pids)$/ || (names[i] == "cpuacct" && !v2))
+						list = list "," names[i]
+				if (list != "")
+					print "--cgroup " substr(list, 2) ":" path
+			}
+		}' /proc/mounts
+}
+
 # The list for one program. $1: its arguments as JSON, for crun's bundle. $2: "static" if it has to be bound in.
 list() {
 	bind=
 	[ "$2" != static ] || bind=$scratch/nothing
-	# What the host view of Warder mounts besides what the floor has in its own table.
-	extra=$bind
-	for path in /etc/ld-musl-*.path /etc/java-*-openjdk /etc/R /etc/php; do
-		[ ! -e "$path" ] || extra="$extra $path"
-	done
-	floor=
-	for path in $extra; do
-		floor="$floor --ro $path"
-	done
-	groups=
-	hierarchies=$(awk '$3 == "cgroup" && $4 ~ /(^|,)(cpu|cpuacct|memory|pids)(,|$)/ { print $2 }' /proc/mounts)
-	for path in $hierarchies; do
-		groups="$groups --cgroup $path"
-	done
+	floor=$(read_only ${bind:+"$bind"})
 	# shellcheck disable=SC2086 # $floor, $groups and $bind are lists of words without blanks
 	{
 		row 'no sandbox' process - - - 'vfork, exec, wait' '{}'
@@ -198,14 +241,10 @@ list() {
 		fi
 		row 'floor in process' server - - - 'the same from a running process, user namespace made once' \
 			"$out/floor" --serve $floor -- '{}'
-		if [ -n "$groups" ]; then
-			row 'floor with cgroups' server - - - \
-				'in process, with control groups of v1: made, limited, read back, joined, read, removed' \
-				"$out/floor" --serve $groups $floor -- '{}'
-		fi
 		row 'floor prepared' server - - - \
 			'mount and user namespace made once, launches enter a copy; no cgroup' \
 			"$out/floor" --serve --prepared $floor -- '{}'
+		list_floors "$2"
 		if installed "$out/library" 'libwarder'; then
 			row 'libwarder' server 'floor prepared' - - 'one template; launch, wait, result' \
 				"$out/library" ${bind:+--ro $bind} -- '{}'
@@ -227,6 +266,39 @@ list() {
 				"$(tool unshare)" -Urmpfniu --mount-proc '{}'
 		fi
 	} >"$scratch/list"
+}
+
+# What Warder does besides a bare launch, by the fewest system calls.
+# shellcheck disable=SC2086
+list_floors() {
+	whole="$groups --users --covers"
+	[ -z "$floor_service" ] || row 'floor service' 'process once' floor - - \
+		'a client without libc connects, and passes its streams on to a parked jail' "$out/client" "$scratch/floor.socket" -- '{}'
+	row 'floor controls' 'process once' floor - - 'one-shot, static, with all controls of a jail, each read back' \
+		"$out/floor" $whole --init --pipes --read-back $floor -- '{}'
+	row 'floor parked' 'server once' - - - 'a finished jail gets the arguments: from then until all its processes have ended' \
+		"$out/floor" --serve --prepared $whole --park $floor -- '{}'
+	row 'floor parked, again' 'server once' - - - 'the same; limits and identity are read a second time' \
+		"$out/floor" --serve --prepared $whole --park --again $floor -- '{}'
+	[ "$1" = static ] || return 0
+	row 'floor parked, parts' 'server once' - - - 'as floor parked; leaves and network namespace are used again' \
+		"$out/floor" --serve --prepared $whole --park --same-leaves --same-network $floor -- '{}'
+	row 'prepared, one network' server - - - 'as floor prepared; the network namespace is used again' \
+		"$out/floor" --serve --prepared --same-network $floor -- '{}'
+	row 'cgroups, one network' server - - - 'the same with cgroups' \
+		"$out/floor" --serve --prepared --same-network $groups $floor -- '{}'
+	row '+ cgroups' server 'floor prepared' - - 'as floor prepared; leaves are made, limited, read back, joined, read, removed' \
+		"$out/floor" --serve --prepared $groups $floor -- '{}'
+	row '+ init' 'server once' 'floor prepared' - - 'the same; a pid 1 waits for the program' \
+		"$out/floor" --serve --prepared $groups --init $floor -- '{}'
+	row '+ users' 'server once' 'floor prepared' - - 'the same; a user namespace of its own, with limits' \
+		"$out/floor" --serve --prepared $groups --init --users $floor -- '{}'
+	row '+ /proc' 'server once' 'floor prepared' - - 'the same; files and mounts in /proc that describe the jail' \
+		"$out/floor" --serve --prepared $whole --init $floor -- '{}'
+	row '+ pipes' 'server once' 'floor prepared' - - 'the same; the output comes through pipes' \
+		"$out/floor" --serve --prepared $whole --init --pipes $floor -- '{}'
+	row '+ read-back' 'server once' 'floor prepared' - - 'the same; what the receipt shows is read before the program starts' \
+		"$out/floor" --serve --prepared $whole --init --pipes --read-back $floor -- '{}'
 }
 
 list_crun() {
@@ -290,6 +362,7 @@ section() {
 	count=$4
 	shift 4
 	begin_service
+	begin_floor_service
 	list "$json" "$kind"
 	measure "$title" "$count" "$@"
 	[ -z "$holder" ] || kill "$holder"
@@ -307,6 +380,7 @@ measure() {
 	rm -f "$scratch/section.json"
 }
 
+groups=$(find_groups)
 failed=0
 load=$(cut -d' ' -f1 /proc/loadavg)
 printf 'kernel %s, %s CPUs, %s iterations, interleaved; load %s\n' "$(uname -r)" "$(nproc)" "$iterations" "$load"
@@ -329,10 +403,13 @@ $CC -O2 -x c -o "$scratch/binary" "$scratch/c.run"
 code c "$scratch/binary"
 if [ -x "$out/code" ]; then
 	printf '\nfrom code to output and result, in interpreters of a pool; '
-	"$out/code" "$(((iterations + 3) / 4))" "$scratch/code" || failed=1
+	"$out/code" "$(((iterations + 3) / 4))" "$scratch/code" "$out/forked.so" || failed=1
 fi
 if [ -x "$out/living" ] && [ -x "$tool_path" ] && [ "$rate_ms" != 0 ]; then
+	bare=$(executions)
+	bare_own=$(executions --own --init)
 	"$out/living" "$rate_ms" "$(((iterations + 19) / 20))" "$tool_path" "$scratch/nothing" >"$scratch/living" || failed=1
+	printf '{"session": [%s, %s], "own": [%s, %s]}' "$bare" "$(executions)" "$bare_own" "$(executions --own --init)" >"$scratch/bare"
 fi
 {
 	printf '{"kernel": "%s", "cpus": %s, "load": "%s", "loadAtEnd": "%s", "sections": [\n' "$(uname -r)" "$(nproc)" \
@@ -343,6 +420,8 @@ fi
 	[ ! -e "$scratch/code" ] || paste -sd, "$scratch/code"
 	printf '], "living": '
 	[ -s "$scratch/living" ] && cat "$scratch/living" || echo null
+	printf ', "executionsFloor": '
+	[ -s "$scratch/bare" ] && cat "$scratch/bare" || echo null
 	printf '}\n'
 } >"$BUILD/bench.json"
 printf '\nthe floor of the files and mounts in /proc, processor time\n'

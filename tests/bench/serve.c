@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #define THREADS_MAX 64
@@ -26,6 +27,8 @@ struct rate {
 	uint64_t until_ns;
 	atomic_ulong count;
 	atomic_bool failed, behind;
+	_Atomic uint64_t
+	    ended_ns; /* about when the last launch ended: nobody waits as long as watch() does */
 };
 
 static void *rate_thread(void *arg)
@@ -38,6 +41,7 @@ static void *rate_thread(void *arg)
 		else
 			rate->failed = true;
 	}
+	rate->ended_ns = now_ns();
 	return NULL;
 }
 
@@ -64,23 +68,44 @@ static int serve_rate(struct rate *rate, int threads, int ms)
 	for (int i = 0; i < started; i++)
 		pthread_join(ids[i], NULL);
 	count = rate->failed || started < threads ? 0 : rate->behind ? -1 : (long)rate->count;
-	printf("%ld %llu\n", count, (unsigned long long)(now_ns() - start));
+	printf("%ld %llu\n", count, (unsigned long long)(rate->ended_ns - start));
 	return fflush(stdout);
 }
 
-static int serve_run(serve_fn *launch, void *context)
+/* Of this process and of all that it has waited for. */
+static uint64_t cpu_ns(void)
+{
+	uint64_t us = 0;
+
+	for (int i = 0; i < 2; i++) {
+		struct rusage usage;
+
+		getrusage(i ? RUSAGE_CHILDREN : RUSAGE_SELF, &usage);
+		us += (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000u +
+		      (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+	}
+	return us * 1000;
+}
+
+static int serve_run(serve_fn *launch, void *context, uint64_t *cpu_before)
 {
 	uint64_t start = now_ns();
 	int status = launch(context);
+	uint64_t ns = now_ns() - start;
+	uint64_t cpu = cpu_ns();
 
-	printf("%d %llu\n", status, (unsigned long long)(now_ns() - start));
+	printf("%d %llu %llu\n", status, (unsigned long long)ns, (unsigned long long)(cpu - *cpu_before));
+	*cpu_before = cpu;
 	return fflush(stdout);
 }
 
-int serve(serve_fn *launch, void *context)
+int serve(serve_fn *launch, serve_fn *prepare, void *context)
 {
+	uint64_t cpu_before = 0;
 	char line[64];
 
+	if (prepare && prepare(context) != 0)
+		return EXIT_FAILURE;
 	while (fgets(line, sizeof(line), stdin)) {
 		struct rate rate = { .launch = launch, .context = context };
 		int threads = 0;
@@ -90,8 +115,8 @@ int serve(serve_fn *launch, void *context)
 		if (sscanf(line, "rate %d %d", &threads, &ms) == 2)
 			ret = serve_rate(&rate, threads, ms);
 		else
-			ret = serve_run(launch, context);
-		if (ret != 0)
+			ret = serve_run(launch, context, &cpu_before);
+		if (ret != 0 || (prepare && prepare(context) != 0))
 			return EXIT_FAILURE;
 	}
 	return EXIT_SUCCESS;

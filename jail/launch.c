@@ -66,7 +66,7 @@ static int step_network(struct jail_run *run, struct warder_error *err)
 {
 	if (!network_has_helper(&run->tmpl->plan))
 		return 0;
-	run->network = template_take_network(run->tmpl, err);
+	run->network = template_take_network(run->tmpl, &run->part, err);
 	return run->network ? 0 : -1;
 }
 
@@ -380,9 +380,9 @@ static int undo_namespaces(struct jail_run *run, struct warder_error *err)
 	run->network = NULL;
 	fd_done(&run->network_fd);
 	/* All processes of the jail are gone with its init. */
-	if (run->part_fd >= 0 && run->reaped && !run->stuck)
-		parts_give(run->tmpl->parts, &run->part_fd);
-	fd_done(&run->part_fd);
+	if (run->part.ns_fd >= 0 && run->reaped && !run->stuck)
+		parts_give(run->tmpl->parts, &run->part);
+	part_done(&run->part);
 	return template_settle_network(run->tmpl, false) ? 0
 							 : run_wait_for(run, -1, clock_us() + SETTLE_LOOK_US);
 }
@@ -525,7 +525,7 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 	run_close_programs_ends(run);
 	fd_done(&run->block_fd);
 	if (run->parked && run->tmpl->parts && ret == 0)
-		run->part_fd = fd_take(&run->network_fd);
+		run->part.ns_fd = fd_take(&run->network_fd);
 	fd_done(&run->network_fd);
 	fd_done(&run->join_fd);
 	if (!run_is_contained(run))
@@ -706,7 +706,7 @@ static void run_init(struct jail_run *run, struct jail_template *tmpl, const str
 	run->warm.work_fd = -1;
 	run->terminal = (struct terminal)TERMINAL_NONE;
 	run->network_fd = -1;
-	run->part_fd = -1;
+	part_init(&run->part);
 	run->edge = (struct run_edge)RUN_EDGE_NONE;
 	pthread_mutex_init(&run->edge_lock, NULL);
 	run->join_fd = -1;

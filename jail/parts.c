@@ -1,7 +1,8 @@
 /*
  * The files of a network namespace: of `sockstat`, the numbers of orphans, of allocated sockets and of memory are the host's, and are left
- * out. All others count what happened in the namespace: a packet, a refused connection, a flow label, a socket that still lives. A helper enters the
- * namespace to read them, after the jail is gone; it takes about 0.2 ms, and nobody waits for it but the thread that removes jails.
+ * out. All others count what happened in the namespace: a packet, a refused connection, a flow label, a socket that still lives. They are read
+ * after the jail is gone, by the thread that removes jails. The first time, a helper enters the namespace to open them. They stay open with
+ * it: an open file of /proc/net belongs to its namespace for good, whoever has opened it.
  */
 #include "jail/parts.h"
 
@@ -16,15 +17,16 @@
 #include "base/array.h"
 #include "base/fd.h"
 #include "jail/cgroup/clone.h"
+#include "jail/cgroup/file.h"
 #include "jail/inside/sys.h"
 #include "jail/network.h"
 #include "jail/template.h"
 
 #define TEXT_MAX 24576
 
-static const char *const files[] = { "sockstat", "sockstat6", "unix",          "snmp",
-				     "snmp6",    "netstat",   "ip6_flowlabel", "dev" };
-#define FILES    (ARRAY_LENGTH(files))
+static const char *const files[PARTS_FILES] = { "sockstat", "sockstat6", "unix",          "snmp",
+						"snmp6",    "netstat",   "ip6_flowlabel", "dev" };
+#define FILES    PARTS_FILES
 #define SOCKSTAT 0
 
 #define UNREADABLE FILES
@@ -33,9 +35,8 @@ static const char *const files[] = { "sockstat", "sockstat6", "unix",          "
 _Static_assert(LEAF + CGROUP_RENEW_REASONS == JAIL_PARTS_REASONS,
 	       "a reason for each file, and one for what cannot be read");
 
+/* What the files show. */
 struct look {
-	int ns_fd;
-	long error;
 	size_t end[FILES]; /* of each file's text */
 	char text[TEXT_MAX];
 };
@@ -44,7 +45,7 @@ struct parts {
 	struct jail_parts_counts *counts;
 	struct look *fresh;   /* of a new namespace */
 	pthread_mutex_t lock; /* of what follows */
-	int spare[PARTS_SPARE_MAX];
+	struct part spare[PARTS_SPARE_MAX];
 	unsigned int spares;
 	struct cgroup leaf[PARTS_LEAVES_MAX];
 	unsigned int leaves;
@@ -55,38 +56,71 @@ const char *jail_parts_reason(size_t i)
 	return i < FILES ? files[i] : i < LEAF ? "unreadable" : cgroup_renew_reason(i - LEAF);
 }
 
-static CLONE_BESIDE long read_file(struct look *look, long net, const char *file, size_t *used)
-{
-	const long fd = sys(openat, net, file, O_RDONLY | O_CLOEXEC, 0);
-	long n = 1;
+/* ---- a namespace and its files ---- */
 
-	if (fd == -ENOENT)
-		return 0; /* a kernel without IPv6 */
-	if (fd < 0)
-		return fd;
-	while (n > 0 && *used < sizeof(look->text)) {
-		n = sys(read, fd, look->text + *used, sizeof(look->text) - *used);
-		*used += n > 0 ? (size_t)n : 0;
-	}
-	sys(close, fd);
-	return n > 0 ? -EFBIG : n;
+void part_init(struct part *ret)
+{
+	ret->ns_fd = -1;
+	ret->is_open = false;
+	for (size_t i = 0; i < FILES; i++)
+		ret->file_fds[i] = -1;
 }
 
-static CLONE_BESIDE void look_into(void *arg)
+void part_done(struct part *part)
 {
-	struct look *look = arg;
-	long ret = sys(setns, look->ns_fd, CLONE_NEWNET);
-	size_t used = 0;
+	fd_done(&part->ns_fd);
+	for (size_t i = 0; i < FILES; i++)
+		fd_done(&part->file_fds[i]);
+	part->is_open = false;
+}
+
+struct opening {
+	struct part part;
+	long error;
+};
+
+/* Shares our descriptors, so that those of the files are ours. */
+static CLONE_BESIDE void open_files_inside(void *arg)
+{
+	struct opening *opening = arg;
+	struct part *part = &opening->part;
+	long ret = sys(setns, part->ns_fd, CLONE_NEWNET);
 	long net = -1;
 
 	if (ret == 0)
 		ret = net = sys(openat, AT_FDCWD, "/proc/self/net", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 	for (size_t i = 0; i < FILES && ret >= 0; i++) {
-		ret = read_file(look, net, files[i], &used);
-		look->end[i] = used;
+		ret = sys(openat, net, files[i], O_RDONLY | O_CLOEXEC, 0);
+		if (ret >= 0)
+			part->file_fds[i] = (int)ret;
+		if (ret == -ENOENT)
+			ret = 0; /* a kernel without IPv6 */
 	}
-	look->error = ret < 0 ? ret : 0;
+	if (net >= 0)
+		sys(close, net);
+	opening->error = ret < 0 ? ret : 0;
 	sys(exit_group, 0);
+}
+
+/* 0; a negative errno. */
+static int open_files(struct part *part)
+{
+	struct opening *opening = malloc(sizeof(*opening));
+	struct clone_helper helper;
+	int left;
+
+	if (!opening)
+		return -ENOMEM;
+	/* An error until the helper says otherwise: it may be killed half-way. */
+	*opening = (struct opening){ .part = *part, .error = -EINTR };
+	left = clone_begin(&helper, CLONE_FILES, open_files_inside, opening);
+	if (left == 0 && clone_end(&helper) == CLONE_HANGS)
+		return -ETIMEDOUT; /* what it uses stays */
+	*part = opening->part;
+	left = left < 0 ? left : (int)opening->error;
+	part->is_open = left == 0;
+	free(opening);
+	return left;
 }
 
 static bool ends_in_host_word(const char *text, size_t len)
@@ -119,22 +153,35 @@ static void leave_out_host(struct look *look)
 		look->end[i] -= end - to;
 }
 
-/* A look at a namespace, on the heap, which the helper uses as it is: it is too large to be copied. 0 with *ret; a negative errno. */
-static int look_at(int ns_fd, struct look **ret)
+static int read_files(const struct part *part, struct look *look)
 {
-	struct look *look = malloc(sizeof(*look));
-	struct clone_helper helper;
-	int left;
+	size_t used = 0;
+
+	for (size_t i = 0; i < FILES; i++) {
+		const size_t left = sizeof(look->text) - used;
+		const ssize_t n = part->file_fds[i] < 0
+				      ? 0
+				      : cgroup_file_reread(part->file_fds[i], look->text + used, left);
+
+		if (n < 0)
+			return -errno;
+		used += (size_t)n;
+		if (used + 1 >= sizeof(look->text))
+			return -EFBIG;
+		look->end[i] = used;
+	}
+	return 0;
+}
+
+/* A look at a namespace, on the heap: it is large. 0 with *ret; a negative errno. */
+static int look_at(struct part *part, struct look **ret)
+{
+	int left = part->is_open ? 0 : open_files(part);
+	struct look *look = left < 0 ? NULL : malloc(sizeof(*look));
 
 	if (!look)
-		return -ENOMEM;
-	/* An error until the helper says otherwise: it may be killed half-way. */
-	look->ns_fd = ns_fd;
-	look->error = -EINTR;
-	left = clone_begin(&helper, 0, look_into, look);
-	if (left == 0 && clone_end(&helper) == CLONE_HANGS)
-		return -ETIMEDOUT; /* what it uses stays */
-	left = left < 0 ? left : (int)look->error;
+		return left < 0 ? left : -ENOMEM;
+	left = read_files(part, look);
 	if (left < 0) {
 		free(look);
 		return left;
@@ -163,6 +210,7 @@ int parts_begin(const struct jail_template *tmpl, struct jail_parts_counts *coun
 {
 	struct network *network;
 	struct parts *parts;
+	struct part part;
 	int error;
 
 	*ret = NULL;
@@ -178,8 +226,11 @@ int parts_begin(const struct jail_template *tmpl, struct jail_parts_counts *coun
 		free(parts);
 		return -1;
 	}
-	error = look_at(network->ns_fd, &parts->fresh);
+	part_init(&part);
+	part.ns_fd = fd_take(&network->ns_fd);
 	network_free(network);
+	error = look_at(&part, &parts->fresh);
+	part_done(&part);
 	if (error) {
 		free(parts);
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "parts", -error,
@@ -201,39 +252,43 @@ bool parts_has_spare(struct parts *parts)
 	return has;
 }
 
-int parts_take(struct parts *parts)
+bool parts_take(struct parts *parts, struct part *ret)
 {
-	int fd;
+	bool taken;
 
 	pthread_mutex_lock(&parts->lock);
-	fd = parts->spares ? parts->spare[--parts->spares] : -1;
+	taken = parts->spares > 0;
+	if (taken)
+		*ret = parts->spare[--parts->spares];
 	pthread_mutex_unlock(&parts->lock);
-	if (fd >= 0)
+	if (taken)
 		atomic_fetch_add(&parts->counts->reused[JAIL_PART_NETWORK], 1);
-	return fd;
+	return taken;
 }
 
-void parts_give(struct parts *parts, int *ns_fd)
+void parts_give(struct parts *parts, struct part *part)
 {
 	struct look *look = NULL;
 	size_t reason = UNREADABLE;
-	bool is_new = false;
+	bool kept = false;
 
-	if (look_at(*ns_fd, &look) == 0) {
+	if (look_at(part, &look) == 0)
 		reason = compare(look, parts->fresh);
-		is_new = reason == FILES;
-	}
 	free(look);
-	if (!is_new) {
+	if (reason != FILES) {
 		atomic_fetch_add(&parts->counts->refused[reason], 1);
-		fd_done(ns_fd);
+		part_done(part);
 		return;
 	}
 	pthread_mutex_lock(&parts->lock);
-	if (parts->spares < PARTS_SPARE_MAX)
-		parts->spare[parts->spares++] = fd_take(ns_fd);
+	kept = parts->spares < PARTS_SPARE_MAX;
+	if (kept)
+		parts->spare[parts->spares++] = *part;
 	pthread_mutex_unlock(&parts->lock);
-	fd_done(ns_fd);
+	if (kept)
+		part_init(part);
+	else
+		part_done(part);
 }
 
 bool parts_has_any(struct parts *parts)
@@ -321,7 +376,7 @@ bool parts_drop(struct parts *parts)
 	pthread_mutex_lock(&parts->lock);
 	dropped = parts->spares + parts->leaves > 0;
 	while (parts->spares)
-		fd_done(&parts->spare[--parts->spares]);
+		part_done(&parts->spare[--parts->spares]);
 	leaves = parts->leaves;
 	memcpy(leaf, parts->leaf, leaves * sizeof(leaf[0]));
 	parts->leaves = 0;

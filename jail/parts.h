@@ -22,17 +22,29 @@
 #define PARTS_SPARE_MAX  16
 #define PARTS_LEAVES_MAX 4 /* each holds some ten descriptors */
 
+#define PARTS_FILES 8
+
 struct parts;
 struct jail_template;
+
+/* A network namespace, and the files that it is looked at by. */
+struct part {
+	int ns_fd;
+	int file_fds[PARTS_FILES]; /* owned; -1: not open, or not in this kernel */
+	bool is_open;              /* those that there are */
+};
+
+void part_init(struct part *ret);
+void part_done(struct part *part);
 
 /* Look at a new namespace, to compare with. *ret is NULL if the plan has no part to use again. -1 with *err. */
 int parts_begin(const struct jail_template *tmpl, struct jail_parts_counts *counts, struct parts **ret,
 		struct warder_error *err);
-/* A namespace that the caller owns; -1: there is none. */
-int parts_take(struct parts *parts);
+/* True with *ret, which the caller owns; false: there is none. */
+bool parts_take(struct parts *parts, struct part *ret);
 bool parts_has_spare(struct parts *parts);
 /* Take the namespace of a jail whose processes are all gone: keep it if it is as new, else close it. */
-void parts_give(struct parts *parts, int *ns_fd);
+void parts_give(struct parts *parts, struct part *part);
 /* True with *ret, which has the limits of the template; false: there is none, and *ret stays as it is. */
 bool parts_take_leaf(struct parts *parts, struct cgroup *ret);
 /* Take the leaf of a jail whose processes are all gone, and leave *cgroup without one. False: it is not kept, and stays the caller's. */

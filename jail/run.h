@@ -82,7 +82,7 @@ struct jail_run {
 	int init_pid, init_fd;
 	int mount_ns_fd; /* the jail's, so that its end is not init's to wait for; -1 where init builds its root itself */
 	struct clone_helper leaver;
-	int part_fd;        /* the network namespace of a parked jail, for a later one; or -1 */
+	struct part part;   /* of a parked jail, for a later one: its network namespace; or empty */
 	bool network_again; /* an earlier jail had the network namespace */
 	int program_pid;
 	uint64_t applied;      /* of the READY message */

@@ -381,15 +381,19 @@ bool template_settle_network(struct jail_template *tmpl, bool wait)
 	return made;
 }
 
-struct network *template_take_network(struct jail_template *tmpl, struct warder_error *err)
+struct network *template_take_network(struct jail_template *tmpl, struct part *ret_part,
+				      struct warder_error *err)
 {
-	const int again = tmpl->parts ? parts_take(tmpl->parts) : -1;
-	struct network *network = again >= 0 ? network_again(again) : NULL;
+	struct network *network;
 
-	if (network)
-		return network;
-	if (again >= 0)
-		close(again);
+	if (tmpl->parts && parts_take(tmpl->parts, ret_part)) {
+		network = network_again(ret_part->ns_fd);
+		if (network) {
+			ret_part->ns_fd = -1;
+			return network;
+		}
+		part_done(ret_part);
+	}
 	pthread_mutex_lock(&tmpl->lock);
 	network = tmpl->ahead;
 	tmpl->ahead = NULL;

@@ -12,6 +12,7 @@
 #include "jail/identity.h"
 #include "jail/jail.h"
 #include "jail/network.h"
+#include "jail/parts.h"
 #include "jail/watch.h"
 
 #define TEMPLATE_POOL 64 /* leased identities kept for the next launch */
@@ -73,8 +74,10 @@ void template_give_identity(struct jail_template *tmpl, struct identity *identit
 void template_begin_network(struct jail_template *tmpl);
 /* So that no helper is left between launches: whether the one in the making is made, or with `wait`, until it is. */
 bool template_settle_network(struct jail_template *tmpl, bool wait);
-/* One of an earlier jail, the one in the making, or a new one; the caller owns it (network_free). NULL with *err. */
-struct network *template_take_network(struct jail_template *tmpl, struct warder_error *err);
+/* One of an earlier jail, whose files are then in *ret_part, the one in the making, or a new one; the caller owns it (network_free), and the
+ * files. NULL with *err. */
+struct network *template_take_network(struct jail_template *tmpl, struct part *ret_part,
+				      struct warder_error *err);
 /* The watch over files that programs of its parked jails have loaded, made at the first call. NULL: there is none. */
 struct watch *template_watch(struct jail_template *tmpl);
 /* A detached, flagged clone of an entry's source, owner-mapped when the entry asks for it. */

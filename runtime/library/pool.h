@@ -62,7 +62,7 @@ bool pool_is_pressed_now(void);
 struct pool_descriptors {
 	uint64_t open, most;
 };
-#define POOL_DESCRIPTORS 36u /* of a jail; measured: 26 parked, 30 with parts; an interpreter takes 6 more */
+#define POOL_DESCRIPTORS 44u /* of a jail; measured: 26 parked, 38 with parts; an interpreter takes 6 more */
 struct pool_descriptors pool_count_descriptors(void);
 /* Whether one more jail may be parked while `building` others are: half of the descriptors are left to the rest of the process. */
 bool pool_may_park(const struct pool_descriptors *have, unsigned int building);

@@ -801,6 +801,13 @@ Test(pool, a_part_like_a_new_one_is_used_again, .timeout = 60)
 	expect_nothing_left(fds);
 }
 
+/* What a refused packet, or a socket that was used, is counted under. */
+static long refused_by_counters(void)
+{
+	return library_pool_stat(pool, "snmp") + library_pool_stat(pool, "netstat") +
+	       library_pool_stat(pool, "sockstat");
+}
+
 /* A refused packet, a socket that was used: the kernel counts it, and the namespace goes. */
 Test(pool, a_part_that_tells_of_its_jail_is_not_used_again, .timeout = 60)
 {
@@ -815,11 +822,42 @@ Test(pool, a_part_that_tells_of_its_jail_is_not_used_again, .timeout = 60)
 	fill(1);
 	for (int i = 0; i < LAUNCHES && refused < 3; i++) {
 		warder_result_free(in_turn("bash -c 'echo x >/dev/udp/127.0.0.1/9'"));
-		refused = library_pool_stat(pool, "snmp") + library_pool_stat(pool, "netstat") +
-			  library_pool_stat(pool, "sockstat");
+		refused = refused_by_counters();
 	}
 	cr_expect(refused >= 3, "%ld", refused);
 	cr_expect(library_pool_stat(pool, "partsReused") == 0);
+	expect_nothing_left(fds);
+}
+
+/* It is looked at after each jail, not only after the first one. */
+Test(pool, a_part_that_was_used_before_is_judged_again, .timeout = 120)
+{
+	const int fds =
+	    begin((struct warder_pool_options){ .jails_a_key = 1, .empty = WARDER_POOL_WAIT, .parts = 1 });
+	unsigned int told = 0;
+	long sent = 0;
+
+	if (geteuid() != 0)
+		cr_skip_test("only root's jails have parts to use again");
+	if (access("/bin/bash", X_OK) != 0)
+		cr_skip_test("there is no bash, which sends the packet");
+	fill(1);
+	for (; sent < LAUNCHES && told < 3; sent++) {
+		struct warder_result *result;
+		char *json;
+
+		for (int j = 0; j < LAUNCHES && !next_is_again(); j++)
+			;
+		result = in_turn("bash -c 'echo x >/dev/udp/127.0.0.1/9'");
+		json = warder_result_json(result);
+		told += strstr(json, says_again) != NULL;
+		free(json);
+		warder_result_free(result);
+	}
+	for (int i = 0; i < 300 && refused_by_counters() < sent; i++)
+		usleep(10000);
+	cr_expect(refused_by_counters() == sent, "%ld of %ld", refused_by_counters(), sent);
+	cr_expect(told == 3, "%u", told);
 	expect_nothing_left(fds);
 }
 

@@ -78,12 +78,18 @@ static int without_init(const siginfo_t *end, struct warder_error *err)
 			 end->si_status);
 }
 
-/* The helper's word: a descriptor of init, or why not. */
+/* The helper's word: a descriptor of init, or why not. An init whose program fails at once may say that the program has ended before the
+ * helper speaks; its socket is closed then, which tells as much. */
 static int receive_init(struct jail_run *run, const siginfo_t *end, int *ret_pidfd, struct warder_error *err)
 {
-	struct wire_message message = { 0 };
-	const ssize_t n = fd_receive(run->control[0], &message, sizeof(message), ret_pidfd, 1, MSG_DONTWAIT);
+	struct wire_message message;
+	ssize_t n;
 
+	do {
+		fd_done(ret_pidfd);
+		message = (struct wire_message){ 0 };
+		n = fd_receive(run->control[0], &message, sizeof(message), ret_pidfd, 1, MSG_DONTWAIT);
+	} while (n == sizeof(message) && message.type == WIRE_ENDED);
 	if (n == sizeof(message) && message.type == WIRE_FAILED)
 		return failed(&message, err);
 	if (n == 0 || (n < 0 && errno == EAGAIN))

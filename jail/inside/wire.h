@@ -107,7 +107,8 @@ enum wire_type {
 	WIRE_EMPTIED,  /* init of a bare jail -> host: nothing that the program started is left */
 	WIRE_UPPER,    /* init -> host: with the descriptor of an overlay's directory; before WIRE_BORN */
 	WIRE_TERMINAL, /* payload -> host: with the master of its terminal; between WIRE_BORN and WIRE_READY */
-	WIRE_JOINED, /* helper -> host: with the pidfd of an init in a session; before anything of that init's */
+	WIRE_JOINED, /* helper -> host: with the pidfd of an init in a session; before anything of that init's but
+		      * WIRE_ENDED */
 };
 
 struct wire_message {

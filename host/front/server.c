@@ -331,7 +331,8 @@ static void on_completed(void *of, struct MHD_Connection *connection, void **con
 	peer_set_deadline(connection, stranger_header_us(server, peer_of(connection)));
 	if (!http)
 		return;
-	if (http->status == 401 && http->x.key[0]) /* a key was shown */
+	/* A key was shown, and this host refused it: a server in a sandbox may have keys of its own. */
+	if (http->status == 401 && !http->relays && http->x.key[0])
 		lockout_count(http);
 	if (http->x.gone)
 		http->x.gone(&http->x);

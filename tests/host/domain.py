@@ -407,6 +407,8 @@ def answers():
         except (http.client.IncompleteRead, OSError, ssl.SSLError) as error:
             found = error
         tell(isinstance(found, Exception), "%s does not look whole" % why, found)
+    refused = [raw("HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\nno")[:2] for _ in range(12)]
+    tell(refused == [(401, b"no")] * 12 and at.ask("GET", "/")[0] == 200, "a server that refuses requests with 401 locks nobody out", refused)
     hanging = []
 
     def full():  # a request that has ended may still count when the next ones begin

@@ -39,7 +39,7 @@ enum link_call {
 	LINK_SHOW,      /* of one sandbox, as in the list */
 	LINK_REMOVE,    /* end a sandbox */
 	LINK_TIMEOUT,   /* value: seconds from now after which the sandbox ends */
-	LINK_OPEN, /* a connection to the sandbox's keeper, and its JSON object; value: a port that the client wants to reach, or 0 */
+	LINK_OPEN, /* a connection to the sandbox's keeper; value: a port that the client wants to reach, or 0, then with its JSON object */
 	LINK_RUN,  /* text: JSON; a JSON result */
 	LINK_PAUSE,    /* stop all programs of a sandbox */
 	LINK_RESUME,   /* let them go on; value: seconds from now after which the sandbox ends, 0: 300 */

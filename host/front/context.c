@@ -155,6 +155,7 @@ static void answered_well(struct context_visit *context, enum record_type reques
 		run_piece(context);
 	} else if (request == RECORD_PIECE || request == RECORD_REPEAT) {
 		context->runs = pieces_before == 0;
+		visit_drop_policy(&context->visit);
 		context->form->begun(context);
 	} else if (request == RECORD_START || request == RECORD_DELETE || request == RECORD_INTERRUPT) {
 		/* A restart is answered as the start that it is. */
@@ -269,7 +270,7 @@ struct context_visit *context_new(struct exchange *x, size_t size, enum context_
 	context->form = form;
 	context->call = call;
 	context->language = CONTEXT_LANGUAGE;
-	context->visit.plain = true;
+	context->visit.plain = context->visit.needs_policy = true;
 	context->visit.events = &context_events;
 	context->visit.begin = begin;
 	context->visit.done = done;

@@ -19,7 +19,7 @@ static void health_begin(struct visit *visit)
 }
 
 /* A call that only needs to reach the sandbox. */
-static void reach(struct exchange *x, void (*begin)(struct visit *visit))
+static void reach(struct exchange *x, bool needs_policy, void (*begin)(struct visit *visit))
 {
 	static const struct channel_events no_events = { .lost = visit_lost };
 	struct visit *visit = visit_new(x, sizeof(*visit));
@@ -28,12 +28,13 @@ static void reach(struct exchange *x, void (*begin)(struct visit *visit))
 		return;
 	visit->events = &no_events;
 	visit->begin = begin;
+	visit->needs_policy = needs_policy;
 	visit_open(visit);
 }
 
 void envd_health(struct exchange *x)
 {
-	reach(x, health_begin);
+	reach(x, false, health_begin);
 }
 
 static void envs_begin(struct visit *visit)
@@ -59,7 +60,7 @@ static void envs_begin(struct visit *visit)
 /* The variables that each program gets. */
 static void envs(struct exchange *x)
 {
-	reach(x, envs_begin);
+	reach(x, true, envs_begin);
 }
 
 /* ---- what is not there ---- */

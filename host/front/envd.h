@@ -30,7 +30,8 @@ struct visit {
 	bool heard, again;        /* it has answered something; it was asked a second time */
 	bool plain;               /* errors have a status of HTTP and no name */
 	unsigned int port;        /* that the client wants to reach; 0: none */
-	char *policy;             /* owned: the sandbox's, as JSON */
+	bool needs_policy;        /* visit_open() gets it */
+	char *policy;             /* owned: the sandbox's, as JSON, until visit_drop_policy(); or NULL */
 	bool frames;              /* errors stand in the last frame */
 	bool streams;             /* the answer has begun */
 	bool over;                /* it is answered */
@@ -42,6 +43,8 @@ struct visit {
 struct visit *visit_new(struct exchange *x, size_t size);
 /* Connect to the keeper. */
 void visit_open(struct visit *visit);
+/* It is needed no longer. A visit may last for hours, and the policy may be long. */
+void visit_drop_policy(struct visit *visit);
 /* False: the client names a user whom sandboxes do not have, and was answered. */
 bool visit_check_user(struct visit *visit);
 /* Call tick() that often; 0: never. */

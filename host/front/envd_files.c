@@ -112,6 +112,8 @@ static void run(struct file_visit *file, const char *script, const char *path, c
 	file->runs = true;
 	if (channel_start(file->visit.channel, &command, &err) < 0)
 		visit_error(&file->visit, &err);
+	if (!file->parser) /* no other file follows */
+		visit_drop_policy(&file->visit);
 }
 
 /* The script ended otherwise than well. */
@@ -612,6 +614,13 @@ static struct file_visit *file_new(struct exchange *x, enum file_call call)
 	return visit_check_user(&file->visit) ? file : NULL;
 }
 
+/* A script begins then. */
+static void open_for_script(struct file_visit *file)
+{
+	file->visit.needs_policy = true;
+	visit_open(&file->visit);
+}
+
 void envd_read_file(struct exchange *x)
 {
 	struct file_visit *file = file_new(x, CALL_READ);
@@ -656,7 +665,7 @@ void envd_write_files(struct exchange *x)
 		return;
 	}
 	x->part = on_body;
-	visit_open(&file->visit);
+	open_for_script(file);
 }
 
 void envd_filesystem(struct exchange *x)
@@ -672,7 +681,7 @@ void envd_filesystem(struct exchange *x)
 		 0)
 		visit_error(&file->visit, &err);
 	else if (scripts[file->service])
-		visit_open(&file->visit);
+		open_for_script(file);
 	else
 		visit_ask_agent(&file->visit, file->service == FILESYSTEM_LIST_DIR ? AGENT_LIST : AGENT_STAT,
 				0, file->request.depth, file->request.path);
@@ -700,7 +709,7 @@ static void about_path(struct exchange *x, enum filesystem_call service)
 	else if (service == FILESYSTEM_LIST_DIR)
 		visit_ask_agent(&file->visit, AGENT_LIST, 0, (uint32_t)levels, file->path);
 	else
-		visit_open(&file->visit);
+		open_for_script(file);
 }
 
 void envd_remove_path(struct exchange *x)

@@ -177,6 +177,7 @@ void envd_metrics(struct exchange *x)
 	numbers->visit.begin = ask_counters;
 	numbers->visit.tick = look_again;
 	numbers->visit.said = said;
+	numbers->visit.needs_policy = true;
 	visit_open(&numbers->visit);
 }
 

@@ -122,6 +122,7 @@ static void start(struct process_visit *process)
 		visit_fail(visit, CONNECT_UNIMPLEMENTED, "tag: this host has no tags; use the pid");
 	else if (channel_start(visit->channel, &command, &err) < 0)
 		visit_error(visit, &err);
+	visit_drop_policy(visit);
 }
 
 /* The first message of the stream, and what the execution has written so far. */
@@ -380,6 +381,7 @@ void envd_process(struct exchange *x)
 		return;
 	}
 	process->visit.frames = process_call_streams_answer(process->call);
+	process->visit.needs_policy = process->call == PROCESS_START;
 	if (parse(process, x, &err) < 0 ||
 	    connect_parse_timeout(exchange_header(x, "Connect-Timeout-Ms"), &process->timeout_ms, &err) < 0 ||
 	    connect_parse_keepalive(exchange_header(x, "Keepalive-Ping-Interval"), &keepalive_ms, &err) < 0) {

@@ -24,7 +24,7 @@ struct work {
 	const char *input;           /* of it: bytes that are to be written */
 	size_t input_len, input_at;
 	char *decoded; /* owned: the input, if it came in base64; or NULL */
-	char *policy;  /* owned: the sandbox's, as JSON; or NULL */
+	char *policy;  /* owned: the sandbox's, as JSON, until the start; or NULL */
 	bool keeps_input, closing;
 	bool is_signed;                                       /* the launcher has been asked for the result */
 	char id[REMOTE_ID_LENGTH + 1];                        /* that the execution is to have; or "" */
@@ -180,6 +180,8 @@ static void start_now(struct work *work)
 		fail_work(work, &err);
 	free(argv);
 	free_texts(variables);
+	free(work->policy);
+	work->policy = NULL;
 }
 
 /* The id of a request with an idempotency key: half of the key's digest, and half of the request's. */

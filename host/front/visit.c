@@ -34,7 +34,7 @@ static void visit_free(struct exchange *x)
 	if (visit->timer.fd >= 0)
 		source_remove(x->front, &visit->timer);
 	fd_done(&visit->timer.fd);
-	free(visit->policy);
+	visit_drop_policy(visit);
 	/* An event of this turn may name its timer. */
 	front_bury(x->front, visit);
 }
@@ -74,6 +74,12 @@ struct visit *visit_new(struct exchange *x, size_t size)
 	return visit;
 }
 
+void visit_drop_policy(struct visit *visit)
+{
+	free(visit->policy);
+	visit->policy = NULL;
+}
+
 static int take_policy(struct visit *visit, const char *text)
 {
 	struct json_value *sandbox = NULL;
@@ -81,7 +87,7 @@ static int take_policy(struct visit *visit, const char *text)
 
 	if (text && json_parse(text, strlen(text), "sandbox", NULL, &sandbox, &ignored) == 0 &&
 	    json_member(sandbox, "policy")) {
-		free(visit->policy); /* of the first attempt to reach the agent */
+		visit_drop_policy(visit); /* of the first attempt to reach the agent */
 		visit->policy = json_text(json_member(sandbox, "policy"));
 	}
 	json_free(sandbox);
@@ -97,7 +103,7 @@ static void opened(struct exchange *x, const struct link_answer *answer, const c
 	} else if (answer->status >= 400) {
 		visit->over = true;
 		exchange_error(x, answer->status, &answer->error);
-	} else if (*fd < 0 || take_policy(visit, text) < 0) {
+	} else if (*fd < 0 || (visit->needs_policy && take_policy(visit, text) < 0)) {
 		visit_fail(visit, CONNECT_INTERNAL, "the launcher sent no sandbox");
 	} else {
 		visit->channel = channel_new(x->front, fd_take(fd), answer->records, visit->events, visit);

@@ -265,8 +265,10 @@ int calls_network(struct context *context, struct call *call, struct warder_erro
 	    check_rules(context, &call->policy->policy, err) < 0)
 		return -1;
 	call->rules = warder_policy_json(call->policy);
+	if (sandbox_check_policy(call->rules, err) < 0)
+		return -1;
 	other.policy = call->rules;
-	call->record = call->rules ? sandbox_record(&other) : NULL;
+	call->record = sandbox_record(&other);
 	call->old_record = sandbox_record(sandbox);
 	if (!call->record || !call->old_record)
 		return error_no_memory(err, NULL);

@@ -162,7 +162,9 @@ static int fill_sandbox(const struct context *context, const struct call *call, 
 		 call_template(context, call->document));
 	sandbox->policy = warder_policy_json(call->policy);
 	sandbox->base = call->base ? warder_policy_json(call->base) : NULL;
-	return sandbox->policy && !sandbox->base == !call->base ? 0 : error_no_memory(err, NULL);
+	if (sandbox_check_policy(sandbox->policy, err) < 0)
+		return -1;
+	return !sandbox->base == !call->base ? 0 : error_no_memory(err, NULL);
 }
 
 /* Answer with the sandbox that the same request has created before. 0: there is none; 1: the call was answered; -1 with *err. */

@@ -89,8 +89,9 @@ int calls_open(struct context *context, struct call *call, struct warder_error *
 {
 	if (check_port(context, call, err) < 0 || call_need_running(context->sandbox, call, err) < 0)
 		return -1;
-	call->text = sandbox_text(context->sandbox);
-	if (!call->text)
+	/* A request to a port starts no program with the policy. */
+	call->text = context->request->value ? NULL : sandbox_text(context->sandbox);
+	if (!call->text && !context->request->value)
 		return error_no_memory(err, NULL);
 	call->job.work = open_work;
 	call->job.finish = call_finish;

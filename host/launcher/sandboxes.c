@@ -155,6 +155,19 @@ struct warder_session_options sandbox_session_options(const struct warder_policy
 	};
 }
 
+int sandbox_check_policy(const char *json, struct warder_error *err)
+{
+	if (!json)
+		return error_no_memory(err, NULL);
+	if (strlen(json) > SANDBOX_POLICY_MAX)
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "policy",
+		    "the policy of a sandbox has at most %d bytes as JSON, with the variables of "
+		    "\"env\"; this one has %zu",
+		    SANDBOX_POLICY_MAX, strlen(json));
+	return 0;
+}
+
 /* ---- JSON ---- */
 
 /* The texts of a record, which is read back into the same places. */

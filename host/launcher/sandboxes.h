@@ -24,7 +24,8 @@
 #define SANDBOX_LIFETIME_MS  (UINT64_C(24) * 3600 * 1000) /* at most, from its creation */
 #define SANDBOX_CLAIM_MS     60000 /* in which a client must name a sandbox that needs a claim */
 #define SANDBOX_METADATA_MAX 16384
-#define SANDBOX_KEY_MAX      128 /* of a client's idempotency key */
+#define SANDBOX_POLICY_MAX   131072 /* bytes of JSON: requests to a sandbox read its policy anew */
+#define SANDBOX_KEY_MAX      128    /* of a client's idempotency key */
 #define SANDBOX_ENDED_MAX    256 /* access tokens of ended sandboxes that are still told apart from wrong ones */
 
 enum sandbox_state { SANDBOX_STARTING, SANDBOX_RUNNING, SANDBOX_ENDING };
@@ -86,6 +87,8 @@ struct tenant_use sandboxes_use(const struct sandboxes *sandboxes, const char *t
 /* Of the session of a sandbox with this policy. Both are borrowed. */
 struct warder_session_options sandbox_session_options(const struct warder_policy *policy,
 						      const char *program);
+/* Whether a sandbox can have a policy with this JSON (NULL: no memory). -1 with *err. */
+int sandbox_check_policy(const char *json, struct warder_error *err);
 /* The record, as JSON; heap, NULL on want of memory. */
 char *sandbox_record(const struct sandbox *sandbox);
 /* Put a sandbox into the list as its record says. -1 with *err. */

@@ -2,7 +2,7 @@
 """domain.py: the names that sandboxes have below a domain, PORT-ID.NAME, over TLS: E2B's services, servers in a sandbox, WebSockets, as TAP."""
 import base64, hashlib, http.client, json, os, ssl, subprocess, threading
 
-from lib import SLOW, Host, asking_for_socket, certificate, run_parts, skip, tell, until, work
+from lib import SLOW, Host, asking_for_socket, certificate, front, run_parts, skip, tell, until, work
 
 NAME = "sandbox.example.org"
 
@@ -111,9 +111,9 @@ class Named(Host):
         """What asks at a name below the domain."""
         return At(self, label + "." + NAME if label else NAME, {kind: token} if token else {})
 
-    def sandbox(self, token, template="base"):
+    def sandbox(self, token, template="base", **more):
         """(id, traffic token, access token) of a new one."""
-        status, made, _ = self.named("api", token).ask("POST", "/v2/sandboxes", json.dumps({"templateID": template, "timeout": 600}))
+        status, made, _ = self.named("api", token).ask("POST", "/v2/sandboxes", json.dumps(dict({"templateID": template, "timeout": 600}, **more)))
         assert status == 201, made
         return made["sandboxID"], made["trafficAccessToken"], made["envdAccessToken"]
 
@@ -476,6 +476,39 @@ def many():
     host.end()
 
 
+def resident(pid):
+    """The memory of a process, in KiB; it is gone: endless."""
+    try:
+        with open("/proc/%d/status" % pid) as file:
+            return int(file.read().split("VmRSS:")[1].split()[0])
+    except OSError:
+        return 1 << 30
+
+
+def long_policies():
+    """The front keeps no policy for a client that stays."""
+    host = Named("policies", encrypts=False)
+    token = host.tenant("me")
+    status, data, _ = host.ask("POST", "/v1/sandboxes", token, {"env": {"A": "x" * 70000, "B": "x" * 70000}})
+    tell(status == 400 and data["field"] == "policy" and "131072" in data["message"], "variables of 140,000 bytes are refused", (status, str(data)[:300]))
+    box, traffic, access = host.sandbox(token, envVars={"A": "x" * 60000, "B": "x" * 60000})
+    host.server(token, box)
+    at, envd = host.named("3000-" + box, traffic, "E2b-Traffic-Access-Token"), host.named("49983-" + box, access, "X-Access-Token")
+    frame = json.dumps({"process": {"cmd": "sleep", "args": ["600"]}}).encode()
+    frame = b"\0" + len(frame).to_bytes(4, "big") + frame
+    sockets, streams = [at.connect() for _ in range(45)], []
+    pid, before = front(host), resident(front(host))
+    opened = [at.upgrade(one, "/ws").startswith(b"HTTP/1.1 101") for one in sockets]
+    for _ in range(25):
+        streams.append(envd.begin("POST", "/process.Process/Start", frame, {"Content-Type": "application/connect+json"}))
+        opened.append(streams[-1].getresponse().status == 200)
+    grown = resident(pid) - before
+    tell(all(opened) and grown < 5 << 10, "of a sandbox with 120 KB of variables, 45 WebSockets and 25 programs take less than 5 MiB of the front", (opened, grown))
+    for one in sockets + streams:
+        one.close()
+    host.end()
+
+
 def old_clients():
     host = Named("old")
     strict, old = host.tenant("strict"), host.tenant("old", ["--old-clients"])
@@ -511,4 +544,4 @@ def settings():
     tell(check({"domain": "Sandbox.Example.org:8443", "ports": {"base": [80]}})[0] == 0, "a name in capitals with a port is fine")
 
 
-run_parts((names, ports, bodies, halves, answers, many, old_clients, settings))
+run_parts((names, ports, bodies, halves, answers, many, long_policies, old_clients, settings))

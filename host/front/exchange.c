@@ -85,6 +85,41 @@ int exchange_object(struct exchange *x, struct json_value **ret)
 	return -1;
 }
 
+/* With what the allocator adds. */
+static size_t bytes_of(const struct json_value *value)
+{
+	size_t bytes = 0;
+
+	for (; value; value = value->next)
+		bytes += sizeof(*value) + 3 * sizeof(size_t) +
+			 (value->string ? strlen(value->string) + 24 : 0) +
+			 (value->key ? strlen(value->key) + 24 : 0) + bytes_of(value->child);
+	return bytes;
+}
+
+/* Those of short documents always fit: a tenant has a limited number of requests at a time. */
+bool exchange_keep(struct exchange *x, const struct json_value *document)
+{
+	struct server *server = x->front->server;
+	const size_t most = x->front->welcome.limits.waiting_bytes / 4;
+	const size_t bytes = document ? bytes_of(document) : 0;
+
+	server->kept -= x->http->kept;
+	x->http->kept = 0;
+	if (bytes > most) {
+		exchange_fail(x, 413, "the body has too many values, or too long ones");
+		return false;
+	}
+	if (bytes > SHORT_BYTES && server->kept + bytes > most) {
+		exchange_set(x, "Retry-After", "1");
+		exchange_fail(x, 503, "too many long requests are being served at this time; try again");
+		return false;
+	}
+	x->http->kept = bytes;
+	server->kept += bytes;
+	return true;
+}
+
 /* ---- answers ---- */
 
 static void wake(struct exchange_http *http)

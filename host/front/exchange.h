@@ -63,6 +63,10 @@ void exchange_relay(struct exchange *x);
 /* The body, which is the caller's from now on; NULL: there is none. */
 char *exchange_take_body(struct exchange *x);
 
+/* A document that the handler keeps, from now on; NULL: none any more. False: all handlers together keep too much for that, and the exchange was
+ * answered. */
+bool exchange_keep(struct exchange *x, const struct json_value *document);
+
 /* False: too many wrong keys came from the address of the client, which was answered. */
 bool exchange_may_show_key(struct exchange *x);
 /* The connection of the client; -1: there is none any more. */

@@ -35,6 +35,7 @@ struct exchange_http {
 	bool whole;        /* the body has ended */
 	char *out;         /* owned: bytes of the stream */
 	size_t out_at, out_len, out_size;
+	size_t kept;       /* bytes of a document: exchange_keep() */
 	uint64_t since_us; /* that the client has taken nothing of the stream's bytes */
 	uint64_t body_us;  /* when its body began to come */
 };
@@ -79,6 +80,7 @@ struct server {
 	uint64_t swept_us;
 	size_t waiting; /* bytes of the streams of all exchanges */
 	size_t bodies;  /* bytes of the bodies of all exchanges */
+	size_t kept;    /* bytes of documents that handlers keep, of all exchanges */
 };
 
 /* Suspend the connection, until there is an answer or the client hangs up. */

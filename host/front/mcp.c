@@ -17,14 +17,16 @@
 #define VERSION     "MCP-Protocol-Version"
 #define LIFETIME_MS "3600000" /* of a session, as JSON */
 #define DIGITS_MAX  12
+#define BEGIN_MAX   65536 /* bytes of initialize, which are kept until the session has begun */
 
 /* A message that is not answered yet. */
 struct mcp_post {
 	struct mcp_post *next;
 	struct exchange *x;
-	struct json_value *document; /* owned */
-	struct mcp_message message;  /* points into it */
-	bool begins;                 /* a session */
+	struct json_value *document;  /* owned: of a batch; or NULL */
+	struct mcp_message message;   /* without what would point into a document that is gone */
+	char cancels[MCP_ID_MAX + 1]; /* the id of the request that it cancels; or "" */
+	bool begins;                  /* a session */
 	enum mcp_version version;
 	char sandbox[LINK_SANDBOX_MAX]; /* of a session that it begins */
 	unsigned int status;            /* of the error, if the session does not begin after all */
@@ -89,9 +91,11 @@ static void answered(struct exchange *x, const struct link_answer *answer, const
 /* The message on one line: outside of texts, JSON has a blank in the place of a line break, and inside it has none. */
 static void pass_on(struct exchange *x)
 {
-	const struct mcp_post *post = x->data;
+	struct mcp_post *post = x->data;
 	char *line = exchange_take_body(x);
 
+	json_free(post->document);
+	post->document = NULL;
 	for (char *at = line; at && *at; at++)
 		if (*at == '\n' || *at == '\r')
 			*at = ' ';
@@ -187,20 +191,32 @@ static void cancel(const struct front *front, const char *sandbox, const char *i
 	}
 }
 
-static void take_notification(const struct exchange *x, const struct mcp_message *message)
+/* Whether it cancels a request: ret (of MCP_ID_MAX + 1 bytes) is its id, else "". */
+static bool read_cancelled(const struct mcp_message *message, char *ret)
 {
-	char id[MCP_ID_MAX + 1];
+	const bool found = message->kind == MCP_NOTIFICATION &&
+			   strcmp(message->method, "notifications/cancelled") == 0 &&
+			   mcp_id_read(json_member(message->params, "requestId"), ret);
 
-	if (message->kind == MCP_NOTIFICATION && strcmp(message->method, "notifications/cancelled") == 0 &&
-	    mcp_id_read(json_member(message->params, "requestId"), id))
-		cancel(x->front, x->sandbox, id);
+	if (!found)
+		*ret = '\0';
+	return found;
 }
 
 /* The key opens the sandbox of the session. */
 static void noted(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
 {
-	take_notification(x, &((const struct mcp_post *)x->data)->message);
+	const struct mcp_post *post = x->data;
+
+	if (*post->cancels)
+		cancel(x->front, x->sandbox, post->cancels);
 	exchange_empty(x, 202);
+}
+
+static void note(struct exchange *x)
+{
+	free(exchange_take_body(x));
+	exchange_ask(x, LINK_SHOW, 0, NULL, noted);
 }
 
 /* ---- a batch ---- */
@@ -227,6 +243,9 @@ static void answered_in_batch(struct exchange *x, const struct link_answer *answ
 
 static void end_batch(struct mcp_post *post)
 {
+	json_free(post->document);
+	post->document = NULL;
+	exchange_keep(post->x, NULL);
 	json_end_array(&post->answers);
 	if (post->answer_count)
 		exchange_json(post->x, 200, json_take(&post->answers));
@@ -241,6 +260,7 @@ static void serve_batch(struct mcp_post *post)
 
 	for (; post->at; next_in_batch(post)) {
 		struct json_writer w = { 0 };
+		char id[MCP_ID_MAX + 1];
 
 		mcp_message_read(post->at, &post->message);
 		if (message->kind == MCP_REQUEST && !(post->cancelled & UINT32_C(1) << post->index)) {
@@ -253,7 +273,8 @@ static void serve_batch(struct mcp_post *post)
 			mcp_write_error(&post->answers, message->id, message->code, message->fault);
 			post->answer_count++;
 		}
-		take_notification(post->x, message);
+		if (read_cancelled(message, id))
+			cancel(post->x->front, post->x->sandbox, id);
 	}
 	end_batch(post);
 }
@@ -267,8 +288,12 @@ static void begin_batch(struct exchange *x, const struct link_answer *answer, co
 	serve_batch(post);
 }
 
+/* Its calls may take long. The document says all that the body does. */
 static void check_batch(struct mcp_post *post)
 {
+	free(exchange_take_body(post->x));
+	if (!exchange_keep(post->x, post->document))
+		return;
 	post->at = post->document->child;
 	exchange_ask(post->x, LINK_SHOW, 0, NULL, begin_batch);
 }
@@ -276,9 +301,9 @@ static void check_batch(struct mcp_post *post)
 /* Whether the batch can be served; if not, `warder mcp` says why. */
 static bool is_served_batch(const struct mcp_post *post)
 {
-	const size_t count = json_length(post->document);
+	const size_t count = post->is_batch ? json_length(post->document) : 0;
 
-	return post->is_batch && post->version == MCP_2025_03_26 && count && count <= MCP_BATCH_MAX;
+	return post->version == MCP_2025_03_26 && count && count <= MCP_BATCH_MAX;
 }
 
 /* ---- requests of HTTP ---- */
@@ -315,6 +340,19 @@ static void refuse_message(struct exchange *x, const char *fault)
 	exchange_json(x, 400, json_take(&w));
 }
 
+/* The document is taken: many messages may wait for an answer at a time. */
+static void read_single(struct mcp_post *post, struct json_value *document)
+{
+	struct mcp_message *message = &post->message;
+
+	mcp_message_read(document, message);
+	post->begins = message->kind == MCP_REQUEST && strcmp(message->method, "initialize") == 0;
+	read_cancelled(message, post->cancels);
+	message->method = NULL;
+	message->params = NULL;
+	json_free(document);
+}
+
 static void take_message(struct exchange *x)
 {
 	struct json_value *document = NULL;
@@ -331,11 +369,13 @@ static void take_message(struct exchange *x)
 		exchange_fail(x, 503, "no memory is left; try again");
 		return;
 	}
-	*post = (struct mcp_post){ .next = x->front->mcp_posts, .x = x, .document = document };
+	*post = (struct mcp_post){ .next = x->front->mcp_posts, .x = x };
 	post->is_batch = document->type == JSON_ARRAY;
 	post->message.kind = MCP_INVALID;
-	if (!post->is_batch)
-		mcp_message_read(document, &post->message);
+	if (post->is_batch)
+		post->document = document;
+	else
+		read_single(post, document);
 	x->front->mcp_posts = post;
 	x->data = post;
 	x->gone = post_free;
@@ -349,13 +389,14 @@ static void take_post(struct exchange *x)
 	post = x->data;
 	if (!post || !find_version(x, &post->version))
 		return;
-	post->begins = post->message.kind == MCP_REQUEST && strcmp(post->message.method, "initialize") == 0;
-	if (post->begins)
+	if (post->begins && x->body_len > BEGIN_MAX)
+		exchange_fail(x, 413, "initialize has more than 65536 bytes");
+	else if (post->begins)
 		create(x);
 	else if (!find_session(x))
 		return;
 	else if (post->message.kind == MCP_NOTIFICATION || post->message.kind == MCP_RESPONSE)
-		exchange_ask(x, LINK_SHOW, 0, NULL, noted);
+		note(x);
 	else if (is_served_batch(post))
 		check_batch(post);
 	else

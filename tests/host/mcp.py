@@ -249,4 +249,31 @@ def waits():
     host.end()
 
 
-run_parts((sessions, refusals, ends, batches, waits))
+def long_messages():
+    """What a batch keeps while its calls run is limited, of all batches together."""
+    host = Host("long")
+    token, other = host.tenant("me", launchesPerSecond=1000), host.tenant("other")
+    session, pid = begin(host, token), front(host)
+    status, data, _ = host.ask("POST", "/mcp", token, message("initialize", 1, protocolVersion="2025-06-18", pad="x" * 70000))
+    tell(status == 413 and "65536" in data["message"], "an initialize of 70,000 bytes is refused", (status, data))
+    answers = []
+    def send(values, number):
+        pad = json.dumps({"jsonrpc": "2.0", "method": "notifications/pad", "params": {"a": [0] * values}}, separators=(",", ":")).encode()
+        answers.append(post(host, token, session, b"[" + tool(number, "run_command", command="sleep 2") + b"," + pad + b"]", version=None))
+    def at_once(values):
+        answers.clear()
+        senders = [threading.Thread(target=send, args=(values, number)) for number in range(12)]
+        for one in senders:
+            one.start()
+        for one in senders:
+            one.join()
+        return sorted({one[0] for one in answers})
+    tell(at_once(95000) == [413], "batches of 95,000 values are refused", answers[:2])
+    tell(at_once(10000) == [200, 503], "of 12 batches of 10,000 values, some are served, and the others asked to come again", [one[:2] for one in answers])
+    tell(all(one[0] == 200 or one[2]["Retry-After"] == "1" for one in answers), "soon", answers)
+    tell(at_once(100) == [200], "short ones are all served", answers[:2])
+    tell(host.ask("GET", "/v1/host", other)[0] == 200 and front(host) == pid, "and the front lives on", (pid, front(host)))
+    host.end()
+
+
+run_parts((sessions, refusals, ends, batches, waits, long_messages))

@@ -482,6 +482,7 @@ static void on_upgrade(void *of, struct MHD_Connection *connection, void *reques
 	struct exchange_http *http = of;
 
 	http->upgraded = handle;
+	http->plain_fd = exchange_is_encrypted(&http->x) ? (int)fd : -1;
 	http->began(&http->x, (int)fd, bytes, len);
 }
 
@@ -501,6 +502,7 @@ void exchange_close(struct exchange *x)
 	struct MHD_UpgradeResponseHandle *handle = x->http->upgraded;
 
 	x->http->upgraded = NULL;
+	x->http->plain_fd = -1;
 	if (handle)
 		MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
 }

@@ -22,6 +22,8 @@ struct exchange_http {
 	char **names;                          /* owned: headers of the answer, each a name and its value */
 	void (*began)(struct exchange *x, int fd, const char *bytes, size_t len);
 	struct MHD_UpgradeResponseHandle *upgraded; /* until it is closed; or NULL */
+	int plain_fd; /* of an upgraded connection that the library encrypts: what its handler reads; or -1 */
+	bool left;    /* at the last look, its client had closed its side, and nothing waited there */
 	size_t name_count;
 	char host_sandbox[LINK_SANDBOX_MAX]; /* that the Host header names; or "" */
 	bool called;                         /* the handler was */

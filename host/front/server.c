@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <microhttpd.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +144,20 @@ static bool has_left(int fd)
 	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
+/* The library keeps the end of an upgraded connection that it encrypts to itself. A client that has closed its side, and of which nothing has come
+ * for a second, sends no more: then reading ends for us, too. */
+static void end_left(struct exchange_http *http)
+{
+	struct pollfd client = { .fd = exchange_connection(&http->x), .events = POLLRDHUP };
+	char byte;
+	const bool left = poll(&client, 1, 0) > 0 &&
+			  recv(http->plain_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+
+	if (left && http->left)
+		shutdown(http->plain_fd, SHUT_RD);
+	http->left = left;
+}
+
 /* A request that is not whole when its client leaves never will be. The library sees the end of a connection that is shut down, and closes
  * it. */
 static void drop_slow(struct server *server)
@@ -156,6 +171,9 @@ static void drop_slow(struct server *server)
 		if (peer->deadline_us <= now_us ||
 		    (peer->deadline_us != UINT64_MAX && !peer->is_answered && has_left(peer->fd)))
 			shutdown(peer->fd, SHUT_RDWR);
+	for (struct exchange_http *http = server->exchanges; http; http = http->next)
+		if (http->plain_fd >= 0)
+			end_left(http);
 }
 
 /* A text with a NUL ends there for whoever reads it later, and would name something else than the client wrote. */
@@ -307,7 +325,7 @@ static struct exchange_http *exchange_begin(struct server *server, struct MHD_Co
 	if (!http)
 		return NULL;
 	http->connection = connection;
-	http->hangup.fd = -1;
+	http->hangup.fd = http->plain_fd = -1;
 	http->x = (struct exchange){
 		.front = server->front, .method = method, .path = path, .sandbox = "", .http = http
 	};

@@ -450,6 +450,15 @@ def many():
     for one in hanging:
         one.close()
     tell(until(lambda: at.ask("GET", "/")[0] == 200), "and each end of a connection makes room")
+    sockets = [at.connect() for _ in range(40)]
+    opened = [at.upgrade(one, "/ws").startswith(b"HTTP/1.1 101") for one in sockets]
+    hanging = []
+    tell(until(full), "idle WebSockets count, too", (opened, len(hanging)))
+    for one in sockets:
+        one.close()
+    tell(all(opened) and until(lambda: at.ask("GET", "/")[0] == 200), "and end with their clients, also where the host encrypts", opened)
+    for one in hanging:
+        one.close()
     slow = at.begin("GET", "/bytes/50000000")  # a client that does not read
     tell(at.ask("GET", "/")[0] == 200 and host.named("api", token).ask("GET", "/health")[0] == 204, "beside a client that does not read, others are served")
     slow.close()

@@ -78,6 +78,8 @@ void watch_done(struct caller *caller);
 
 struct pollfd;
 
+/* Let the kernel keep few bytes of a connection, either to a caller or to a server: they count for the memory of the agent. */
+void port_limit_buffers(int fd);
 void port_begin(struct caller *caller);
 /* What to wait for: the caller, and the server. Only if caller->port. */
 void port_wait(const struct caller *caller, struct pollfd *ret_caller, struct pollfd *ret_server);

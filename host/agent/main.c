@@ -124,6 +124,7 @@ static void add_caller(int fd)
 		close(fd);
 		return;
 	}
+	port_limit_buffers(fd);
 	*caller = (struct caller){ .next = callers, .fd = fd, .file_fd = -1 };
 	callers = caller;
 	caller_count++;

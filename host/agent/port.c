@@ -14,6 +14,8 @@
 #include "host/agent/agent.h"
 
 #define LANE_BYTES (16u * 1024)
+#define SOCKET_BYTES                                                                                         \
+	(16u * 1024) /* of each buffer of a connection, in the kernel, which doubles the number */
 
 /* One direction. */
 struct lane {
@@ -31,6 +33,14 @@ struct port {
 
 static size_t port_count;
 
+void port_limit_buffers(int fd)
+{
+	static const int bytes = SOCKET_BYTES;
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+}
+
 /* Begin to connect. False with errno. */
 static bool dial(struct caller *caller)
 {
@@ -46,8 +56,10 @@ static bool dial(struct caller *caller)
 
 	fd_done(&port->fd);
 	port->fd = socket(port->is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	return port->fd >= 0 && (connect(port->fd, address, port->is_v6 ? sizeof(v6) : sizeof(v4)) == 0 ||
-				 errno == EINPROGRESS);
+	if (port->fd < 0)
+		return false;
+	port_limit_buffers(port->fd); /* the window that TCP offers depends on it, from the first packet on */
+	return connect(port->fd, address, port->is_v6 ? sizeof(v6) : sizeof(v4)) == 0 || errno == EINPROGRESS;
 }
 
 void port_done(struct caller *caller)

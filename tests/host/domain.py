@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """domain.py: the names that sandboxes have below a domain, PORT-ID.NAME, over TLS: E2B's services, servers in a sandbox, WebSockets, as TAP."""
-import base64, hashlib, http.client, json, os, ssl, subprocess, threading
+import base64, hashlib, http.client, json, os, ssl, subprocess, threading, time
 
 from lib import SLOW, Host, asking_for_socket, certificate, front, run_parts, skip, tell, until, work
 
@@ -360,6 +360,20 @@ def halves():
     box, traffic, _ = host.sandbox(token)
     host.server(token, box)
     at = host.named("3000-" + box, traffic, "E2b-Traffic-Access-Token")
+    floods = [at.connect(receives=4096) for _ in range(40)]
+    for one in floods:
+        at.upgrade(one, "/ws/flood")
+    time.sleep(2 * SLOW)
+    tell(at.ask("GET", "/")[0] == 200, "beside 40 clients that do not read a flood, another one is served")
+
+    def more(one):  # than was on its way
+        left = 1 << 20
+        while left > 0 and (got := len(one.recv(65536))):
+            left -= got
+        return left <= 0
+    tell(all(more(one) for one in floods), "and each of them can go on")
+    for one in floods:
+        one.close()
     connection, left = at.begin("POST", "/broken", more={"Content-Length": str(48 << 20)}), 48 << 20
     try:
         left -= fill(connection.sock, left)

@@ -15,6 +15,8 @@
 #define STREAM_BLOCK 8192
 #define SHORT_BYTES  8192   /* of an answer; longer ones are counted */
 #define VALUES_MAX   131072 /* of a body, some 20 MiB */
+#define HEAD_BYTES   320    /* of the head of an answer, at most, besides its own headers */
+#define VALUE_BYTES  64     /* of what the library keeps for a header of a request, besides its text */
 
 /* ---- what a request says ---- */
 
@@ -156,13 +158,31 @@ static void put_headers(struct exchange_http *http, const char *media_type)
 	put_header(http, "Cross-Origin-Resource-Policy", "same-origin");
 }
 
-/* A header may be what protects a browser. Without one of them, only this is said. */
-static void replace_by_error(struct exchange_http *http)
+/* The library writes the head of an answer into what the request has left of the connection's memory. If it does not fit, the library closes the
+ * connection without an answer. */
+static bool head_fits(const struct exchange_http *http)
 {
-	static char text[] = "{\"code\":502,\"message\":\"a header of the answer cannot be passed on\"}";
+	const union MHD_ConnectionInfo *info =
+	    MHD_get_connection_info(http->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	const char *cookies = exchange_header(&http->x, "Cookie"); /* copied */
+	const int values = MHD_get_connection_values(
+	    http->connection, MHD_HEADER_KIND | MHD_COOKIE_KIND | MHD_GET_ARGUMENT_KIND, NULL, NULL);
+	size_t bytes = HEAD_BYTES + (info ? info->header_size : 0) + (cookies ? strlen(cookies) : 0) +
+		       (size_t)values * VALUE_BYTES;
+
+	for (size_t i = 0; i < 2 * http->name_count; i++)
+		bytes += strlen(http->names[i]) + 2;
+	return bytes <= http->x.front->welcome.limits.header_bytes + HTTP_OWN_BYTES;
+}
+
+/* A header may be what protects a browser. Without one of them, only this is said. */
+static void replace_by_error(struct exchange_http *http, const char *message)
+{
+	char text[160];
+	const int len = snprintf(text, sizeof(text), "{\"code\":502,\"message\":\"%s\"}", message);
 
 	MHD_destroy_response(http->response);
-	http->response = MHD_create_response_from_buffer(sizeof(text) - 1, text, MHD_RESPMEM_PERSISTENT);
+	http->response = MHD_create_response_from_buffer((size_t)len, text, MHD_RESPMEM_MUST_COPY);
 	http->status = 502;
 }
 
@@ -178,7 +198,9 @@ static void respond(struct exchange_http *http, unsigned int status, const char 
 	http->status = status;
 	put_headers(http, media_type);
 	if (http->lacks_header)
-		replace_by_error(http);
+		replace_by_error(http, "a header of the answer cannot be passed on");
+	else if (http->relays && !head_fits(http))
+		replace_by_error(http, "the headers of the answer are too long beside those of the request");
 	wake(http);
 }
 

@@ -9,7 +9,8 @@
 
 #include "host/front/exchange.h"
 
-#define ADDRESSES 512
+#define ADDRESSES      512
+#define HTTP_OWN_BYTES 4096 /* of a connection, besides the headers of its request */
 
 struct exchange_http {
 	struct exchange_http *buried; /* front_bury() */

@@ -24,7 +24,6 @@
 #define IDLE_S     120 /* of a connection */
 #define SWEEP_US   UINT64_C(1000000)
 #define TARGET_MAX 4096 /* of a request to a server in a sandbox; it is kept beside the request */
-#define OWN_BYTES  4096 /* of a connection, besides the headers of its request */
 
 /* ---- who asks ---- */
 
@@ -533,12 +532,12 @@ static struct MHD_Daemon *start_daemon(struct server *server, int listen_fd)
 				    (front->certificate ? MHD_USE_TLS : 0u),
 				0, has_room, server, on_request, server, MHD_OPTION_LISTEN_SOCKET, listen_fd,
 				MHD_OPTION_CONNECTION_LIMIT, (unsigned int)limits->connections,
-				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)limits->header_bytes + OWN_BYTES,
-				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)IDLE_S,
-				MHD_OPTION_URI_LOG_CALLBACK, on_target, server, MHD_OPTION_UNESCAPE_CALLBACK,
-				unescape, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
-				MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_ARRAY,
-				front->certificate ? tls : none, MHD_OPTION_END);
+				MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+				(size_t)limits->header_bytes + HTTP_OWN_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
+				(unsigned int)IDLE_S, MHD_OPTION_URI_LOG_CALLBACK, on_target, server,
+				MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_NOTIFY_CONNECTION,
+				on_connection, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
+				MHD_OPTION_ARRAY, front->certificate ? tls : none, MHD_OPTION_END);
 }
 
 /* On failure the library may have closed its descriptor or not, so it gets one of its own. */

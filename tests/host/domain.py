@@ -408,6 +408,9 @@ def answers():
         status, data, _ = raw(text)
         tell(status == 502 and data["sandboxId"] == box and "sent" in data["message"], "%s is refused" % why, (status, data))
     tell(at.ask("GET", "/head/4000")[0] == 200 and at.ask("GET", "/head/4096")[0] == 502, "a head has at most as many bytes as one of a client")
+    heads = [at.ask("GET", "/head/4000", more={"X-Pad": "p" * count}) for count in range(2300, 3700, 50)]
+    tell({one[0] for one in heads} == {200, 502} and all("beside those of the request" in one[1]["message"] for one in heads if one[0] == 502),
+         "the heads of a request and of its answer share a memory, and an answer that does not fit is refused", [one[0] for one in heads])
     for text, want, why in (("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokxx", b"ok", "interim answers and more than the length"),
                             ("HTTP/1.0 200\n\nok", b"ok", "bare line feeds"), ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b\r\nok\r\n0\r\nT: x\r\n\r\n", b"ok", "extensions and trailers of chunks")):
         status, data, _ = raw(text)

@@ -374,6 +374,12 @@ static void on_completed(void *of, struct MHD_Connection *connection, void **con
 	front_bury(server->front, http);
 }
 
+/* Whether its handler still wants the body: the request was not refused. */
+static bool takes_parts(const struct exchange_http *http)
+{
+	return !http->response || http->streams;
+}
+
 static void add_body(struct exchange_http *http, const char *bytes, size_t len)
 {
 	struct exchange *x = &http->x;
@@ -381,7 +387,7 @@ static void add_body(struct exchange_http *http, const char *bytes, size_t len)
 	char text[80];
 	char *grown;
 
-	if (x->part && (!http->response || http->streams)) {
+	if (x->part && takes_parts(http)) {
 		x->part(x, bytes, len);
 		return;
 	}
@@ -478,7 +484,7 @@ static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, c
 			begin_handling(http);
 		return http ? MHD_YES : MHD_NO;
 	}
-	if (*len && http->held && (!http->response || http->streams) && !http->over) {
+	if (*len && http->held && takes_parts(http) && !http->over) {
 		/* The library calls again for each chunk that it has read, even after a suspension, until bytes are left. A connection that is
 		   suspended twice breaks the library's lists. */
 		peer_set_deadline(connection, UINT64_MAX); /* the client waits for us */
@@ -486,9 +492,10 @@ static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, c
 		return MHD_YES;
 	}
 	if (*len) {
-		/* A stranger gets no more time for each piece; but one that waited for us has to go on. */
+		/* A stranger gets no more time for each piece, nor does a client that was refused; but one that waited for us has to go on. */
 		if (exchange_is_upload(http) &&
-		    (!stranger_is_asking(http, peer_of(connection)) || peer_waits_for_us(connection)))
+		    (peer_waits_for_us(connection) ||
+		     (takes_parts(http) && !stranger_is_asking(http, peer_of(connection)))))
 			peer_set_deadline(connection, peer_body_us(http));
 		add_body(http, bytes, *len);
 		*len = 0;
@@ -496,7 +503,7 @@ static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, c
 	}
 	peer_set_deadline(connection, UINT64_MAX);
 	http->whole = true;
-	if (http->called && http->x.part && (!http->response || http->streams) && !http->queued) {
+	if (http->called && http->x.part && takes_parts(http) && !http->queued) {
 		void (*part)(struct exchange * x, const char *bytes, size_t len) = http->x.part;
 
 		http->x.part = NULL;

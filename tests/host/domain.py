@@ -444,8 +444,25 @@ def answers():
     host.end()
 
 
+def drip(at, took):
+    """Send a body byte by byte, until the host ends the connection."""
+    begin = time.time()
+    try:
+        with at.connect() as one:
+            one.sendall(("POST / HTTP/1.1\r\nHost: %s:%d\r\nContent-Length: 100000\r\n\r\n" % (at.name, at.host.port)).encode())
+            while time.time() - begin < 90 * SLOW:
+                one.sendall(b"x")
+                time.sleep(0.2)
+    except OSError:
+        pass
+    took.append(time.time() - begin)
+
+
 def many():
     host = Named("many", connectionsPerTenant=200)
+    took = []
+    dripping = threading.Thread(target=drip, args=(host.named("3000-i" + "0" * 19), took))
+    dripping.start()
     token = host.tenant("me")
     box, traffic, access = host.sandbox(token)
     host.server(token, box)
@@ -499,6 +516,8 @@ def many():
     for one in threads:
         one.join()
     tell(answers == [3000000] * 20, "20 answers of 3 MB at a time come whole", (answers, refused[:2]))
+    dripping.join()
+    tell(29 < took[0] < 45 * SLOW, "a request without a token has 30 seconds for its body, however it comes", took)
     host.end()
 
 

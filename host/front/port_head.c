@@ -200,7 +200,7 @@ int port_make_head(struct exchange *x, struct port_head *ret)
 
 /* ---- the answer ---- */
 
-/* A cookie for a domain would be sent to other sandboxes, and to this host's own page. */
+/* A cookie for a domain would be sent to other sandboxes, and to this host's own page. The first part is the cookie, whatever its name. */
 static void pass_cookie(struct exchange *x, const char *value)
 {
 	char *kept = malloc(strlen(value) + 1);
@@ -212,7 +212,7 @@ static void pass_cookie(struct exchange *x, const char *value)
 		const size_t part = strcspn(at, ";");
 		const char *word = at + strspn(at, " \t");
 
-		if (strncasecmp(word, "domain", 6) != 0 || !strchr("=; \t", word[6])) {
+		if (at == value || strncasecmp(word, "domain", 6) != 0 || !strchr("=; \t", word[6])) {
 			if (len)
 				kept[len++] = ';';
 			memcpy(kept + len, at, part);

@@ -64,7 +64,7 @@ def serve(one):
         wait.set()
         say("HTTP/1.1 204 No Content\r\n\r\n")
     elif path == "/cookies":
-        say("HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Domain=sandbox.example.org; Path=/\r\nSet-Cookie: b=2; HttpOnly\r\nSet-Cookie: warder=0\r\nClear-Site-Data: \"cookies\"\r\nContent-Length: 2\r\nX-Own: yes\r\n\r\nok")
+        say("HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Domain=sandbox.example.org; Path=/\r\nSet-Cookie: b=2; HttpOnly\r\nSet-Cookie: warder=0\r\nSet-Cookie: domain=c; domain=sandbox.example.org\r\nClear-Site-Data: \"cookies\"\r\nContent-Length: 2\r\nX-Own: yes\r\n\r\nok")
     elif path.startswith("/raw/"):
         say(base64.b64decode(path[5:]))
     elif path.startswith("/head/"):
@@ -332,7 +332,7 @@ def bodies():
     tell(first == b"one\n" and answer.headers["Content-Type"] == "text/event-stream", "a stream comes as it is written", first)
     tell(at.ask("GET", "/go")[0] == 204 and answer.read() == b"two\n", "and goes on to its end")
     status, said, headers = at.ask("GET", "/cookies")
-    tell(headers.get_all("Set-Cookie") == ["a=1; Path=/", "b=2; HttpOnly"] and "Clear-Site-Data" not in headers and headers["X-Own"] == "yes",
+    tell(headers.get_all("Set-Cookie") == ["a=1; Path=/", "b=2; HttpOnly", "domain=c"] and "Clear-Site-Data" not in headers and headers["X-Own"] == "yes",
          "cookies are for the name of the server alone", str(headers))
     with at.connect() as one:
         got = at.upgrade(one, "/ws")

@@ -4,11 +4,13 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "host/agent/agent.h"
@@ -41,7 +43,7 @@ void port_limit_buffers(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 }
 
-/* Begin to connect. False with errno. */
+/* Begin to connect. False with errno. The last descriptor is left: without one, the agent cannot take a further caller, and say why not. */
 static bool dial(struct caller *caller)
 {
 	struct port *port = caller->port;
@@ -53,11 +55,16 @@ static bool dial(struct caller *caller)
 					 .sin6_port = number,
 					 .sin6_addr = IN6ADDR_LOOPBACK_INIT };
 	const void *address = port->is_v6 ? (const void *)&v6 : (const void *)&v4;
+	int spare_fd;
 
 	fd_done(&port->fd);
 	port->fd = socket(port->is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (port->fd < 0)
 		return false;
+	spare_fd = fcntl(port->fd, F_DUPFD_CLOEXEC, 0);
+	if (spare_fd < 0)
+		return false;
+	close(spare_fd);
 	port_limit_buffers(port->fd); /* the window that TCP offers depends on it, from the first packet on */
 	return connect(port->fd, address, port->is_v6 ? sizeof(v6) : sizeof(v4)) == 0 || errno == EINPROGRESS;
 }
@@ -72,14 +79,18 @@ void port_done(struct caller *caller)
 	port_count--;
 }
 
+static void fail(struct caller *caller, int error)
+{
+	port_done(caller);
+	say_failed(caller, error == EMFILE || error == ENFILE ? AGENT_TOO_MANY : AGENT_NO_SERVER, "");
+}
+
 /* A server that listens at localhost may have chosen IPv6. */
 static void try_other(struct caller *caller)
 {
 	caller->port->is_v6 = true;
-	if (dial(caller))
-		return;
-	port_done(caller);
-	say_failed(caller, AGENT_NO_SERVER, "");
+	if (!dial(caller))
+		fail(caller, errno);
 }
 
 void port_begin(struct caller *caller)
@@ -172,8 +183,7 @@ static void look(struct caller *caller)
 	} else if (!port->is_v6) {
 		try_other(caller);
 	} else {
-		port_done(caller);
-		say_failed(caller, AGENT_NO_SERVER, "");
+		fail(caller, error);
 	}
 }
 

@@ -294,7 +294,7 @@ static void take_first(struct port_visit *port)
 	struct visit *visit = &port->visit;
 	struct agent_head head;
 	struct agent_failed failed = { 0 };
-	char text[120];
+	char text[140];
 
 	memcpy(&head, port->first, sizeof(head));
 	if (head.type == AGENT_BEGUN && head.len == 0) {
@@ -312,7 +312,8 @@ static void take_first(struct port_visit *port)
 	if (failed.status == AGENT_TOO_MANY) {
 		exchange_set(visit->x, "Retry-After", "1");
 		snprintf(text, sizeof(text),
-			 "the sandbox has %d connections to its ports, as many as it can have; try again",
+			 "the sandbox has as many connections to its ports as it can have, %d or what "
+			 "limits.openFiles allows; try again",
 			 AGENT_PORTS_MAX);
 		fail(port, 503, text);
 		return;

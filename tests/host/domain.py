@@ -103,9 +103,9 @@ class Named(Host):
         self.chain, key = certificate(name, "localhost", NAME, "*." + NAME)
         self.loopback = loopback = {"version": 1, "limits": {"wallTime": "1h"}, "network": {"mode": "loopback"}, "filesystem": {"view": "host", "tmp": "64MiB"},
                                     "enforcement": {} if os.geteuid() == 0 else {"limits": "preferred"}}
-        templates = {"web": loopback, "alone": dict(loopback, network={"mode": "none"})}
+        templates = {"web": loopback, "alone": dict(loopback, network={"mode": "none"}), "few": dict(loopback, limits={"wallTime": "1h", "openFiles": 24})}
         super().__init__(name, [*(["--tls-cert", self.chain, "--tls-key", key] if encrypts else []), "--domain", NAME],
-                         tls=ssl.create_default_context(cafile=self.chain) if encrypts else None, more={"templates": templates, "ports": ports or {"base": "any", "web": [3000]}}, **limits)
+                         tls=ssl.create_default_context(cafile=self.chain) if encrypts else None, more={"templates": templates, "ports": ports or {"base": "any", "web": [3000], "few": "any"}}, **limits)
 
     def named(self, label, token=None, kind="X-API-Key"):
         """What asks at a name below the domain."""
@@ -476,11 +476,21 @@ def many():
     def full():  # on a loaded machine, the agent may have been too busy for some of them
         hanging.append(deaf.begin("GET", "/"))
         status, data, headers = at.ask("GET", "/")
-        return status == 503 and "48 connections" in data["message"] and headers["Retry-After"] == "1"
+        return status == 503 and "as it can have, 48" in data["message"] and headers["Retry-After"] == "1"
     tell(until(full), "a sandbox has at most 48 connections to its ports, and the next client is asked to come again", len(hanging))
     envd = host.named("49983-" + box, access, "X-Access-Token")
     tell(envd.ask("POST", "/files?path=/tmp/a", b"bytes", {"Content-Type": "application/octet-stream"})[0] == 200 and envd.ask("GET", "/files?path=/tmp/a")[1] == b"bytes",
          "files are still written and read")
+    few, few_traffic, _ = host.sandbox(token, "few")
+    host.started(token, few, ["python3", "-c", listens])
+    deaf_few, nobody = (host.named("%d-%s" % (port, few), few_traffic, "E2b-Traffic-Access-Token") for port in (3001, 3003))
+
+    def none_left():
+        hanging.append(deaf_few.begin("GET", "/"))
+        return nobody.ask("GET", "/")
+    answers = [none_left() for _ in range(20)]
+    tell([one[0] for one in answers] == sorted(one[0] for one in answers) and answers[0][0] == 502 and answers[-1][0] == 503 and "limits.openFiles" in answers[-1][1]["message"],
+         "with few descriptors, it has fewer, and the answer says so", [one[:2] for one in answers])
     for one in hanging:
         one.close()
     tell(until(lambda: at.ask("GET", "/")[0] == 200), "and each end of a connection makes room")

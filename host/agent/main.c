@@ -170,7 +170,7 @@ static bool push(struct caller *caller)
 	}
 }
 
-static bool serve(struct caller *caller, const struct pollfd fds[2])
+static bool serve(struct caller *caller, const struct pollfd *fds)
 {
 	const short events = fds[0].revents;
 	char byte;
@@ -187,13 +187,18 @@ static bool serve(struct caller *caller, const struct pollfd fds[2])
 	return !caller->begun || push(caller);
 }
 
-static void wait_for(const struct caller *caller, struct pollfd ret[2])
+/* How many it waits for: poll(2) takes no more than the process may open. */
+static size_t fds_of(const struct caller *caller)
+{
+	return caller->port ? 2 : 1;
+}
+
+static void wait_for(const struct caller *caller, struct pollfd *ret)
 {
 	ret[0] = (struct pollfd){
 		.fd = caller->fd,
 		.events = (short)(POLLIN | (caller->out_len > caller->out_at ? POLLOUT : 0)),
 	};
-	ret[1] = (struct pollfd){ .fd = -1 };
 	if (caller->port)
 		port_wait(caller, &ret[0], &ret[1]);
 }
@@ -209,7 +214,7 @@ int main(void)
 
 		fds[0] = (struct pollfd){ .fd = CHANNEL_FD, .events = POLLIN };
 		fds[1] = (struct pollfd){ .fd = watch_fd, .events = POLLIN };
-		for (struct caller *caller = callers; caller; caller = caller->next, count += 2)
+		for (struct caller *caller = callers; caller; count += fds_of(caller), caller = caller->next)
 			wait_for(caller, &fds[2 + count]);
 		if (poll(fds, 2 + count, -1) < 0)
 			continue;
@@ -219,10 +224,11 @@ int main(void)
 		count = 0;
 		for (struct caller **at = &callers; *at;) {
 			struct caller *caller = *at;
+			const struct pollfd *own = &fds[2 + count];
+			bool goes_on;
 
-			const bool goes_on = serve(caller, &fds[2 + count]);
-
-			count += 2;
+			count += fds_of(caller);
+			goes_on = serve(caller, own);
 			if (goes_on) {
 				at = &caller->next;
 			} else {

@@ -192,6 +192,15 @@ class At:
         return answer.status, data, answer.headers
 
 
+FRAMES = {"Content-Type": "application/connect+json"}
+
+
+def framed(message):
+    """A message of Connect, with FRAMES as headers."""
+    text = json.dumps(message).encode()
+    return b"\0" + len(text).to_bytes(4, "big") + text
+
+
 def names():
     host = Named("names")
     token, other = host.tenant("me"), host.tenant("other")
@@ -481,7 +490,7 @@ def many():
     envd = host.named("49983-" + box, access, "X-Access-Token")
     tell(envd.ask("POST", "/files?path=/tmp/a", b"bytes", {"Content-Type": "application/octet-stream"})[0] == 200 and envd.ask("GET", "/files?path=/tmp/a")[1] == b"bytes",
          "files are still written and read")
-    few, few_traffic, _ = host.sandbox(token, "few")
+    few, few_traffic, few_access = host.sandbox(token, "few")
     host.started(token, few, ["python3", "-c", listens])
     deaf_few, nobody = (host.named("%d-%s" % (port, few), few_traffic, "E2b-Traffic-Access-Token") for port in (3001, 3003))
 
@@ -494,6 +503,18 @@ def many():
     for one in hanging:
         one.close()
     tell(until(lambda: at.ask("GET", "/")[0] == 200), "and each end of a connection makes room")
+    few_envd, watches = host.named("49983-" + few, few_access, "X-Access-Token"), []
+
+    def watch():
+        watches.append(few_envd.begin("POST", "/filesystem.Filesystem/WatchDir", framed({"path": "/tmp"}), FRAMES))
+        return watches[-1].getresponse().status
+    try:
+        found = [watch() for _ in range(15)], few_envd.ask("GET", "/files?path=/etc/passwd")[0]
+    except OSError as error:
+        found = error
+    tell(found == ([200] * 15, 200), "with few descriptors, 15 clients watch a directory, and files are still read", found)
+    for one in watches:
+        one.close()
     sockets = [at.connect() for _ in range(40)]
     opened = [at.upgrade(one, "/ws").startswith(b"HTTP/1.1 101") for one in sockets]
     hanging = []
@@ -549,13 +570,11 @@ def long_policies():
     box, traffic, access = host.sandbox(token, envVars={"A": "x" * 60000, "B": "x" * 60000})
     host.server(token, box)
     at, envd = host.named("3000-" + box, traffic, "E2b-Traffic-Access-Token"), host.named("49983-" + box, access, "X-Access-Token")
-    frame = json.dumps({"process": {"cmd": "sleep", "args": ["600"]}}).encode()
-    frame = b"\0" + len(frame).to_bytes(4, "big") + frame
     sockets, streams = [at.connect() for _ in range(45)], []
     pid, before = front(host), resident(front(host))
     opened = [at.upgrade(one, "/ws").startswith(b"HTTP/1.1 101") for one in sockets]
     for _ in range(25):
-        streams.append(envd.begin("POST", "/process.Process/Start", frame, {"Content-Type": "application/connect+json"}))
+        streams.append(envd.begin("POST", "/process.Process/Start", framed({"process": {"cmd": "sleep", "args": ["600"]}}), FRAMES))
         opened.append(streams[-1].getresponse().status == 200)
     grown = resident(pid) - before
     tell(all(opened) and grown < 5 << 10, "of a sandbox with 120 KB of variables, 45 WebSockets and 25 programs take less than 5 MiB of the front", (opened, grown))

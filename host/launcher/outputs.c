@@ -138,25 +138,6 @@ static int read_streams(struct remote *remote, struct stream streams[2], struct 
 	return 0;
 }
 
-int outputs_add_execution(const char *session, const char *id, char **answer, struct warder_error *err)
-{
-	const uint64_t from[2] = { 0 };
-	struct remote *remote = NULL;
-	struct remote_attached attached;
-	struct stream streams[2];
-	int status;
-
-	begin(&streams[0], 0);
-	begin(&streams[1], 0);
-	status = remote_open_in(session, id, &remote, err);
-	if (status == 0)
-		status = remote_attach(remote, from, false, &attached, err);
-	if (status == 0)
-		status = read_streams(remote, streams, err);
-	remote_free(remote);
-	return status == 0 ? put(streams, answer, err) : -1;
-}
-
 static int begin_artifacts(const char *id, struct artifact_spool *spool, struct stream streams[2],
 			   struct warder_error *err)
 {
@@ -170,6 +151,37 @@ static int begin_artifacts(const char *id, struct artifact_spool *spool, struct 
 			return -1;
 	}
 	return 0;
+}
+
+/* Read the output of an execution: all of it, or with a spool what it has written so far, into artifacts. */
+static int read_execution(const char *session, const char *id, struct artifact_spool *spool,
+			  struct stream streams[2], struct warder_error *err)
+{
+	const uint64_t from[2] = { 0 };
+	struct remote *remote = NULL;
+	struct remote_attached attached;
+	int status;
+
+	begin(&streams[0], 0);
+	begin(&streams[1], 0);
+	status = remote_open_in(session, id, &remote, err);
+	if (status == 0 && spool)
+		status = begin_artifacts(id, spool, streams, err);
+	if (status == 0)
+		status = remote_attach(remote, from, false, &attached, err);
+	for (int i = 0; i < 2 && status == 0 && spool; i++)
+		streams[i].until = attached.totals[i];
+	if (status == 0)
+		status = read_streams(remote, streams, err);
+	remote_free(remote);
+	return status;
+}
+
+int outputs_add_execution(const char *session, const char *id, char **answer, struct warder_error *err)
+{
+	struct stream streams[2];
+
+	return read_execution(session, id, NULL, streams, err) == 0 ? put(streams, answer, err) : -1;
 }
 
 /* A stream without output leaves none. Of one whose output is lost, an empty artifact says by its offset how much that was. */
@@ -198,24 +210,9 @@ static int end_artifact(struct artifact_spool *spool, struct stream *stream, boo
 int outputs_keep_execution(const char *session, const char *id, struct artifact_spool *spool,
 			   struct warder_error *err)
 {
-	const uint64_t from[2] = { 0 };
-	struct remote *remote = NULL;
-	struct remote_attached attached;
 	struct stream streams[2];
-	int status;
+	int status = read_execution(session, id, spool, streams, err);
 
-	begin(&streams[0], 0);
-	begin(&streams[1], 0);
-	status = remote_open_in(session, id, &remote, err);
-	if (status == 0)
-		status = begin_artifacts(id, spool, streams, err);
-	if (status == 0)
-		status = remote_attach(remote, from, false, &attached, err);
-	for (int i = 0; i < 2 && status == 0; i++)
-		streams[i].until = attached.totals[i];
-	if (status == 0)
-		status = read_streams(remote, streams, err);
-	remote_free(remote);
 	for (int i = 0; i < 2; i++)
 		if (end_artifact(spool, &streams[i], status == 0, err) < 0)
 			status = -1;

@@ -245,6 +245,7 @@ static const struct member of_signal[] = {
 };
 static const struct member of_input[] = {
 	{ "text", MEMBER_TEXT, false, "at most 32 KiB" },
+	{ "base64", MEMBER_TEXT, false, "the same as bytes of any kind, in base64" },
 	{ "close", MEMBER_FLAG, false, "and nothing follows" },
 	{ 0 },
 };

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "host/front/exchange.h"
 #include "host/front/v1.h"
 #include "host/input.h"
@@ -614,15 +615,34 @@ void v1_send_signal(struct exchange *x)
 		begin_work(x, document, &of_done, signal_begin);
 }
 
+/* The bytes of the request into the work. -1 with *err. */
+static int take_input(struct work *work, struct warder_error *err)
+{
+	const char *encoded = json_member_text(work->document, "base64", NULL);
+
+	work->input = json_member_text(work->document, "text", encoded ? NULL : "");
+	if (encoded && work->input)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "base64",
+				 "\"text\" and \"base64\" are both given; leave one of them out");
+	if (encoded)
+		work->input = work->decoded = text_unbase64(encoded, strlen(encoded), &work->input_len);
+	else
+		work->input_len = strlen(work->input);
+	return work->input ? 0
+			   : error_set(err, WARDER_ERROR_INVALID_REQUEST, "base64",
+				       "\"base64\" must be a text in base64, padded and without line breaks");
+}
+
 static void input_begin(struct work *work, const char *policy)
 {
-	const char *text = json_member_text(work->document, "text", "");
 	struct warder_error err = { 0 };
 
 	channel_choose(work->channel, work->x->args[1]);
-	if (strlen(text) > REMOTE_WRITE_MAX)
+	if (take_input(work, &err) < 0)
+		fail_work(work, &err);
+	else if (work->input_len > REMOTE_WRITE_MAX)
 		exchange_fail(work->x, 413, "at most 32 KiB of input at a time");
-	else if (channel_write(work->channel, text, strlen(text), false, &err) < 0)
+	else if (channel_write(work->channel, work->input, work->input_len, false, &err) < 0)
 		fail_work(work, &err);
 }
 

@@ -137,6 +137,11 @@ def sandboxes(host, token, other):
     tell(row["state"] == "running", "an execution that runs is described", row)
     sent = host.ask("POST", path + "/input", {"text": "hello", "close": True}, token)[0]
     tell(sent == 204 and "hello" in str(events(host, token, name, started["id"])), "input is written and closed", sent)
+    status, started, _ = host.ask("POST", "/v1/sandboxes/%s/executions" % name, {"argv": ["od", "-An", "-tx1"], "input": True}, token)
+    path = "/v1/sandboxes/%s/executions/%s" % (name, started["id"])
+    wrong = [host.ask("POST", path + "/input", body, token)[1].get("field") for body in ({"base64": "AP8"}, {"base64": "AP8=", "text": ""}, {"base64": 5})]
+    sent = host.ask("POST", path + "/input", {"base64": "AP8=", "close": True}, token)[0]
+    tell(wrong == ["base64"] * 3 and sent == 204 and "00 ff" in str(events(host, token, name, started["id"])), "so are bytes that are no text", (wrong, sent))
     status, started, _ = host.ask("POST", "/v1/sandboxes/%s/executions" % name, {"argv": ["sleep", "60"]}, token)
     path = "/v1/sandboxes/%s/executions/%s" % (name, started["id"])
     tell(host.ask("POST", path + "/signal", {"signal": 9}, token)[0] == 204 and host.ask("GET", path + "?wait=1", None, token)[1]["cause"] == "signal",

@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/fd.h"
 #include "runtime/cli/commands.h"
+#include "runtime/cli/detach_keys.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/execution_name.h"
 #include "runtime/cli/executions.h"
@@ -24,11 +25,9 @@
 #include "runtime/cli/terminal.h"
 #include "runtime/session/session.h"
 
-#define KEYS_MAX     8
-#define DEFAULT_KEYS "ctrl-p,ctrl-q"
-#define INPUT_MAX    4096
-#define LOOK_MS      200
-#define REDRAW_MS    100 /* until the program has seen the size that it gets for a moment */
+#define INPUT_MAX 4096
+#define LOOK_MS   200
+#define REDRAW_MS 100 /* until the program has seen the size that it gets for a moment */
 
 struct attach {
 	struct warder_execution *execution;
@@ -42,60 +41,12 @@ struct attach {
 	bool resized;      /* the program is to have the size of our terminal */
 	bool redraw;       /* and to draw everything again */
 	bool reads;        /* our input is the program's */
-	bool input_ended, detached;
-	char pending[INPUT_MAX + KEYS_MAX]; /* input that was read */
+	bool input_ended;
+	char pending[INPUT_MAX + DETACH_KEYS_MAX]; /* input that was read */
 	size_t pending_len;
 	int failed; /* errno of standard output or error */
-	char keys[KEYS_MAX];
-	size_t key_count, matched;
+	struct detach_keys keys;
 };
-
-/* ---- keys ---- */
-
-/* "ctrl-p,ctrl-q,x". */
-static int take_keys(const char *text, struct attach *attach, struct warder_error *err)
-{
-	const char *at = text ? text : DEFAULT_KEYS;
-
-	while (*at) {
-		const size_t len = strcspn(at, ",");
-		const bool control = len == 6 && strncmp(at, "ctrl-", 5) == 0;
-		const char key = control ? at[5] : at[0];
-
-		if (attach->key_count == KEYS_MAX || (!control && len != 1) ||
-		    (control && !((key >= 'a' && key <= 'z') || (key >= '@' && key <= '_'))) ||
-		    (at[len] == ',' && !at[len + 1]))
-			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--detach-keys",
-					 "--detach-keys %.60s: write up to %d keys with commas between them, "
-					 "each a character or ctrl-a to ctrl-z",
-					 text, KEYS_MAX);
-		attach->keys[attach->key_count++] = control ? (char)(key & 0x1f) : key;
-		at += len + (at[len] == ',');
-	}
-	return 0;
-}
-
-/* What of the input goes to the program: a part of the keys is held back until it is known whether the rest of them follows. Returns how many
- * bytes are in `to`, which has room for len + KEYS_MAX. */
-static size_t filter_keys(struct attach *attach, const char *bytes, size_t len, char *to)
-{
-	size_t used = 0;
-
-	for (size_t i = 0; i < len && !attach->detached; i++) {
-		if (attach->key_count && bytes[i] == attach->keys[attach->matched]) {
-			attach->detached = ++attach->matched == attach->key_count;
-			continue;
-		}
-		memcpy(to + used, attach->keys, attach->matched);
-		used += attach->matched;
-		attach->matched = attach->key_count && bytes[i] == attach->keys[0];
-		if (!attach->matched)
-			to[used++] = bytes[i];
-		else
-			attach->detached = attach->key_count == 1;
-	}
-	return used;
-}
 
 /* ---- input ---- */
 
@@ -107,7 +58,7 @@ static void read_input(struct attach *attach)
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
 	if (n > 0 && attach->raw) {
-		attach->pending_len = filter_keys(attach, bytes, (size_t)n, attach->pending);
+		attach->pending_len = detach_keys_filter(&attach->keys, bytes, (size_t)n, attach->pending);
 	} else if (n > 0) {
 		memcpy(attach->pending, bytes, (size_t)n);
 		attach->pending_len = (size_t)n;
@@ -150,7 +101,7 @@ static void pass_size(struct attach *attach)
 
 static bool is_left(const struct attach *attach)
 {
-	return attach->gives_up ? attach->gives_up() : attach->detached || ending_signal();
+	return attach->gives_up ? attach->gives_up() : attach->keys.detached || ending_signal();
 }
 
 /* Standard output, opened once more, so that a terminal or pipe that nobody reads does not hold us; or -1. */
@@ -270,7 +221,7 @@ static int drive(struct attach *attach, int *status, struct warder_error *err)
 			ended = take_events(attach, status, err);
 	}
 	/* Keys before those that detach. */
-	if (ended == 0 && attach->detached && attach->pending_len)
+	if (ended == 0 && attach->keys.detached && attach->pending_len)
 		ended = take_events(attach, status, err);
 	if (ended == 0)
 		*status = ending_signal() ? 128 + ending_signal() : 0;
@@ -286,7 +237,7 @@ static int begin(const struct args *args, struct attach *attach, struct warder_e
 					   .context = attach };
 
 	attach->attached.size = sizeof(attach->attached);
-	if (take_keys(args->execution.detach_keys, attach, err) < 0 ||
+	if (detach_keys_take(args->execution.detach_keys, &attach->keys, err) < 0 ||
 	    executions_open(args, &attach->execution, err) < 0 ||
 	    warder_execution_attach(attach->execution, &how, &attach->attached, err) < 0)
 		return -1;
@@ -352,11 +303,8 @@ int attach_command(struct args *args, char **argv)
 		ret = drive(&attach, &status, &err);
 		terminal_end();
 	}
-	if (ret == 0 && attach.detached) {
-		fputc('\n', stderr); /* the cursor is where the program left it */
-		term_complain("detached; \"warder attach %s\" comes back",
-			      warder_execution_id(attach.execution));
-	}
+	if (ret == 0 && attach.keys.detached)
+		detach_keys_tell(warder_execution_id(attach.execution));
 	fd_done(&attach.output_fd);
 	warder_execution_free(attach.execution);
 	if (ret == 0)

@@ -217,7 +217,7 @@ $(BUILD)/warder-front: $(FRONT_OBJ) $(filter-out %/launcher/%,$(LAUNCHER_SRC:%.c
 $(BUILD)/warder-signer: $(SIGNER_OBJ)
 	$(call say,LD,$@)$(CC) $(HARDEN_LINK) $(SAN) -o $@ $^ -lcrypto
 
-$(BUILD)/warder-remote: $(REMOTE_OBJ) $(BUILD)/lib/remote/remote.o $(addprefix $(BUILD)/lib/base/,error.o file.o fd.o json.o json_write.o sha1.o sha256.o text.o utf8.o websocket.o)
+$(BUILD)/warder-remote: $(REMOTE_OBJ) $(BUILD)/lib/remote/remote.o $(addprefix $(BUILD)/lib/base/,error.o file.o fd.o json.o json_write.o sha1.o sha256.o sse.o text.o utf8.o websocket.o)
 	$(call say,LD,$@)$(CC) $(HARDEN_LINK) $(SAN) -o $@ $^ $(REMOTE_LIBS)
 
 $(BUILD)/warder-fleet: $(FLEET_OBJ) $(FLEET_PARTS:%.c=$(BUILD)/lib/%.o) $(LIB_OBJ)

@@ -68,13 +68,15 @@ struct backend_remote_request {
 	const char *nonce;   /* that is signed in place of the body; or NULL */
 	bool any_key;        /* whichever key the host shows */
 	bool terminal;       /* of backend_remote_open_terminal() */
+	bool follow;         /* of backend_remote_open_output() */
 	int (*should_stop)(void *context); /* asked when a signal came, and five times a second; or NULL */
 	void *context;                     /* of should_stop */
 };
 
 /* Make one request. 0: *ret->status is one of 200 to 299, and *ret_body, which is the caller's, has ret->bytes and a NUL behind them.
  * -1 with *err. If the host refused, *err has the kind and the field of its answer: NOT_FOUND with the field "id" means that it does not
- * know the sandbox. If no answer came, *err says why; sys_errno is then ETIMEDOUT if the time was over. ret->sent is true if the host may
+ * know the sandbox. If no answer came, *err says why; sys_errno is then ETIMEDOUT if the time was over, and
+ * ECONNREFUSED or ECONNRESET if another connection may bring one. ret->sent is true if the host may
  * have received the request. */
 int backend_remote_ask(const struct backend_remote *remote, const struct backend_remote_request *request,
 		       struct remote_answer *ret, char **ret_body, struct warder_error *err);
@@ -87,6 +89,10 @@ struct backend_remote_terminal {
 int backend_remote_open_terminal(const struct backend_remote *remote, const char *path,
 				 int (*should_stop)(void *context), struct backend_remote_terminal *ret,
 				 struct warder_error *err);
+/* The same for the output of an execution, and its input: on a host of the kind warder, the path ends in /output?stdout=N&stderr=N. */
+int backend_remote_open_output(const struct backend_remote *remote, const char *path,
+			       int (*should_stop)(void *context), struct backend_remote_terminal *ret,
+			       struct warder_error *err);
 void backend_remote_close_terminal(struct backend_remote_terminal *terminal);
 /* The key that the host shows, after it has signed a nonce with it. Nothing is trusted by this. -1 with *err. */
 int backend_remote_show_key(const struct backend_remote *remote, char ret[REMOTE_KEY_TEXT],

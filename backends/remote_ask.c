@@ -58,6 +58,8 @@ static int make_order(const struct backend_remote *remote, const struct backend_
 	json_key_uint(&w, "timeoutMs", request->timeout_ms);
 	if (request->terminal)
 		json_key_bool(&w, "terminal", true);
+	if (request->follow)
+		json_key_bool(&w, "follow", true);
 	json_key_string(&w, "signs", request->signs);
 	json_key_string(&w, "nonce", request->nonce);
 	json_key_string(&w, "hostKey", request->any_key ? NULL : remote->host_key);
@@ -280,25 +282,21 @@ int backend_remote_ask(const struct backend_remote *remote, const struct backend
 	return 0;
 }
 
-int backend_remote_open_terminal(const struct backend_remote *remote, const char *path,
-				 int (*should_stop)(void *context), struct backend_remote_terminal *ret,
-				 struct warder_error *err)
+static int open_link(const struct backend_remote *remote, const struct backend_remote_request *request,
+		     struct backend_remote_terminal *ret, struct warder_error *err)
 {
-	const struct backend_remote_request request = {
-		.path = path, .terminal = true, .timeout_ms = QUESTION_MS, .should_stop = should_stop
-	};
 	char label[BACKEND_REMOTE_LABEL];
 	struct working working = { 0 };
 	struct remote_answer answer = { 0 };
 	owned_fd int fd = -1;
 	char *body = NULL;
-	int status = start(remote, &request, &working.pid, &fd, err);
+	int status = start(remote, request, &working.pid, &fd, err);
 
 	backend_remote_label(remote, label);
 	if (status < 0)
 		return error_context(err, "%s", label);
 	working.fd = fd;
-	status = take_answer(&working, &request, &answer, &body, err);
+	status = take_answer(&working, request, &answer, &body, err);
 	if (status == 0)
 		status = judge(&answer, body, err);
 	free(body);
@@ -308,6 +306,30 @@ int backend_remote_open_terminal(const struct backend_remote *remote, const char
 	}
 	*ret = (struct backend_remote_terminal){ .pid = working.pid, .fd = fd_take(&fd) };
 	return 0;
+}
+
+int backend_remote_open_terminal(const struct backend_remote *remote, const char *path,
+				 int (*should_stop)(void *context), struct backend_remote_terminal *ret,
+				 struct warder_error *err)
+{
+	const struct backend_remote_request request = {
+		.path = path, .terminal = true, .timeout_ms = QUESTION_MS, .should_stop = should_stop
+	};
+
+	return open_link(remote, &request, ret, err);
+}
+
+int backend_remote_open_output(const struct backend_remote *remote, const char *path,
+			       int (*should_stop)(void *context), struct backend_remote_terminal *ret,
+			       struct warder_error *err)
+{
+	const struct backend_remote_request request = { .path = path,
+							.terminal = true,
+							.follow = !remote->e2b,
+							.timeout_ms = QUESTION_MS,
+							.should_stop = should_stop };
+
+	return open_link(remote, &request, ret, err);
 }
 
 void backend_remote_close_terminal(struct backend_remote_terminal *terminal)

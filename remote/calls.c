@@ -14,7 +14,7 @@
 #include "remote/call.h"
 #include "remote/contexts.h"
 #include "remote/e2b.h"
-#include "remote/follow.h"
+#include "remote/follow_e2b.h"
 #include "remote/processes.h"
 
 #define SANDBOXES   "/v1/sandboxes"
@@ -499,7 +499,7 @@ void calls_follow(struct service *service, const struct exchange_order *order, i
 	if (!rest || !of_one || !matches(&call, "/executions/*/follow", rest))
 		refuse_path(&call);
 	else
-		follow_run(&call, fd);
+		follow_e2b_run(&call, fd);
 	if (answer.status != 101 && send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) > 0 && answer.bytes)
 		send(fd, body, answer.bytes, MSG_NOSIGNAL);
 	free(body);

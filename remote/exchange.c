@@ -140,10 +140,28 @@ static bool set_options(CURL *curl, const struct exchange_order *order, const ch
 	return good;
 }
 
+/* As a number of errno, if another connection may bring an answer; or 0. */
+static int errno_of(CURLcode done)
+{
+	switch (done) {
+	case CURLE_OPERATION_TIMEDOUT:
+		return ETIMEDOUT;
+	case CURLE_COULDNT_CONNECT:
+		return ECONNREFUSED;
+	case CURLE_GOT_NOTHING:
+	case CURLE_PARTIAL_FILE:
+	case CURLE_RECV_ERROR:
+	case CURLE_SEND_ERROR:
+		return ECONNRESET;
+	default:
+		return 0;
+	}
+}
+
 static void say_fault(CURLcode done, struct warder_error *ret)
 {
 	error_set(ret, WARDER_ERROR_UNAVAILABLE, "backend", "%s", curl_easy_strerror(done));
-	ret->sys_errno = done == CURLE_OPERATION_TIMEDOUT ? ETIMEDOUT : 0;
+	ret->sys_errno = errno_of(done);
 }
 
 /* Redirects are among the answers that are none. */

@@ -1,7 +1,5 @@
 /*
- * follow: the stream with the output and one request with input at a time, in one loop. A caller that takes no output holds the service back.
- *
- * The service tells the output from now on, and once how the program ended. What it told while nobody was connected is lost.
+ * follow: the stream with the output and one request with input at a time, in one loop. A caller that takes no output holds the host back.
  */
 #include "remote/follow.h"
 
@@ -12,40 +10,12 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "base/text.h"
-#include "remote/framed.h"
-#include "remote/processes.h"
-#include "remote/started.h"
+#include "remote/service.h"
 
-#define LOOK_MS    200
-#define ANSWER_MS  15000u /* until the service says that the program runs */
-#define SILENCE_MS 120000u
-#define CLOSE_MS   60000u
-
-struct follow {
-	struct call *call;
-	int fd;
-	uint32_t pid;
-	CURLM *multi;
-	struct exchange *stream;                     /* owned; NULL: it has ended */
-	struct exchange *input;                      /* owned; the request about it that goes on; or NULL */
-	char *stream_body, *input_body;              /* owned */
-	const char *headers[SERVICE_STREAM_HEADERS]; /* of the stream */
-	struct framed framed;
-	struct started started;
-	struct warder_error fault; /* code 0: none */
-	struct remote_answer end;  /* of the stream */
-	char *end_body;            /* owned */
-	uint64_t heard_us;
-	bool lies;   /* the fault is that the service does not follow the protocol */
-	bool gone;   /* the caller is */
-	bool closes; /* the request about the input is its end */
-};
-
-static bool is_connected(const struct follow *follow)
-{
-	return follow->call->ret->status == 101;
-}
+#define LOOK_MS   200
+#define ANSWER_MS 15000u /* until the host says that the program runs */
+#define CLOSE_MS  60000u
+#define CONFLICT  409
 
 /* ---- to the caller ---- */
 
@@ -55,17 +25,24 @@ static void give(struct follow *follow, const char *piece, size_t len)
 		follow->gone = errno != EINTR;
 }
 
-/* A JSON object with one text. */
-static void tell(struct follow *follow, const char *key, const char *text)
+void follow_connect(struct follow *follow)
 {
-	struct json_writer w = { 0 };
+	const struct remote_answer answer = {
+		.magic = REMOTE_MAGIC, .size = sizeof(answer), .status = 101, .sent = 1
+	};
+
+	if (!follow->connected)
+		give(follow, (const char *)&answer, sizeof(answer));
+	follow->connected = true;
+}
+
+void follow_tell(struct follow *follow, struct json_writer *w)
+{
 	char piece[REMOTE_PIECE_MAX];
 	char *json;
 
-	json_begin_object(&w);
-	json_key_string(&w, key, text);
-	json_end_object(&w);
-	json = json_take(&w);
+	json_end_object(w);
+	json = json_take(w);
 	piece[0] = REMOTE_PIECE_TEXT;
 	if (json && strlen(json) < sizeof(piece)) {
 		memcpy(piece + 1, json, strlen(json));
@@ -74,9 +51,17 @@ static void tell(struct follow *follow, const char *key, const char *text)
 	free(json);
 }
 
-static bool pass(void *context, int stream, const char *bytes, size_t len)
+void follow_tell_text(struct follow *follow, const char *key, const char *text)
 {
-	struct follow *follow = context;
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	json_key_string(&w, key, text);
+	follow_tell(follow, &w);
+}
+
+bool follow_pass(struct follow *follow, int stream, const char *bytes, size_t len)
+{
 	char piece[REMOTE_PIECE_MAX];
 
 	piece[0] = stream ? REMOTE_PIECE_ERROR : REMOTE_PIECE_BYTES;
@@ -91,45 +76,16 @@ static bool pass(void *context, int stream, const char *bytes, size_t len)
 	return !follow->gone;
 }
 
-static void tell_result(struct follow *follow)
-{
-	struct json_writer w = { 0 };
-	char *json;
-
-	json_begin_object(&w);
-	started_write(&follow->started, NULL, NULL, &w);
-	started_write_receipt(NULL, &w);
-	json_end_object(&w);
-	json = json_take(&w);
-	if (json)
-		tell(follow, "result", json);
-	free(json);
-}
-
 /* ---- the stream ---- */
 
-static int found(void *context, bool last, const char *message, size_t len, struct warder_error *err)
-{
-	struct follow *follow = context;
-	const int status = started_take(&follow->started, last, message, len, err);
-
-	if (status == 0 && follow->started.runs && !is_connected(follow)) {
-		struct remote_answer *answer = follow->call->ret;
-
-		*answer = (struct remote_answer){
-			.magic = REMOTE_MAGIC, .size = sizeof(*answer), .status = 101, .sent = 1
-		};
-		give(follow, (const char *)answer, sizeof(*answer));
-	}
-	return status;
-}
-
-/* The time in which the caller does not take the output is no silence of the service. */
+/* The time in which the caller does not take the output is no silence of the host. */
 static bool take(void *context, const char *bytes, size_t len)
 {
 	struct follow *follow = context;
 
-	follow->lies = framed_take(&follow->framed, bytes, len, found, follow, &follow->fault) < 0;
+	if (follow->kind->answers_first)
+		follow_connect(follow);
+	follow->lies = follow->kind->take(follow, bytes, len, &follow->fault) < 0;
 	follow->heard_us = clock_us();
 	return !follow->lies;
 }
@@ -143,41 +99,33 @@ static struct exchange *begin(struct follow *follow, const struct exchange_order
 	return exchange;
 }
 
-static void begin_stream(struct follow *follow)
+void follow_begin(struct follow *follow, struct exchange_order *order)
 {
-	struct exchange_order order = { .path = "/process.Process/Connect", .take = take, .context = follow };
-
+	order->take = take;
+	order->context = follow;
 	follow->multi = curl_multi_init();
-	follow->stream_body = framed_write(processes_body(follow->pid, NULL, NULL), &order.body_len);
-	if (!follow->multi || !follow->stream_body) {
-		error_no_memory(&follow->fault, "backend");
-		return;
-	}
-	order.body = follow->stream_body;
-	service_stream(follow->call->service, NULL, follow->headers, &order);
 	follow->heard_us = clock_us();
-	follow->stream = begin(follow, &order);
+	if (follow->multi)
+		follow->stream = begin(follow, order);
+	else
+		error_no_memory(&follow->fault, "backend");
 }
 
 /* ---- the input ---- */
 
-/* Bytes; NULL: its end. */
+/* Bytes; NULL: its end. A program may take its time. */
 static void begin_input(struct follow *follow, const char *bytes, size_t len)
 {
-	char *encoded = bytes ? text_base64(bytes, len) : NULL;
-	struct exchange_order order;
+	struct exchange_order order = { 0 };
 
 	free(follow->input_body);
-	follow->input_body = bytes && !encoded ? NULL : processes_body(follow->pid, NULL, encoded);
-	free(encoded);
+	follow->input_body = follow->kind->write_input(follow, bytes, len, &order);
 	if (!follow->input_body) {
 		error_no_memory(&follow->fault, "backend");
 		return;
 	}
 	follow->closes = !bytes;
-	service_plain(follow->call->service, bytes ? PROCESSES_INPUT : PROCESSES_CLOSE, follow->input_body,
-		      &order);
-	order.timeout_ms = bytes ? 0 : CLOSE_MS; /* a program may take its time */
+	order.timeout_ms = bytes ? 0 : CLOSE_MS;
 	follow->input = begin(follow, &order);
 }
 
@@ -214,10 +162,14 @@ static void end_input(struct follow *follow, CURLcode done)
 	lost = service_is_out_of_reach(&answer);
 	if (lost || (!service_is_good(&answer) && !follow->closes)) {
 		service_message(body, answer.bytes, message);
-		tell(follow, lost ? "inputLost" : "input",
-		     message[0]      ? message
-		     : answer.status ? (lost ? "the service cannot do it now" : "the service refuses it")
-				     : answer.error.text);
+		follow_tell_text(
+		    follow,
+		    lost                                                             ? "inputLost"
+		    : answer.status == CONFLICT && follow->kind->conflict_ends_input ? "inputEnded"
+										     : "input",
+		    message[0]      ? message
+		    : answer.status ? (lost ? "the host cannot do it now" : "the host refuses it")
+				    : answer.error.text);
 	}
 	free(body);
 }
@@ -241,27 +193,41 @@ static void take_ends(struct follow *follow)
 	}
 }
 
-static bool goes_on(struct follow *follow)
+/* The head of the answer has come, and perhaps nothing of its body. */
+static void look_at_head(struct follow *follow)
 {
-	const struct started *started = &follow->started;
-	const bool connected = is_connected(follow);
+	long status = 0;
 
-	if (!follow->fault.code &&
-	    clock_us() - follow->heard_us > (connected ? SILENCE_MS : ANSWER_MS) * UINT64_C(1000))
-		error_set(&follow->fault, WARDER_ERROR_UNAVAILABLE, "backend",
-			  connected ? "the host has said nothing for 2 minutes" : "the host does not answer");
-	return follow->stream && !follow->fault.code && !follow->gone && !started->ended && !started->over;
+	if (follow->kind->answers_first && follow->stream && !follow->connected &&
+	    curl_easy_getinfo(exchange_handle(follow->stream), CURLINFO_RESPONSE_CODE, &status) == CURLE_OK &&
+	    status == 200)
+		follow_connect(follow);
 }
 
-static void loop(struct follow *follow)
+static bool goes_on(struct follow *follow)
+{
+	const unsigned int most_ms = follow->connected ? follow->kind->silence_ms : ANSWER_MS;
+
+	if (!follow->fault.code && most_ms && clock_us() - follow->heard_us > most_ms * UINT64_C(1000)) {
+		error_set(&follow->fault, WARDER_ERROR_UNAVAILABLE, "backend",
+			  follow->connected ? "the host has said nothing for %u seconds"
+					    : "the host does not answer within %u seconds",
+			  most_ms / 1000);
+		follow->fault.sys_errno = ETIMEDOUT;
+	}
+	return follow->stream && !follow->fault.code && !follow->gone && !follow->kind->is_over(follow);
+}
+
+void follow_loop(struct follow *follow)
 {
 	int running = 0;
 
 	while (goes_on(follow)) {
-		const bool reads = is_connected(follow) && !follow->input;
+		const bool reads = follow->connected && !follow->input;
 		struct curl_waitfd caller = { .fd = follow->fd, .events = CURL_WAIT_POLLIN };
 
 		curl_multi_perform(follow->multi, &running);
+		look_at_head(follow);
 		take_ends(follow);
 		if (follow->stream)
 			curl_multi_poll(follow->multi, &caller, reads && !follow->input, LOOK_MS, NULL);
@@ -272,35 +238,16 @@ static void loop(struct follow *follow)
 
 /* ---- the end ---- */
 
-/* Why the stream is over, where the program has not ended. */
-static const char *reason_of(const struct follow *follow)
+const char *follow_reason(const struct follow *follow)
 {
 	if (follow->fault.code)
 		return follow->fault.text;
-	if (follow->started.refusal[0])
-		return follow->started.refusal;
 	return !follow->stream && !follow->end.status && follow->end.error.code
 		   ? follow->end.error.text
 		   : "the host ended the answer before the program's end";
 }
 
-/* There was no program to follow. */
-static void refuse(struct follow *follow)
-{
-	struct call *call = follow->call;
-	struct warder_error err = { 0 };
-
-	if (!follow->stream && !follow->fault.code && follow->end.status != 200) {
-		call_pass_refusal(call, &follow->end, follow->end_body, "execution");
-	} else if (follow->started.unknown) {
-		call_refuse(call, 404, WARDER_ERROR_NOT_FOUND, "execution", "%s", follow->started.refusal);
-	} else {
-		error_set(&err, WARDER_ERROR_UNAVAILABLE, "backend", "%s", reason_of(follow));
-		call_put_error(call, &err);
-	}
-}
-
-static void done(struct follow *follow)
+void follow_done(struct follow *follow)
 {
 	struct remote_answer ignored;
 	char *body = NULL;
@@ -311,28 +258,6 @@ static void done(struct follow *follow)
 		end_request(follow, &follow->input, CURLE_ABORTED_BY_CALLBACK, &ignored, &body);
 	free(body);
 	curl_multi_cleanup(follow->multi);
-	framed_done(&follow->framed);
-	started_done(&follow->started);
-	free(follow->stream_body);
 	free(follow->input_body);
 	free(follow->end_body);
-}
-
-void follow_run(struct call *call, int fd)
-{
-	struct follow follow = { .call = call, .fd = fd };
-
-	if (!processes_pid(call, &follow.pid) || !call_open_sandbox(call))
-		return;
-	follow.started.pass = pass;
-	follow.started.context = &follow;
-	begin_stream(&follow);
-	loop(&follow);
-	if (!is_connected(&follow))
-		refuse(&follow);
-	else if (follow.started.ended)
-		tell_result(&follow);
-	else
-		tell(&follow, follow.lies ? "fault" : "lost", reason_of(&follow));
-	done(&follow);
 }

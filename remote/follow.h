@@ -1,13 +1,61 @@
 /*
- * follow: a program that runs in a sandbox of a service, by E2B's process.Process/Connect. Private to remote/.
+ * follow: the output of a program on a host as it comes, and its input. Private to remote/.
+ *
+ * Life: filled with `kind`, `context` and `fd` -> follow_begin() -> follow_loop(), which calls the kind -> follow_reason(), if the program has not ended ->
+ * follow_done().
  */
 #ifndef WARDER_REMOTE_FOLLOW_H
 #define WARDER_REMOTE_FOLLOW_H
 
-#include "remote/call.h"
+#include "base/json.h"
+#include "remote/exchange.h"
 
-/* Connect to the program of the call. If it runs, write an answer with the status 101 to `fd`, a packet socket, and pass output and input on, as remote.h
- * says, until it ends or the caller does; call->ret->status is then 101. Otherwise the call has its answer, and nothing was written. */
-void follow_run(struct call *call, int fd);
+struct follow;
+
+/* What is different for each kind of host. */
+struct follow_kind {
+	/* Bytes of the stream, after the status 200. -1 with *err: the host does not follow the protocol. */
+	int (*take)(struct follow *follow, const char *bytes, size_t len, struct warder_error *err);
+	/* Fill the order of a request with input (NULL: its end). Returns its body, heap; NULL without memory. */
+	char *(*write_input)(struct follow *follow, const char *bytes, size_t len,
+			     struct exchange_order *ret);
+	/* Nothing more comes: the program has ended, or the host has said that there is none. */
+	bool (*is_over)(struct follow *follow);
+	bool answers_first;       /* the status 200 alone says that the program is there */
+	bool conflict_ends_input; /* the status 409 says that the program takes no more */
+	unsigned int silence_ms;  /* of the host, after which the connection is lost; 0: TCP finds that out */
+};
+
+struct follow {
+	const struct follow_kind *kind;
+	void *context; /* of the kind */
+	int fd;        /* of the caller: a packet socket */
+	CURLM *multi;
+	struct exchange *stream;   /* owned; NULL: it has ended */
+	struct exchange *input;    /* owned; the request about it that goes on; or NULL */
+	char *input_body;          /* owned */
+	struct warder_error fault; /* code 0: none */
+	struct remote_answer end;  /* of the stream */
+	char *end_body;            /* owned */
+	uint64_t heard_us;
+	bool connected; /* the caller has the status 101 */
+	bool lies;      /* the fault is that the host does not follow the protocol */
+	bool gone;      /* the caller is */
+	bool closes;    /* the request about the input is its end */
+};
+
+/* Begin the stream; the order, except for its take() and context, and its body are the caller's until follow_done(). */
+void follow_begin(struct follow *follow, struct exchange_order *order);
+/* Pass output and input on until the program or the connection ends, or the caller does. */
+void follow_loop(struct follow *follow);
+/* The program is there: give the caller the status 101, unless it has it. */
+void follow_connect(struct follow *follow);
+/* To the caller: output; a JSON object, which the writer has begun; an object with one text. */
+bool follow_pass(struct follow *follow, int stream, const char *bytes, size_t len);
+void follow_tell(struct follow *follow, struct json_writer *w);
+void follow_tell_text(struct follow *follow, const char *key, const char *text);
+/* Why the stream is over, where the program has not ended. */
+const char *follow_reason(const struct follow *follow);
+void follow_done(struct follow *follow);
 
 #endif

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "remote/calls.h"
 #include "remote/exchange.h"
+#include "remote/follow_host.h"
 #include "remote/terminal.h"
 #include "remote/token.h"
 #include "remote/verify.h"
@@ -127,6 +128,8 @@ static bool carry_out(const char *text, size_t len, struct remote_answer *ret, c
 		relayed = false;
 	} else if (json_member(document, "template"))
 		ask_service(document, &order, relayed ? NULL : ret, ret_body);
+	else if (relayed && json_member(document, "follow"))
+		follow_host_run(&order, STDOUT_FILENO);
 	else if (relayed)
 		terminal_run(&order, STDOUT_FILENO);
 	else

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/sha256.h"
 #include "base/text.h"
 
@@ -140,4 +141,22 @@ bool remote_is_key(const char *text)
 		return false;
 	free(bytes);
 	return len == REMOTE_KEY_BYTES;
+}
+
+char *remote_input_body(const char *bytes, size_t len, bool close)
+{
+	struct json_writer w = { 0 };
+	char *encoded = text_base64(bytes, len), *body;
+
+	json_begin_object(&w);
+	json_key_string(&w, "base64", encoded);
+	json_key_bool(&w, "close", close);
+	json_end_object(&w);
+	body = json_take(&w);
+	if (!encoded) {
+		free(body);
+		body = NULL;
+	}
+	free(encoded);
+	return body;
 }

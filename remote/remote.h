@@ -10,13 +10,17 @@
  * follow in both directions: each is a packet, whose first byte is REMOTE_PIECE_BYTES or REMOTE_PIECE_TEXT, and whose rest is a part of the binary
  * messages, or one text message. The process ends when either end closes.
  *
- * With both `terminal` and `template`, the request follows an execution: its output comes as pieces of REMOTE_PIECE_BYTES and REMOTE_PIECE_ERROR
+ * With `terminal` and either `template` or `follow`, the request follows an execution: its output comes as pieces of REMOTE_PIECE_BYTES and REMOTE_PIECE_ERROR
  * (standard error), and pieces of REMOTE_PIECE_BYTES are its input. The text {"close": true} to the process ends the input. A text from it is one of
  *   {"input": TEXT}      the input is refused, for this reason
+ *   {"inputEnded": TEXT} the program takes no more input
  *   {"inputLost": TEXT}  a part of the input, or its end, may not have arrived, for this reason
  *   {"result": TEXT}     the execution has ended: TEXT is JSON
  *   {"lost": TEXT}       the connection was lost, for this reason
  *   {"fault": TEXT}      the service broke the protocol; TEXT says how
+ * With `follow`, the host is one of Warder's own, the path ends in /output?stdout=N&stderr=N, the output begins at these offsets, and there is no "result", but
+ *   {"ended": true}      the execution has ended
+ *   {"gap": "stdout" or "stderr", "from": N, "to": N}    the host does not have this part of the stream any more
  *
  * With `template`, `insecure` and perhaps `sandboxUrl` in the object, the host is a service that speaks E2B's protocol, and the request is one
  * of calls.h. If that runs a program or creates a sandbox, SIGTERM ends the program, or deletes the sandbox, before the process ends.
@@ -71,6 +75,8 @@ bool remote_answer_valid(const struct remote_answer *answer, size_t len);
  */
 size_t remote_statement(const char *call, const char *request, size_t request_len, const char *answer,
 			size_t len, char ret[REMOTE_STATEMENT_MAX]);
+/* The body of a request with input of an execution, or its end, or both; heap. NULL without memory. */
+char *remote_input_body(const char *bytes, size_t len, bool close);
 /* Whether it has the form of a key: "ed25519:" and 32 bytes in base64. */
 bool remote_is_key(const char *text);
 

@@ -13,8 +13,8 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/sse.h"
 #include "runtime/cli/ending.h"
-#include "runtime/cli/remote_events.h"
 #include "runtime/cli/remote_request.h"
 #include "runtime/cli/run_e2b.h"
 #include "runtime/cli/term.h"
@@ -374,7 +374,7 @@ static int take_time(const struct remote_place *place, uint64_t *timeout_us, str
 
 	if (!place->host.e2b)
 		return 0;
-	if (run_e2b_policy(&place->session, *timeout_us, &policy, err) < 0)
+	if (remote_place_policy(&place->session, *timeout_us, &policy, err) < 0)
 		return -1;
 	*timeout_us = policy.limits.wall_time_us;
 	return 0;
@@ -433,10 +433,10 @@ struct handing {
 static void hand_bytes(struct handing *to, const struct json_value *data)
 {
 	struct remote_event event = { .kind = REMOTE_BYTES,
-				      .stream = remote_events_stream(data),
+				      .stream = sse_stream(data),
 				      .offset = json_member_uint(data, "offset") };
 	size_t len = 0;
-	char *bytes = remote_events_bytes(data, &len);
+	char *bytes = sse_bytes(data, &len);
 
 	event.bytes = bytes;
 	event.end = event.offset + len;
@@ -464,7 +464,7 @@ static void hand_event(void *context, const char *name, const struct json_value 
 {
 	struct handing *to = context;
 	struct remote_event gap = { .kind = REMOTE_GAP,
-				    .stream = remote_events_stream(data),
+				    .stream = sse_stream(data),
 				    .offset = json_member_uint(data, "from"),
 				    .end = json_member_uint(data, "to") };
 
@@ -500,7 +500,7 @@ int context_remote_run(const struct remote_place *place, const struct context_re
 	free(body);
 	remote_place_renew(place);
 	if (status == 0) {
-		remote_events_each(text, len, hand_event, &to);
+		sse_each(text, len, hand_event, &to);
 		status = to.status;
 	}
 	free(text);

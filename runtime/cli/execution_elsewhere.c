@@ -1,8 +1,9 @@
 /*
  * execution_elsewhere: neither direction waits for the other here: input is sent while nobody reads the output.
  *
- * The service stores nothing. What a program writes while a connection is made anew does not come, or comes once more from a service that does
- * store it; that is said. If the program ends in that time, its end is not known.
+ * A host of the kind warder stores output and results: another connection goes on at the byte where the last one ended. A service of the kind e2b stores
+ * nothing. What a program writes while a connection is made anew does not come, or comes once more from a service that does store it; that is said. If the
+ * program ends in that time, its end is not known.
  */
 #include "runtime/cli/execution_elsewhere.h"
 
@@ -17,6 +18,9 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "runtime/cli/ending.h"
+#include "runtime/cli/executions.h"
+#include "runtime/cli/remote_request.h"
+#include "runtime/cli/remote_result.h"
 #include "runtime/cli/renewer.h"
 #include "runtime/cli/session_remote_terminal.h"
 #include "runtime/cli/term.h"
@@ -37,10 +41,13 @@ struct following {
 	size_t output_at, output_len;
 	char input[4096]; /* a piece that is to be sent */
 	size_t input_len;
-	bool input_ended; /* ours, or the program takes no more */
-	bool refused;     /* the latter, and that was said */
-	char why[300];    /* the connection was lost; or "" */
-	int failed;       /* errno of standard output or error */
+	bool input_ended;           /* ours, or the program takes no more */
+	bool refused;               /* the latter, and that was said */
+	bool ended;                 /* the program has; the result has to be asked for */
+	bool moved;                 /* over this connection, something came */
+	char why[300];              /* the connection was lost; or "" */
+	int failed;                 /* errno of standard output or error */
+	struct remote_came came[2]; /* of a host of the kind warder */
 	struct warder_result *result;
 	struct warder_error fault; /* code 0: none */
 };
@@ -50,6 +57,8 @@ struct following {
 static void close_input(struct following *following)
 {
 	following->input_ended = true;
+	if (following->how->keeps_input)
+		return;
 	following->input_len = (size_t)snprintf(following->input, sizeof(following->input),
 						"%c{\"close\": true}", REMOTE_PIECE_TEXT);
 }
@@ -76,6 +85,13 @@ static void send_input(struct following *following)
 		following->input_len = 0;
 }
 
+/* The program reads no more, and does not mind. */
+static void end_input(struct following *following)
+{
+	following->refused = following->input_ended = true;
+	following->input_len = 0;
+}
+
 static void refuse_input(struct following *following, const char *why)
 {
 	char text[300];
@@ -83,8 +99,7 @@ static void refuse_input(struct following *following, const char *why)
 	snprintf(text, sizeof(text), "%s", why);
 	if (!following->refused)
 		term_complain("%s takes no input: %s", following->how->name->text, term_clean(text));
-	following->refused = following->input_ended = true;
-	following->input_len = 0;
+	end_input(following);
 }
 
 /* The rest of it goes on. */
@@ -111,6 +126,23 @@ static void show_output(struct following *following)
 		following->output_at = following->output_len = 0;
 }
 
+static void take_gap(struct following *following, const struct json_value *document)
+{
+	const struct execution_reader *reader = following->how->reader;
+	const enum warder_stream stream =
+	    strcmp(json_member_text(document, "gap", ""), "stderr") == 0 ? WARDER_STDERR : WARDER_STDOUT;
+	struct remote_came *came = &following->came[stream];
+	const uint64_t from = came->seen, to = json_member_uint(document, "to");
+
+	if (to <= from)
+		return;
+	remote_came_skip(came, to);
+	if (reader)
+		reader->gap(reader->context, stream, from, to);
+	else if (following->how->output)
+		executions_tell_gap(stream, from, to);
+}
+
 static void take_text(struct following *following, const char *text, size_t len)
 {
 	const char *label = following->how->place->session.backend;
@@ -132,12 +164,37 @@ static void take_text(struct following *following, const char *text, size_t len)
 			  fault);
 	else if (input)
 		refuse_input(following, input);
+	else if (json_member(document, "inputEnded"))
+		end_input(following);
+	else if (json_member(document, "gap"))
+		take_gap(following, document);
+	else if (json_member_true(document, "ended"))
+		following->ended = true;
 	else if (lost)
 		tell_input_lost(following, lost);
 	else
 		snprintf(following->why, sizeof(following->why), "%s",
 			 json_member_text(document, "lost", ""));
 	json_free(document);
+}
+
+static void take_output(struct following *following, enum warder_stream stream, const char *bytes, size_t len)
+{
+	const struct execution_reader *reader = following->how->reader;
+	struct remote_came *came = &following->came[stream];
+
+	following->moved = true;
+	if (reader) {
+		following->failed = reader->output(reader->context, stream, came->seen, bytes, len);
+	} else if (following->how->output) {
+		following->shown_fd = stream == WARDER_STDERR ? following->error_fd : following->output_fd;
+		following->output_len = len;
+		memcpy(following->output, bytes, len);
+	}
+	if (!reader && !following->how->place->host.e2b)
+		remote_came_add(came, bytes, len);
+	else
+		came->seen += len;
 }
 
 /* False: the connection is over. If the other end closes before it has taken all input, that is reported once, and what it sent comes after that. */
@@ -148,22 +205,27 @@ static bool take_piece(struct following *following)
 
 	if (n <= 0)
 		return n < 0 && (errno == EINTR || errno == ECONNRESET);
-	if (piece[0] == REMOTE_PIECE_TEXT) {
+	if (piece[0] == REMOTE_PIECE_TEXT)
 		take_text(following, piece + 1, (size_t)n - 1);
-	} else if (following->how->output) {
-		following->shown_fd =
-		    piece[0] == REMOTE_PIECE_ERROR ? following->error_fd : following->output_fd;
-		following->output_len = (size_t)n - 1;
-		memcpy(following->output, piece + 1, following->output_len);
-	}
+	else
+		take_output(following, piece[0] == REMOTE_PIECE_ERROR ? WARDER_STDERR : WARDER_STDOUT,
+			    piece + 1, (size_t)n - 1);
 	return true;
 }
 
 /* ---- one connection ---- */
 
+static bool has_enough(const struct following *following)
+{
+	const struct execution_reader *reader = following->how->reader;
+
+	return reader && reader->is_enough(reader->context);
+}
+
 static bool is_over(const struct following *following)
 {
-	return following->result || following->fault.code || following->failed || ending_signal();
+	return following->result || following->ended || following->fault.code || following->failed ||
+	       ending_signal() || has_enough(following);
 }
 
 /* One piece of each direction is on its way at a time. False: the connection is over. */
@@ -180,7 +242,7 @@ static bool move(struct following *following)
 
 	if (shows && !sends)
 		ready[0].fd = -1;
-	poll(ready, 4, LOOK_MS);
+	poll(ready, 4, following->how->reader ? following->how->reader->look_ms : LOOK_MS);
 	if (ready[3].revents)
 		renewer_hear(&following->renewer);
 	if (ready[1].revents)
@@ -211,18 +273,24 @@ static void move_all(struct following *following)
 static int reach(struct following *following, struct warder_error *err)
 {
 	const struct remote_place *place = following->how->place;
-	char path[256];
+	char path[320], offsets[64] = "";
 
-	snprintf(path, sizeof(path), "/v1/sandboxes/%s/executions/%s/follow", place->session.sandbox,
-		 following->how->name->id);
-	return backend_remote_open_terminal(&place->host, path, ending_came, &following->link, err);
+	if (!place->host.e2b)
+		snprintf(offsets, sizeof(offsets), "?stdout=%llu&stderr=%llu",
+			 (unsigned long long)following->came[0].seen,
+			 (unsigned long long)following->came[1].seen);
+	snprintf(path, sizeof(path), "/v1/sandboxes/%s/executions/%s/%s%s", place->session.sandbox,
+		 following->how->name->id, place->host.e2b ? "follow" : "output", offsets);
+	following->moved = false;
+	return backend_remote_open_output(&place->host, path, ending_came, &following->link, err);
 }
 
 /* ---- all of them ---- */
 
-static bool is_unknown(const struct warder_error *err)
+static bool is_unknown(const struct following *following, const struct warder_error *err)
 {
-	return err->code == WARDER_ERROR_NOT_FOUND && strcmp(err->field, "execution") == 0;
+	return err->code == WARDER_ERROR_NOT_FOUND &&
+	       strcmp(err->field, following->how->place->host.e2b ? "execution" : "id") == 0;
 }
 
 /* The service does not know the program any more. */
@@ -242,20 +310,29 @@ static void tell_loss(struct following *following)
 {
 	term_complain("the connection to %s was lost (%s) and is made anew%s", following->how->name->text,
 		      term_clean(following->why),
-		      following->how->output ? ": output may be missing here, or come again" : "");
+		      following->how->output && following->how->place->host.e2b
+			  ? ": output may be missing here, or come again"
+			  : "");
 }
 
 /* After the first connection. The renewer hears another host than the one that has the stream, so what it hears is no hope for that. */
 static int reach_again(struct following *following, struct warder_error *err)
 {
 	const uint64_t lost_ms = clock_us() / 1000;
+	/* On a host of the kind warder, a short loss is nothing to the user: the output goes on where it ended. */
+	bool told = following->how->place->host.e2b;
 
+	if (told)
+		tell_loss(following);
 	while (!is_over(following)) {
 		poll(NULL, 0, PAUSE_MS);
 		renewer_hear(&following->renewer);
 		if (reach(following, err) == 0)
 			return 0;
-		if (is_unknown(err))
+		if (!told)
+			tell_loss(following);
+		told = true;
+		if (is_unknown(following, err))
 			return take_unknown(following, err);
 		if (err->code != WARDER_ERROR_UNAVAILABLE ||
 		    remote_place_check_hope(following->how->place, lost_ms, err) < 0)
@@ -276,19 +353,53 @@ static int follow_to_end(struct following *following, struct warder_error *err)
 		backend_remote_close_terminal(&following->link);
 		if (is_over(following))
 			break;
-		count = clock_us() / 1000 - begun_ms < SHORT_MS ? count + 1 : 0;
+		if (following->moved && !following->how->place->host.e2b)
+			count = 0;
+		else
+			count = clock_us() / 1000 - begun_ms < SHORT_MS ? count + 1 : 0;
 		if (count == SHORT_MAX)
 			return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend",
 					 "the connection to %s is lost again and again (%s); the program may "
 					 "still run",
 					 following->how->name->text, term_clean(following->why));
-		tell_loss(following);
 		status = reach_again(following, err);
 		if (following->input_ended && !following->refused) /* it may not have arrived */
 			close_input(following);
 	}
 	backend_remote_close_terminal(&following->link);
 	return status;
+}
+
+/* The signed result, compared with what came. As execution_elsewhere_follow(). */
+static int take_result(struct following *following, struct warder_error *err)
+{
+	const struct execution_elsewhere *how = following->how;
+	const struct remote_waiting waiting = { .place = how->place,
+						.execution = how->name->id,
+						.leaves = true };
+	const int status = remote_result_of_shown(&waiting, following->came, true, &following->result, err);
+
+	if (status >= 0 || err->code != WARDER_ERROR_UNAVAILABLE)
+		return status < 0 ? -1 : status == 0;
+	following->result = remote_request_lost(how->place->session.backend, err);
+	return following->result ? 1 : -1;
+}
+
+/* As execution_elsewhere_follow(). */
+static int conclude(struct following *following, int status, struct warder_error *err)
+{
+	if (following->result)
+		return 1;
+	if (following->failed)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, following->failed,
+				       "the output cannot be written");
+	if (following->fault.code)
+		*err = following->fault;
+	if (following->fault.code || status < 0)
+		return following->fault.code || !ending_signal() ? -1 : 0;
+	if (!following->ended || ending_signal())
+		return 0;
+	return following->how->reader ? 1 : take_result(following, err);
 }
 
 int execution_elsewhere_follow(const struct execution_elsewhere *how, struct warder_result **ret,
@@ -300,18 +411,16 @@ int execution_elsewhere_follow(const struct execution_elsewhere *how, struct war
 				       .error_fd = session_remote_terminal_output(STDERR_FILENO) };
 	int status = renewer_start(how->place, &following.renewer, err);
 
+	for (int i = 0; i < 2; i++)
+		remote_came_init(&following.came[i], how->from[i]);
 	if (status == 0)
 		status = follow_to_end(&following, err);
 	renewer_end(&following.renewer);
 	fd_done(&following.output_fd);
 	fd_done(&following.error_fd);
+	status = conclude(&following, status, err);
+	for (int i = 0; i < 2; i++)
+		remote_came_done(&following.came[i]);
 	*ret = following.result;
-	if (following.result)
-		return 1;
-	if (following.failed)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, following.failed,
-				       "the output cannot be written");
-	if (following.fault.code)
-		*err = following.fault;
-	return following.fault.code ? -1 : ending_signal() ? 0 : status;
+	return status;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/sha256.h"
+#include "runtime/cli/term.h"
 
 bool execution_name_is(const char *word)
 {
@@ -30,6 +31,14 @@ void execution_name_write(const struct elsewhere *session, const char *id, char 
 
 	mark_of(session, mark);
 	snprintf(ret, EXECUTION_NAME_SIZE, "%s:%.*s.%s", session->name, ELSEWHERE_SANDBOX_MAX, id, mark);
+}
+
+void execution_name_warn(const struct elsewhere *session, const char *name)
+{
+	term_complain(
+	    "%s did not extend the life of the sandbox for the time of %s: the program may be ended with "
+	    "the sandbox after the idle time; a later command in the session renews that",
+	    session->backend, name);
 }
 
 int execution_name_take(const char *word, struct execution_name *ret, struct warder_error *err)

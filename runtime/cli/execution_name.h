@@ -24,6 +24,8 @@ struct execution_name {
 bool execution_name_is(const char *word);
 /* The name of the execution that the host of the session calls `id`. */
 void execution_name_write(const struct elsewhere *session, const char *id, char ret[EXECUTION_NAME_SIZE]);
+/* Say that the host did not extend the life of the sandbox for the time of the program. */
+void execution_name_warn(const struct elsewhere *session, const char *name);
 /* -1 with *err (INVALID_REQUEST): a part is not valid. */
 int execution_name_take(const char *word, struct execution_name *ret, struct warder_error *err);
 /* -1 with *err (NOT_FOUND): the session has another sandbox now than the one that the name was written for. */

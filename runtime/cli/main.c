@@ -206,9 +206,9 @@ static const struct command commands[] = {
 	  "id=$(warder run --detach --keep 1s -i -- cat) && echo hello | warder attach $id", attach_command },
 	{ "write", FLAG_WRITE, "write [FLAG...] ID", "write standard input to the input of an execution",
 	  "The program reads the bytes of one \"warder write\" without a byte of another writer between "
-	  "them. "
-	  "The\n"
-	  "execution must have been started with -i or -t.\n"
+	  "them, "
+	  "except\n"
+	  "on another machine. The execution must have been started with -i or -t.\n"
 	  "Exit status: 0; 125 if Warder refused or failed.\n",
 	  "id=$(warder run --detach --keep 1s -i -- cat) && echo hello | warder write --close $id && warder "
 	  "wait $id",

@@ -6,6 +6,7 @@
  */
 #include "runtime/cli/remote_place.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,11 @@ int remote_place_take_id(const char *text, size_t len, const char *label, char *
 	return *ret ? 0 : -1;
 }
 
+bool remote_place_is_lost(const struct warder_error *err)
+{
+	return err->sys_errno == ETIMEDOUT || err->sys_errno == ECONNREFUSED || err->sys_errno == ECONNRESET;
+}
+
 bool remote_place_is_gone(const struct warder_error *err)
 {
 	return err->code == WARDER_ERROR_NOT_FOUND && strcmp(err->field, "id") == 0;
@@ -89,7 +95,10 @@ static uint64_t lease_ms_of(const struct elsewhere *session, uint64_t more_ms)
 {
 	const uint64_t now_ms = clock_wall_ms();
 	const uint64_t left = session->ends_ms > now_ms ? session->ends_ms - now_ms : 0;
+	const uint64_t runs = session->runs_until_ms > now_ms ? session->runs_until_ms - now_ms : 0;
 
+	if (more_ms < runs)
+		more_ms = runs;
 	return left < session->lease_ms + more_ms ? left : session->lease_ms + more_ms;
 }
 
@@ -98,14 +107,27 @@ uint64_t remote_place_lease_ms(const struct elsewhere *session)
 	return lease_ms_of(session, 0);
 }
 
+/* The session as its file is now, if it has the same sandbox: another command may have left a program in it meanwhile. */
+static struct elsewhere session_now(const struct remote_place *place)
+{
+	struct warder_error ignored;
+	struct elsewhere now;
+
+	return elsewhere_read(place->session.name, &now, &ignored) == 0 &&
+		       strcmp(now.sandbox, place->session.sandbox) == 0
+		   ? now
+		   : place->session;
+}
+
 /* Returns the status of the answer; 0: there is none. */
 static unsigned int renew(const struct remote_place *place, uint64_t more_ms)
 {
+	const struct elsewhere session = session_now(place);
 	struct warder_error ignored;
 	char body[64];
 	/* After a signal, the lease is still renewed. */
 	struct remote_asking how = { .body = body, .unstoppable = ending_signal() != 0 };
-	const uint64_t lease_ms = lease_ms_of(&place->session, more_ms);
+	const uint64_t lease_ms = lease_ms_of(&session, more_ms);
 
 	if (!lease_ms)
 		return 0;
@@ -204,6 +226,26 @@ int remote_place_find_host(struct remote_place *place, struct warder_error *err)
 		status = backend_remote_capabilities(&place->host, capabilities, &load, err);
 	free(capabilities);
 	return status;
+}
+
+int remote_place_policy(const struct elsewhere *session, uint64_t asked_us, struct policy *ret,
+			struct warder_error *err)
+{
+	char *text = elsewhere_read_policy(session->name, err);
+	int status = text ? policy_decode(text, strlen(text), session->name, ret, err) : -1;
+	char asked[32], most[32];
+
+	free(text);
+	if (status < 0 || !asked_us)
+		return status;
+	if (asked_us > ret->limits.wall_time_us)
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "limits.wallTime",
+		    "--timeout %s is above %s, the limits.wallTime of session %.64s; give at most that",
+		    policy_format_time(asked_us, asked, sizeof(asked)),
+		    policy_format_time(ret->limits.wall_time_us, most, sizeof(most)), session->name);
+	ret->limits.wall_time_us = asked_us;
+	return 0;
 }
 
 int remote_place_open(const char *name, struct remote_place *ret, struct warder_error *err)

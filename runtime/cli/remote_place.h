@@ -48,6 +48,8 @@ int remote_place_ask(const struct remote_place *place, const char *rest, struct 
 /* The id in an answer of `len` bytes, which goes into a path and into a file, and so must be one. -1 with *err. */
 int remote_place_take_id(const char *text, size_t len, const char *label, char *ret, size_t size,
 			 struct warder_error *err);
+/* Whether the error of a request says that no answer came in time, or that the connection was refused or lost: another one may bring an answer. */
+bool remote_place_is_lost(const struct warder_error *err);
 /* Whether the error of a request says that the host does not know the sandbox. */
 bool remote_place_is_gone(const struct warder_error *err);
 /* Set *err for that. Returns -1. */
@@ -74,6 +76,9 @@ int remote_place_check_hope(const struct remote_place *place, uint64_t heard_ms,
 int remote_place_find_entry(struct remote_place *place, struct warder_error *err);
 /* The same, and the host has to have the key, if its kind has one. -1 with *err. */
 int remote_place_find_host(struct remote_place *place, struct warder_error *err);
+/* The policy of a session, with the time limit `asked_us` of one program or piece of code, unless that is 0. -1 with *err: it is above that of the session. */
+int remote_place_policy(const struct elsewhere *session, uint64_t asked_us, struct policy *ret,
+			struct warder_error *err);
 /* The session of that name, and its host. -1 with *err. */
 int remote_place_open(const char *name, struct remote_place *ret, struct warder_error *err);
 

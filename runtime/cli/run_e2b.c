@@ -130,26 +130,6 @@ int run_e2b_send(const struct preparation *preparation, const struct policy *pol
 
 /* ---- in a session ---- */
 
-int run_e2b_policy(const struct elsewhere *session, uint64_t asked_us, struct policy *ret,
-		   struct warder_error *err)
-{
-	char *text = elsewhere_read_policy(session->name, err);
-	int status = text ? policy_decode(text, strlen(text), session->name, ret, err) : -1;
-	char asked[32], most[32];
-
-	free(text);
-	if (status < 0 || !asked_us)
-		return status;
-	if (asked_us > ret->limits.wall_time_us)
-		return error_set(
-		    err, WARDER_ERROR_INVALID_REQUEST, "limits.wallTime",
-		    "--timeout %s is above %s, the limits.wallTime of session %.64s; give at most that",
-		    policy_format_time(asked_us, asked, sizeof(asked)),
-		    policy_format_time(ret->limits.wall_time_us, most, sizeof(most)), session->name);
-	ret->limits.wall_time_us = asked_us;
-	return 0;
-}
-
 static int match(const struct elsewhere *session, const struct policy *policy, struct preparation *ret,
 		 struct warder_error *err)
 {
@@ -191,7 +171,7 @@ static int prepare(const struct args *args, const struct remote_place *place, st
 {
 	const char *directory;
 
-	if (run_e2b_policy(
+	if (remote_place_policy(
 		&place->session,
 		given_has(&args->given, "limits.wallTime") ? args->policy->policy.limits.wall_time_us : 0,
 		&ret->policy, err) < 0 ||
@@ -230,32 +210,6 @@ int run_e2b_execute(struct report *report, struct remote_place *place, struct wa
 
 /* ---- detached ---- */
 
-static int check_detached(const struct args *args, const struct remote_place *place, struct warder_error *err)
-{
-	const struct {
-		bool given;
-		const char *flag, *why;
-	} flags[] = {
-		{ args->execution.keep_us, "--keep", "the service keeps no result" },
-		{ args->execution.log, "--log", "only a command that follows the program sees its output" },
-		{ args->audit, "--audit", "only a command that follows the program sees its end" },
-	};
-
-	if (!place->host.e2b)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--detach",
-				 "--detach: %s is a host of the kind warder, and a session there cannot have "
-				 "it; leave it out",
-				 place->session.backend);
-	for (size_t i = 0; i < ARRAY_LENGTH(flags); i++)
-		if (flags[i].given)
-			return error_set(
-			    err, WARDER_ERROR_INVALID_REQUEST, flags[i].flag,
-			    "%s does not go with --detach in a session of the kind e2b: %s; leave "
-			    "it out",
-			    flags[i].flag, flags[i].why);
-	return 0;
-}
-
 /* The sandbox stays for the time of the program and the idle time, unless a later command sets that to the idle time alone. */
 static int start_detached(const struct remote_place *place, const struct execution *execution,
 			  struct warder_error *err)
@@ -279,11 +233,7 @@ static int start_detached(const struct remote_place *place, const struct executi
 		return -1;
 	execution_name_write(&place->session, id, name);
 	if (!keeping.kept && !remote_place_renew_for(place, time_ms))
-		term_complain(
-		    "%s did not extend the life of the sandbox for the time of %s: the program may be "
-		    "ended with the sandbox after the idle time; a later command in the session "
-		    "renews that",
-		    place->session.backend, name);
+		execution_name_warn(&place->session, name);
 	printf("%s\n", name);
 	return 0;
 }
@@ -292,10 +242,8 @@ int run_e2b_detach(struct report *report, struct remote_place *place, struct war
 {
 	const struct args *args = report->args;
 	struct execution execution = { 0 };
-	int status = check_detached(args, place, err);
+	int status = prepare(args, place, &execution, err);
 
-	if (status == 0)
-		status = prepare(args, place, &execution, err);
 	if (status == 0) {
 		status = start_detached(place, &execution, err);
 		if (status < 0 && session_remote_recover(args, place, err) == 0)

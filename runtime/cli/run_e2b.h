@@ -17,9 +17,6 @@ char *run_e2b_job(const struct args *args, struct warder_error *err);
 int run_e2b_send(const struct preparation *preparation, const struct policy *policy, const char *path,
 		 const char *job, struct remote_keeping *keeping, struct warder_result **ret,
 		 struct warder_error *err);
-/* The policy of a session, with the time limit `asked_us` of one program or piece of code, unless that is 0. -1 with *err: it is above that of the session. */
-int run_e2b_policy(const struct elsewhere *session, uint64_t asked_us, struct policy *ret,
-		   struct warder_error *err);
 /* An execution in a session, with its report. Returns the exit status, or -1 with *err: nothing ran. */
 int run_e2b_execute(struct report *report, struct remote_place *place, struct warder_error *err);
 /* Start an execution in a session, leave it, and print its name. Returns 0, or -1 with *err. */

@@ -1,6 +1,6 @@
 /*
  * session_remote_exec: an execution there is started by one request, and others wait for its result and fetch its output. The lease is renewed
- * while that takes.
+ * while that takes. A detached one is left when it has begun.
  */
 #include "runtime/cli/session_remote_exec.h"
 
@@ -17,18 +17,19 @@
 #include "base/text.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
-#include "runtime/cli/remote_events.h"
+#include "runtime/cli/execution_name.h"
 #include "runtime/cli/remote_request.h"
+#include "runtime/cli/remote_result.h"
 #include "runtime/cli/run_e2b.h"
 #include "runtime/cli/session_remote.h"
 #include "runtime/cli/session_remote_terminal.h"
 #include "runtime/cli/term.h"
 #include "runtime/library/reported.h"
 
-#define START_MS 120000 /* for a service to start a program of ours, and to answer after its end */
-#define SAID_MAX 4096   /* bytes of what it says */
-#define BUSY_MS  120000 /* in which a host that refuses the result because it is busy is asked again */
-#define AGAIN_MS 1000   /* between two of these requests */
+#define START_MS    120000 /* for a service to start a program of ours, and to answer after its end */
+#define SAID_MAX    4096   /* bytes of what it says */
+#define START_TRIES 3      /* that a host is asked to start a program, if its answers are lost */
+#define AGAIN_MS    1000   /* between two of them */
 
 /* The flags that an execution there can have; the session's policy is not changed by one. */
 static int check_exec_flags(const struct args *args, struct warder_error *err)
@@ -59,8 +60,8 @@ static int check_exec_flags(const struct args *args, struct warder_error *err)
 			    err, WARDER_ERROR_INVALID_REQUEST, args->given.rows[i].flag,
 			    "%s: an execution in a session on another machine has the policy of the "
 			    "session; leave it out. An execution can have --env, --env-from, --cwd, "
-			    "--timeout, --background, --terminal, --grace, --recreate and --on-recreate, and "
-			    "in a session of the kind e2b also --detach",
+			    "--timeout, --background, --terminal, --detach, --grace, --recreate and "
+			    "--on-recreate",
 			    args->given.rows[i].flag);
 	}
 	return remote_request_check_flags(flags, "local", err);
@@ -74,11 +75,15 @@ static int write_directory(struct json_writer *w, const struct args *args, struc
 	return remote_request_text(w, args->policy->policy.working_directory, "workingDirectory", err);
 }
 
-/* Its input, or the size of its terminal, over which the input comes. */
+/* Its input, or the size of its terminal, over which the input comes. That of a detached one is empty, or comes later. */
 static int write_streams(struct json_writer *w, const struct args *args, struct warder_error *err)
 {
 	unsigned int rows, columns;
 
+	if (!args->terminal && args->execution.detach) {
+		json_key_bool(w, "input", args->execution.input);
+		return 0;
+	}
 	if (!args->terminal)
 		return remote_request_input(w, args->no_input ? -1 : STDIN_FILENO, err);
 	session_remote_terminal_size(&rows, &columns);
@@ -87,12 +92,17 @@ static int write_streams(struct json_writer *w, const struct args *args, struct 
 	return 0;
 }
 
+/* With a key: the host starts the program once, however often it is asked. */
 static char *write_execution(const struct args *args, struct warder_error *err)
 {
 	const struct policy *policy = &args->policy->policy;
+	char key[REMOTE_ID_LENGTH + 1];
 	struct json_writer w = { 0 };
 
+	if (remote_draw_id(key, err) < 0)
+		return NULL;
 	json_begin_object(&w);
+	json_key_string(&w, "idempotencyKey", key);
 	if (given_has(&args->given, "limits.wallTime"))
 		json_key_uint(&w, "timeoutMs", policy->limits.wall_time_us / 1000);
 	json_key_bool(&w, "background", args->session.background);
@@ -105,243 +115,175 @@ static char *write_execution(const struct args *args, struct warder_error *err)
 	return remote_request_take(&w, err);
 }
 
-static int start_execution(const struct remote_place *place, const char *body,
-			   char ret[ELSEWHERE_SANDBOX_MAX + 1], bool *ret_sent, struct warder_error *err)
-{
-	struct remote_asking how = { .body = body, .timeout_ms = 4 * REMOTE_QUESTION_MS };
-	char *text = NULL;
-	size_t len = 0;
-	int status = remote_place_ask(place, "/executions", &how, &text, &len, err);
-
-	*ret = '\0';
-	*ret_sent = how.sent;
-	if (status == 0)
-		status = remote_place_take_id(text, len, place->session.backend, ret,
-					      ELSEWHERE_SANDBOX_MAX + 1, err);
-	free(text);
-	return status;
-}
-
-static void send_signal(const struct remote_place *place, const char *execution, int number)
-{
-	struct warder_error ignored;
-	char rest[160], body[40];
-	struct remote_asking how = { .body = body, .unstoppable = true };
-
-	snprintf(rest, sizeof(rest), "/executions/%s/signal", execution);
-	snprintf(body, sizeof(body), "{\"signal\": %d}", number);
-	remote_place_ask(place, rest, &how, NULL, NULL, &ignored);
-}
-
-struct waiting {
-	uint64_t heard_ms; /* when the host last answered anything */
-	uint64_t kill_ms;  /* after a signal: when SIGKILL follows */
-	uint64_t
-	    busy_ms; /* since when the host has refused each request because it was busy; 0: it has not */
-	int signals; /* sent to the program */
+/* An execution that was asked for. */
+struct begun {
+	char id[ELSEWHERE_SANDBOX_MAX + 1]; /* or "" */
+	bool sent;                          /* the host may have got the last request */
+	bool unsure;                        /* or one before that, whose answer was lost */
 };
 
-static uint64_t now_ms(void)
+/* With a key in the body, ask again if an answer is lost. */
+static int start_execution(const struct remote_place *place, const char *body, int tries, struct begun *ret,
+			   struct warder_error *err)
 {
-	return clock_us() / 1000;
-}
+	char *text = NULL;
+	size_t len = 0;
+	int status = -1;
 
-static uint64_t poll_ms(const struct remote_place *place, const struct waiting *waiting)
-{
-	const uint64_t most = remote_place_poll_ms(place), now = now_ms();
-
-	if (waiting->signals != 1 || waiting->kill_ms > now + most)
-		return most;
-	return waiting->kill_ms > now ? waiting->kill_ms - now : 1;
-}
-
-/* Whether the request may succeed later. If the host is busy, wait a little before that. */
-static bool may_repeat(struct waiting *waiting, const struct remote_asking *how,
-		       const struct warder_error *err)
-{
-	if (how->status != 503 && how->status != 429) {
-		waiting->busy_ms = 0;
-		return err->sys_errno == ETIMEDOUT && waiting->signals < 2;
-	}
-	if (!waiting->busy_ms)
-		waiting->busy_ms = now_ms();
-	poll(NULL, 0, AGAIN_MS);
-	return now_ms() - waiting->busy_ms < BUSY_MS;
-}
-
-/* Wait for the result; the lease is renewed as long as that takes. A signal goes to the program, and after the grace SIGKILL. */
-static int wait_for_result(const struct remote_place *place, const char *execution, uint64_t grace_us,
-			   char **ret, size_t *ret_len, struct warder_error *err)
-{
-	struct waiting waiting = { .heard_ms = now_ms() };
-	char rest[160], nonce[REMOTE_ID_LENGTH + 1], claim[160];
-	struct remote_asking how = { .signs = "execution", .nonce = claim };
-
-	if (remote_draw_id(nonce, err) < 0)
-		return -1;
-	snprintf(rest, sizeof(rest), "/executions/%s?wait=1&nonce=%s", execution, nonce);
-	snprintf(claim, sizeof(claim), "%s %s %s", place->session.sandbox, execution, nonce);
+	*ret = (struct begun){ 0 };
 	for (;;) {
-		how.timeout_ms = poll_ms(place, &waiting);
-		how.unstoppable = waiting.signals > 0;
-		if (remote_place_renew(place))
-			waiting.heard_ms = now_ms();
-		if (remote_place_ask(place, rest, &how, ret, ret_len, err) == 0)
-			return 0;
-		if (!waiting.signals && ending_signal()) {
-			send_signal(place, execution, ending_signal());
-			waiting.signals = 1;
-			waiting.kill_ms = now_ms() + grace_us / 1000;
-		} else if (!may_repeat(&waiting, &how, err)) {
-			return -1;
-		} else if (waiting.signals && now_ms() >= waiting.kill_ms) {
-			send_signal(place, execution, SIGKILL);
-			waiting.signals = 2;
-		} else if (remote_place_check_hope(place, waiting.heard_ms, err) < 0) {
-			return -1;
-		}
+		struct remote_asking how = { .body = body, .timeout_ms = 4 * REMOTE_QUESTION_MS };
+
+		status = remote_place_ask(place, "/executions", &how, &text, &len, err);
+		ret->sent = how.sent;
+		if (status == 0 || !remote_place_is_lost(err) || --tries <= 0 || ending_signal())
+			break;
+		ret->unsure |= how.sent;
+		poll(NULL, 0, AGAIN_MS);
 	}
-}
-
-/* The output as it comes. */
-struct output {
-	struct reported_streams *streams;
-	uint64_t from[2]; /* offset of the first byte */
-};
-
-static void append(struct reported_streams *to, int stream, const char *bytes, size_t len)
-{
-	char *grown = realloc(to->bytes[stream], to->len[stream] + len + 1);
-
-	if (!grown)
-		return;
-	memcpy(grown + to->len[stream], bytes, len);
-	to->bytes[stream] = grown;
-	to->len[stream] += len;
-	grown[to->len[stream]] = '\0';
-}
-
-static void take_event(void *context, const char *name, const struct json_value *data)
-{
-	struct output *output = context;
-	const int stream = remote_events_stream(data);
-	size_t len = 0;
-	char *bytes = remote_events_bytes(data, &len);
-
-	if (bytes && !output->streams->len[stream])
-		output->from[stream] = json_member_uint(data, "offset");
-	if (bytes)
-		append(output->streams, stream, bytes, len);
-	free(bytes);
-}
-
-/* Without the output, the result is still known. */
-static void fetch_output(const struct remote_place *place, const char *execution, struct reported_streams *to)
-{
-	struct remote_asking how = { .large = true,
-				     .timeout_ms = 4 * REMOTE_QUESTION_MS,
-				     .unstoppable = true };
-	struct output output = { .streams = to };
-	struct warder_error err = { 0 };
-	char *text = NULL;
-	char rest[160];
-	size_t len = 0;
-
-	snprintf(rest, sizeof(rest), "/executions/%s/output?stdout=0&stderr=0", execution);
-	if (remote_place_ask(place, rest, &how, &text, &len, &err) == 0) {
-		remote_events_each(text, len, take_event, &output);
-		reported_count(to, output.from);
-	} else {
-		to->lost = true;
-		term_complain("the program has ended, but its output did not arrive: %s", err.text);
-	}
+	if (status == 0)
+		status =
+		    remote_place_take_id(text, len, place->session.backend, ret->id, sizeof(ret->id), err);
 	free(text);
-}
-
-static int collect(const struct remote_place *place, const char *execution, uint64_t grace_us,
-		   struct warder_result **ret, struct warder_error *err)
-{
-	struct reported_streams streams = { 0 };
-	char *result = NULL;
-	size_t len = 0;
-	int status = wait_for_result(place, execution, grace_us, &result, &len, err);
-
-	if (status == 0) {
-		fetch_output(place, execution, &streams);
-		status = reported_read_beside(result, len, place->session.backend, &streams, ret, err);
-	}
-	free(streams.bytes[0]);
-	free(streams.bytes[1]);
-	free(result);
 	return status;
 }
 
-/* The same of an execution that has our terminal, where its output has been shown. */
-static int attend(const struct remote_place *place, const char *execution, uint64_t grace_us,
-		  struct warder_result **ret, struct warder_error *err)
+/* remote_result_collect() for an execution that has our terminal. */
+static int attend(const struct remote_waiting *waiting, struct warder_result **ret, struct warder_error *err)
 {
-	struct reported_streams none = { 0 };
-	const uint64_t offsets[2] = { 0 };
-	struct remote_shown shown = { 0 };
-	char *result = NULL;
-	size_t len = 0;
+	const struct remote_terminal terminal = { .place = waiting->place, .execution = waiting->execution };
+	struct remote_came came[2];
+	bool ended = false;
 	int status;
 
-	reported_count(&none, offsets); /* a terminal has no standard error */
-	status = session_remote_terminal(place, execution, &shown, err);
-	none.came[0] = shown.came;
+	remote_came_init(&came[0], 0);
+	remote_came_init(&came[1], 0); /* a terminal has no standard error */
+	status = session_remote_terminal(&terminal, &came[0], &ended, err);
 	if (status == 0)
-		status = wait_for_result(place, execution, grace_us, &result, &len, err);
-	if (status == 0)
-		status = reported_read_beside(result, len, place->session.backend, &none, ret, err);
-	free(shown.kept);
-	free(result);
-	if (status < 0)
-		return -1;
-	(*ret)->streamed = true;
-	(*ret)->passed[WARDER_STDOUT] = shown.bytes;
-	(*ret)->outcome.dropped[JAIL_STDOUT] = shown.lost;
-	for (size_t i = 0; i < 2; i++)
-		(*ret)->outcome.output[i].truncated = (*ret)->outcome.output[i].total > (*ret)->passed[i];
+		status = remote_result_of_shown(waiting, came, ended, ret, err);
+	remote_came_done(&came[0]);
+	remote_came_done(&came[1]);
+	return status;
+}
+
+/* Ask the host to start it; in a new sandbox, if the session has lost its own, and may have another. */
+static int start_or_recover(const struct report *report, struct remote_place *place, const char *body,
+			    struct begun *ret, struct warder_error *err)
+{
+	int status = start_execution(place, body, START_TRIES, ret, err);
+
+	if (status == 0 || ret->unsure || !remote_place_is_gone(err))
+		return status;
+	ret->sent = false; /* the host started nothing, whatever comes of the new sandbox */
+	status = session_remote_recover(report->args, place, err);
+	return status < 0 ? -1 : start_execution(place, body, START_TRIES, ret, err);
+}
+
+/* ---- detached ---- */
+
+static int check_detached(const struct args *args, struct warder_error *err)
+{
+	const struct {
+		bool given;
+		const char *flag, *why;
+	} flags[] = {
+		{ args->execution.keep_us, "--keep", "how long a result is kept is for the host to say" },
+		{ args->execution.log, "--log", "only a command that follows the program sees its output" },
+		{ args->audit, "--audit", "only a command that follows the program sees its end" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(flags); i++)
+		if (flags[i].given)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, flags[i].flag,
+					 "%s does not go with --detach in a session on another machine: %s; "
+					 "leave it out",
+					 flags[i].flag, flags[i].why);
 	return 0;
 }
+
+/* The session is to stay for the time of the program and the idle time, also if later commands use it. */
+static int leave(const struct remote_place *place, const struct begun *begun, uint64_t time_ms)
+{
+	const uint64_t now_ms = clock_wall_ms(), ends_ms = place->session.ends_ms;
+	struct warder_error err = { 0 };
+	char name[EXECUTION_NAME_SIZE];
+
+	execution_name_write(&place->session, begun->id, name);
+	if (elsewhere_keep_until(place->session.name,
+				 time_ms < ends_ms - now_ms && now_ms < ends_ms ? now_ms + time_ms : ends_ms,
+				 &err) < 0)
+		term_complain("%s: %s", name, err.text);
+	if (!remote_place_renew_for(place, time_ms) && !remote_place_renew_for(place, time_ms))
+		execution_name_warn(&place->session, name);
+	printf("%s\n", name);
+	return 0;
+}
+
+/* Start it, leave it, and print its name. */
+static int detach(const struct report *report, struct remote_place *place, struct warder_error *err)
+{
+	const struct args *args = report->args;
+	const uint64_t asked_us =
+	    given_has(&args->given, "limits.wallTime") ? args->policy->policy.limits.wall_time_us : 0;
+	owned_policy struct policy policy = { 0 };
+	struct begun begun = { 0 };
+	char *body;
+	int status;
+
+	if (remote_place_policy(&place->session, asked_us, &policy, err) < 0)
+		return -1;
+	body = write_execution(args, err);
+	if (!body)
+		return -1;
+	remote_place_renew_for(place, policy.limits.wall_time_us / 1000);
+	status = start_or_recover(report, place, body, &begun, err);
+	explicit_bzero(body, strlen(body));
+	free(body);
+	if (status == 0)
+		return leave(place, &begun, policy.limits.wall_time_us / 1000);
+	return begun.unsure || (begun.sent && err->code == WARDER_ERROR_UNAVAILABLE)
+		   ? error_context(
+			 err, "it is not known whether the program runs; \"warder ps %s\" lists what runs",
+			 place->session.name)
+		   : -1;
+}
+
+/* ---- followed ---- */
 
 /* Returns the exit status, or -1 with *err: nothing ran. */
 static int execute(struct report *report, struct remote_place *place, struct warder_error *err)
 {
+	const struct args *args = report->args;
 	struct warder_result *result = NULL;
-	char execution[ELSEWHERE_SANDBOX_MAX + 1];
-	bool sent = false;
+	struct begun begun = { 0 };
+	const struct remote_waiting waiting = { .place = place,
+						.execution = begun.id,
+						.grace_us = args->grace_us };
 	char *body;
 	int status;
 
 	if (report_ended_early(report))
 		return 128 + ending_signal();
-	if (place->host.e2b && report->args->terminal)
+	if (place->host.e2b && args->terminal)
 		return backend_remote_check_kind(&place->host, "a terminal", err);
-	if (report->args->execution.detach)
-		return run_e2b_detach(report, place, err);
+	if (args->execution.detach)
+		return check_detached(args, err) < 0 ? -1
+		       : place->host.e2b             ? run_e2b_detach(report, place, err)
+						     : detach(report, place, err);
 	if (place->host.e2b)
 		return run_e2b_execute(report, place, err);
-	body = write_execution(report->args, err);
+	body = write_execution(args, err);
 	if (!body)
 		return -1;
 	remote_place_renew(place);
-	status = start_execution(place, body, execution, &sent, err);
-	if (status < 0 && remote_place_is_gone(err)) {
-		sent = false; /* the host started nothing, whatever comes of the new sandbox */
-		status = session_remote_recover(report->args, place, err);
-		if (status == 0)
-			status = start_execution(place, body, execution, &sent, err);
-	}
+	status = start_or_recover(report, place, body, &begun, err);
 	explicit_bzero(body, strlen(body));
 	free(body);
 	if (status < 0) {
-		if (!sent || err->code != WARDER_ERROR_UNAVAILABLE)
+		if (!begun.unsure && (!begun.sent || err->code != WARDER_ERROR_UNAVAILABLE))
 			return -1;
 		result = remote_request_lost(place->session.backend, err);
-	} else if ((report->args->terminal ? attend : collect)(place, execution, report->args->grace_us,
-							       &result, err) < 0) {
+	} else if ((args->terminal ? attend : remote_result_collect)(&waiting, &result, err) < 0) {
 		result = remote_request_lost(place->session.backend, err);
 	}
 	remote_place_renew(place);
@@ -378,15 +320,17 @@ static int run_to_end(const struct remote_place *place, const char *body, uint64
 {
 	struct remote_keeping keeping = { 0 };
 	struct remote_asking how = { .body = body, .timeout_ms = START_MS + time_ms, .keeping = &keeping };
-	bool sent;
+	struct begun begun;
+	const struct remote_waiting waiting = { .place = place, .execution = begun.id };
 
 	if (place->host.e2b) {
 		remote_place_start_keeping(place, time_ms, &keeping);
 		return remote_place_ask(place, "/executions", &how, ret, ret_len, err);
 	}
-	if (start_execution(place, body, execution, &sent, err) < 0)
+	if (start_execution(place, body, 1, &begun, err) < 0)
 		return remote_place_is_gone(err) ? remote_place_say_gone(&place->session, err) : -1;
-	return wait_for_result(place, execution, 0, ret, ret_len, err);
+	memcpy(execution, begun.id, sizeof(begun.id));
+	return remote_result_wait(&waiting, ret, ret_len, err);
 }
 
 /* Read the result. Of a host of Warder, standard error comes separately, and must be what the host has signed. */
@@ -398,7 +342,7 @@ static int read_result(const struct remote_place *place, const char *execution, 
 
 	if (place->host.e2b)
 		return reported_read(text, len, place->session.backend, false, ret, err);
-	fetch_output(place, execution, &streams);
+	remote_result_fetch_output(place, execution, &streams);
 	status = reported_read_beside(text, len, place->session.backend, &streams, ret, err);
 	free(streams.bytes[0]);
 	free(streams.bytes[1]);

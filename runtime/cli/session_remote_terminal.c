@@ -21,31 +21,28 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/sha256.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/renewer.h"
 #include "runtime/cli/terminal.h"
 
-#define LOOK_MS  200
-#define PAUSE_MS 1000              /* before another connection */
-#define TAIL_MAX ((size_t)4 << 20) /* bytes of the output; a host stores and signs no more of it */
+#define LOOK_MS   200
+#define PAUSE_MS  1000 /* before another connection */
+#define REDRAW_MS 100  /* until the program has seen the size that it gets for a moment */
+#define KEYS_MAX  4096 /* of a piece */
 
 struct lent {
-	const struct remote_place *place;
-	const char *execution;
+	const struct remote_terminal *how;
 	struct backend_remote_terminal link;
 	struct renewer renewer;
 	int output_fd; /* standard output, so opened that a terminal or a pipe does not keep us waiting */
-	uint64_t seen, lost; /* bytes of the output, with those that were lost; and these */
-	uint64_t whole_from; /* all bytes from this offset on came */
-	struct sha256 sha;   /* of these */
-	char *kept;          /* the last of these, twice TAIL_MAX at most */
-	size_t kept_len;
-	char keys[4096]; /* a piece that is to be sent */
+	struct remote_came *came;
+	char keys[KEYS_MAX + DETACH_KEYS_MAX]; /* a piece that is to be sent */
 	size_t keys_len;
 	char output[REMOTE_PIECE_MAX]; /* that is to be shown */
 	size_t output_at, output_len;
 	bool resized;     /* the program is to have the size of our terminal */
+	bool redraws;     /* and another one before, so that it draws its screen again */
+	uint64_t size_us; /* when it gets ours then; or 0 */
 	bool input_ended; /* ours; that of the program stays open */
 	bool ended;       /* the program has */
 	int failed;       /* errno of standard output */
@@ -78,42 +75,31 @@ static void put_size(struct lent *lent)
 
 	session_remote_terminal_size(&rows, &columns);
 	lent->keys[0] = REMOTE_PIECE_TEXT;
-	lent->keys_len = 1 + (size_t)snprintf(lent->keys + 1, sizeof(lent->keys) - 1,
-					      "{\"rows\": %u, \"columns\": %u}", rows, columns);
-	lent->resized = false;
+	lent->keys_len =
+	    1 + (size_t)snprintf(lent->keys + 1, sizeof(lent->keys) - 1, "{\"rows\": %u, \"columns\": %u}",
+				 rows + lent->redraws, columns);
+	lent->size_us = lent->redraws ? clock_us() + REDRAW_MS * 1000 : 0;
+	lent->resized = lent->redraws = false;
 }
 
 static void put_input(struct lent *lent)
 {
-	const ssize_t n = read(STDIN_FILENO, lent->keys + 1, sizeof(lent->keys) - 1);
+	struct detach_keys *keys = lent->how->keys;
+	char bytes[KEYS_MAX - 1];
+	ssize_t n = read(STDIN_FILENO, bytes, sizeof(bytes));
 
 	lent->input_ended = n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
-	if (n > 0) {
-		lent->keys[0] = REMOTE_PIECE_BYTES;
-		lent->keys_len = (size_t)n + 1;
-	}
+	if (n <= 0)
+		return;
+	lent->keys[0] = REMOTE_PIECE_BYTES;
+	if (keys)
+		n = (ssize_t)detach_keys_filter(keys, bytes, (size_t)n, lent->keys + 1);
+	else
+		memcpy(lent->keys + 1, bytes, (size_t)n);
+	lent->keys_len = n ? (size_t)n + 1 : 0;
 }
 
 /* ---- here ---- */
-
-/* For the comparison with what the host signs at the end. */
-static void keep(struct lent *lent, const char *bytes, size_t len)
-{
-	if (lent->kept_len + len > 2 * TAIL_MAX) {
-		memmove(lent->kept, lent->kept + lent->kept_len - TAIL_MAX, TAIL_MAX);
-		lent->kept_len = TAIL_MAX;
-	}
-	memcpy(lent->kept + lent->kept_len, bytes, len);
-	lent->kept_len += len;
-	sha256_add(&lent->sha, bytes, len);
-}
-
-static void keep_from(struct lent *lent, uint64_t offset)
-{
-	lent->whole_from = offset;
-	lent->kept_len = 0;
-	sha256_init(&lent->sha);
-}
 
 /* Only terminals and pipes are opened again: in a file, a second opening would begin to write at the start. */
 int session_remote_terminal_output(int stream)
@@ -150,10 +136,9 @@ static void take_text(struct lent *lent, const char *text, size_t len)
 		return;
 	gap = document->type == JSON_OBJECT ? json_member(document, "gap") : NULL;
 	to = gap && gap->type == JSON_OBJECT ? json_member(gap, "to") : NULL;
-	if (to && to->is_uint && to->uint > lent->seen) {
-		lent->lost += to->uint - lent->seen;
-		lent->seen = to->uint;
-		keep_from(lent, lent->seen);
+	if (to && to->is_uint && to->uint > lent->came->seen) {
+		remote_came_skip(lent->came, to->uint);
+		lent->redraws = lent->resized = lent->how->redraws;
 	}
 	lent->ended = document->type == JSON_OBJECT && json_member(document, "end");
 	json_free(document);
@@ -171,10 +156,9 @@ static bool take_piece(struct lent *lent)
 	if (piece[0] == REMOTE_PIECE_TEXT) {
 		take_text(lent, piece + 1, (size_t)n - 1);
 	} else {
-		lent->seen += (uint64_t)n - 1;
 		lent->output_len = (size_t)n - 1;
 		memcpy(lent->output, piece + 1, lent->output_len);
-		keep(lent, lent->output, lent->output_len);
+		remote_came_add(lent->came, lent->output, lent->output_len);
 	}
 	return true;
 }
@@ -192,7 +176,7 @@ static bool move(struct lent *lent)
 	};
 
 	poll(ready, 4, LOOK_MS);
-	lent->resized |= terminal_size_changed();
+	lent->resized |= terminal_size_changed() || (lent->size_us && clock_us() >= lent->size_us);
 	if (ready[3].revents)
 		renewer_hear(&lent->renewer);
 	if (lent->resized && !lent->keys_len)
@@ -206,13 +190,25 @@ static bool move(struct lent *lent)
 	return shows || !(ready[0].revents & ~POLLOUT) || take_piece(lent);
 }
 
+static bool is_detached(const struct lent *lent)
+{
+	return lent->how->keys && lent->how->keys->detached;
+}
+
+static bool is_over(const struct lent *lent)
+{
+	return lent->ended || lent->failed || ending_signal() || is_detached(lent);
+}
+
 /* Until the program ends, or we are to, or the connection is over. */
 static void follow(struct lent *lent)
 {
 	bool good = true;
 
-	while (good && !lent->ended && !lent->failed && !ending_signal())
+	while (good && !is_over(lent))
 		good = move(lent);
+	if (is_detached(lent) && lent->keys_len) /* the keys before those that detach */
+		send_keys(lent);
 }
 
 static int reach(struct lent *lent, struct warder_error *err)
@@ -220,8 +216,9 @@ static int reach(struct lent *lent, struct warder_error *err)
 	char path[256];
 
 	snprintf(path, sizeof(path), "/v1/sandboxes/%s/executions/%s/terminal?stdout=%llu",
-		 lent->place->session.sandbox, lent->execution, (unsigned long long)lent->seen);
-	return backend_remote_open_terminal(&lent->place->host, path, ending_came, &lent->link, err);
+		 lent->how->place->session.sandbox, lent->how->execution,
+		 (unsigned long long)lent->came->seen);
+	return backend_remote_open_terminal(&lent->how->place->host, path, ending_came, &lent->link, err);
 }
 
 /* Over one connection after the other. */
@@ -229,7 +226,7 @@ static int follow_to_end(struct lent *lent, struct warder_error *err)
 {
 	int status = 0;
 
-	while (status == 0 && !lent->ended && !lent->failed && !ending_signal()) {
+	while (status == 0 && !is_over(lent)) {
 		if (reach(lent, err) == 0) {
 			lent->renewer.heard_ms = clock_us() / 1000;
 			follow(lent);
@@ -241,39 +238,24 @@ static int follow_to_end(struct lent *lent, struct warder_error *err)
 			status = -1;
 		}
 		renewer_hear(&lent->renewer);
-		if (status == 0 && !lent->ended && !lent->failed && !ending_signal()) {
-			status = remote_place_check_hope(lent->place, lent->renewer.heard_ms, err);
+		if (status == 0 && !is_over(lent)) {
+			status = remote_place_check_hope(lent->how->place, lent->renewer.heard_ms, err);
 			poll(NULL, 0, PAUSE_MS);
 		}
 	}
 	return status;
 }
 
-static void tell_shown(struct lent *lent, struct remote_shown *ret)
-{
-	ret->bytes = lent->seen - lent->lost;
-	ret->lost = lent->lost;
-	ret->kept = lent->kept;
-	ret->came = (struct reported_came){ .known = lent->ended,
-					    .offset = lent->whole_from,
-					    .bytes = lent->seen - lent->whole_from,
-					    .tail = lent->kept,
-					    .tail_len = lent->kept_len };
-	sha256_hex(&lent->sha, ret->came.sha256);
-}
-
-int session_remote_terminal(const struct remote_place *place, const char *execution, struct remote_shown *ret,
+int session_remote_terminal(const struct remote_terminal *how, struct remote_came *came, bool *ret_ended,
 			    struct warder_error *err)
 {
-	struct lent lent = { .place = place,
-			     .execution = execution,
-			     .renewer = { .fd = -1 },
+	struct lent lent = { .how = how,
+			     .came = came,
 			     .output_fd = session_remote_terminal_output(STDOUT_FILENO),
-			     .kept = malloc(2 * TAIL_MAX),
-			     .resized = true };
-	int status = lent.kept ? renewer_start(place, &lent.renewer, err) : error_no_memory(err, NULL);
+			     .resized = true,
+			     .redraws = how->redraws };
+	int status = renewer_start(how->place, &lent.renewer, err);
 
-	keep_from(&lent, 0);
 	if (status == 0) {
 		terminal_begin(NULL);
 		status = follow_to_end(&lent, err);
@@ -281,7 +263,7 @@ int session_remote_terminal(const struct remote_place *place, const char *execut
 	}
 	renewer_end(&lent.renewer);
 	fd_done(&lent.output_fd);
-	tell_shown(&lent, ret);
+	*ret_ended = lent.ended;
 	if (lent.failed)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, lent.failed,
 				       "the output cannot be written");

@@ -15,6 +15,7 @@
 
 #define KIND      ".remote"
 #define WORKSPACE "workspace" /* the member */
+#define RUNS      "runsUntilMs"
 #define FILE_MAX  (256 * 1024)
 #define NAME_SIZE (SESSION_NAME_MAX + sizeof(KIND))
 
@@ -136,7 +137,7 @@ static int parse(const char *name, const char *text, size_t len, struct json_val
 static int take(const char *name, const struct json_value *document, struct elsewhere *ret,
 		struct warder_error *err)
 {
-	*ret = (struct elsewhere){ 0 };
+	*ret = (struct elsewhere){ .runs_until_ms = json_member_uint(document, RUNS) };
 	snprintf(ret->name, sizeof(ret->name), "%s", name);
 	return take_text(document, "backend", ret->backend, sizeof(ret->backend)) &&
 		       take_text(document, "backends", ret->backends, sizeof(ret->backends)) &&
@@ -317,6 +318,23 @@ static int replace(int dir_fd, const char *session, char *text, struct warder_er
 	return status;
 }
 
+/* The end of the last of the detached programs. */
+static int change_end(int dir_fd, const char *session, uint64_t until_ms, struct warder_error *err)
+{
+	struct json_value *document = NULL;
+	struct json_writer w = { 0 };
+	int status = read_document(session, &document, err);
+
+	if (status > 0)
+		return error_set(err, WARDER_ERROR_NOT_FOUND, "name", "session %.64s does not run", session);
+	if (status == 0 && json_member_uint(document, RUNS) < until_ms) {
+		json_uint(&w, until_ms);
+		status = replace(dir_fd, session, write_member(document, RUNS, json_take(&w)), err);
+	}
+	json_free(document);
+	return status;
+}
+
 /* name: of a context, or NULL: the id is that of a workspace. */
 static int change(int dir_fd, const char *session, const char *name, const char *id, struct warder_error *err)
 {
@@ -342,16 +360,30 @@ static int change(int dir_fd, const char *session, const char *name, const char 
 	return status;
 }
 
+/* Open the directory, and lock the file. -1 with *err. */
+static int lock(const char *session, int *ret_dir_fd, int *ret_fd, struct warder_error *err)
+{
+	if (session_check_name(session, err) < 0 || session_directory_open(false, ret_dir_fd, err) < 0)
+		return -1;
+	*ret_fd = lock_file(*ret_dir_fd, session, err);
+	return *ret_fd < 0 ? -1 : 0;
+}
+
 /* Change the file under its lock. */
 static int change_locked(const char *session, const char *name, const char *id, struct warder_error *err)
 {
 	owned_fd int dir_fd = -1;
 	owned_fd int fd = -1;
 
-	if (session_check_name(session, err) < 0 || session_directory_open(false, &dir_fd, err) < 0)
-		return -1;
-	fd = lock_file(dir_fd, session, err);
-	return fd < 0 ? -1 : change(dir_fd, session, name, id, err);
+	return lock(session, &dir_fd, &fd, err) < 0 ? -1 : change(dir_fd, session, name, id, err);
+}
+
+int elsewhere_keep_until(const char *session, uint64_t until_ms, struct warder_error *err)
+{
+	owned_fd int dir_fd = -1;
+	owned_fd int fd = -1;
+
+	return lock(session, &dir_fd, &fd, err) < 0 ? -1 : change_end(dir_fd, session, until_ms, err);
 }
 
 int elsewhere_name_context(const char *session, const char *name, const char *id, struct warder_error *err)

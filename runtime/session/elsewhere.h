@@ -27,6 +27,7 @@ struct elsewhere {
 	char sandbox[ELSEWHERE_SANDBOX_MAX + 1]; /* its id there: letters, digits, "-" and "_" */
 	uint64_t lease_ms;                       /* after which the host ends it unless it is used */
 	uint64_t started_ms, ends_ms;            /* since the epoch; it ends then also if it is used */
+	uint64_t runs_until_ms;              /* up to which a detached program may run; 0: there is none */
 	char workspace[ELSEWHERE_WORKSPACE]; /* the id of the workspace that the sandbox is; "": it is none */
 	char policy[65];                     /* SHA-256 of the policy that was asked for */
 };
@@ -49,6 +50,8 @@ bool elsewhere_is_damaged(const struct warder_error *err);
 int elsewhere_name_context(const char *session, const char *name, const char *id, struct warder_error *err);
 /* The names that were given: a JSON object of ids by name, to be freed by json_free(). -1 with *err. */
 int elsewhere_contexts(const char *session, struct json_value **ret, struct warder_error *err);
+/* Say that a detached program may run up to that time, in ms since the epoch. -1 with *err. */
+int elsewhere_keep_until(const char *session, uint64_t until_ms, struct warder_error *err);
 /* Say that the sandbox is a workspace with that id. -1 with *err. */
 int elsewhere_name_workspace(const char *session, const char *id, struct warder_error *err);
 /* -1 with *err. */

@@ -6,6 +6,7 @@ With arguments, only the parts of these names run. Only loopback is used. Sessio
 import base64, contextlib, fcntl, hashlib, http.server, json, os, pty, select, shutil, signal, socket, ssl, struct, subprocess, sys, tempfile, termios, threading, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
+import executions as theirs
 import workspaces as both
 from serving import Host, below, fetch, own_run_directory, warder, work, write
 from tap import ROOT, SLOW, WARDER, finish, skip, tell, until
@@ -329,7 +330,7 @@ def sessions(path, host):
     tell(status == 0 and result["stdout"]["text"] == "done\n" and result["backend"] == "remote:big" and result["receipt"]["controls"] and
          all(row["status"] == "reported by remote:big" for row in result["receipt"]["controls"]), "the receipt of an execution is reported", out[:1500])
     tell(execute("cat", "kept")[1].strip().isdigit(), "the next execution finds the files of the one before")
-    for flags, word in ((["--memory", "1MiB"], "--memory"), (["--detach"], "--detach"), (["--set", "limits.pids=3"], "--set"),
+    for flags, word in ((["--memory", "1MiB"], "--memory"), (["--set", "limits.pids=3"], "--set"),
                         (["--progress"], "--progress"), (["--auto-start"], "--auto-start"), (["--net", "none"], "--net"),
                         (["--ceiling", write("ceiling.json", json.dumps({"version": 1, "limits": {"wallTime": "1s"}}))], "--ceiling: an execution")):
         status, out, err = execute("true", flags=flags)
@@ -1547,10 +1548,10 @@ class Evil(http.server.BaseHTTPRequestHandler):
     def about_sandbox(self):
         """A sandbox as it may be, with the answer of the case in its place."""
         lies = self.server.sandbox
-        kind = ("terminal" if "/terminal?" in self.path else "piece" if self.path.endswith("/code") else "contexts" if self.path.endswith("/contexts") else "sandbox" if self.path == "/v1/sandboxes" else "output" if "/output" in self.path else "directory" if "/directories" in self.path else
+        kind = ("terminal" if "/terminal?" in self.path else "piece" if self.path.endswith("/code") else "contexts" if self.path.endswith("/contexts") else "list" if self.command == "GET" and self.path.endswith("/executions") else "input" if self.path.endswith("/input") else "signal" if self.path.endswith("/signal") else "sandbox" if self.path == "/v1/sandboxes" else "output" if "/output" in self.path else "directory" if "/directories" in self.path else
                 "execution" if self.path.endswith("/executions") else "timeout" if self.path.endswith("/timeout") else "result" if "/executions/" in self.path else "other")
         good = {"sandbox": b'{"id": "abc1", "state": "running"}', "execution": b'{"id": "0123456789abcdef"}',
-                "result": json.dumps(dict(RESULT, stdout={"bytesTotal": 0}, stderr={"bytesTotal": 0})).encode(), "output": b"", "directory": b"[]", "contexts": b"[]", "piece": b"", "timeout": b"{}", "other": b"{}", "terminal": b"{}"}
+                "result": json.dumps(dict(RESULT, stdout={"bytesTotal": 0}, stderr={"bytesTotal": 0})).encode(), "output": b"", "directory": b"[]", "contexts": b"[]", "piece": b"", "timeout": b"{}", "other": b"{}", "terminal": b"{}", "list": b"[]", "input": b"{}", "signal": b"{}"}
         text = lies.get(kind, good[kind])
         if callable(text):
             return text(self)
@@ -1773,7 +1774,7 @@ RESULT = json.loads(remote(path, "echo", "result", flags=PREFER + ["--json"])[1]
 for row in RESULT["receipt"]["controls"]:
     row["status"] = row.pop("reported")
 parts = ((signatures, host), (trust, host), (same, path), (results, path), (refusals, path), (pieces, path), (lying_about_code,), (sessions, path, host), (contexts, path, host),
-         (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (recovered, path, host), (terminals, path, host), (flooded_terminals, path, host), (slow_terminals,), (lying_about_terminals,), (copied, path, host), (workspaces, host), (copied_trees, path, host), (lying_about_copies,), (lying_about_errors,), (lying_about_trees,), (damaged, path, host), (unlisted, path), (silent,), (signed_results, path, host), (signed_outputs, path, host), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
+         (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (recovered, path, host), (terminals, path, host), (flooded_terminals, path, host), (slow_terminals,), (lying_about_terminals,), (theirs.detached, path, host), (theirs.detached_terminals, path, host), (theirs.restarted, path, host), (theirs.lying_about_executions,), (copied, path, host), (workspaces, host), (copied_trees, path, host), (lying_about_copies,), (lying_about_errors,), (lying_about_trees,), (damaged, path, host), (unlisted, path), (silent,), (signed_results, path, host), (signed_outputs, path, host), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
          (tokens, host.url), (hostile,), (secrecy, path), (certificates,), (ends_with_client, host, path), (vanishes, host, path))
 for part, *args in parts:
     if not sys.argv[1:] or part.__name__ in sys.argv[1:]:

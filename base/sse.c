@@ -1,11 +1,10 @@
-#include "runtime/cli/remote_events.h"
+#include "base/sse.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "remote/remote.h"
 
 #define NAME_SIZE 32
 
@@ -17,11 +16,10 @@ static const char *behind(const char *line, size_t len, const char *prefix)
 	return len > prefix_len && memcmp(line, prefix, prefix_len) == 0 ? line + prefix_len : NULL;
 }
 
-void remote_events_each(const char *text, size_t len,
-			void (*each)(void *context, const char *name, const struct json_value *data),
-			void *context)
+void sse_each(const char *text, size_t len,
+	      void (*each)(void *context, const char *name, const struct json_value *data), void *context)
 {
-	const struct json_limits limits = { .max_bytes = REMOTE_RESULT_MAX };
+	const struct json_limits limits = { .max_bytes = SSE_EVENT_MAX };
 	const char *const end = text + len;
 	char name[NAME_SIZE] = "";
 
@@ -46,7 +44,7 @@ void remote_events_each(const char *text, size_t len,
 	}
 }
 
-char *remote_events_bytes(const struct json_value *data, size_t *ret_len)
+char *sse_bytes(const struct json_value *data, size_t *ret_len)
 {
 	const char *text = json_member_text(data, "text", NULL);
 	const char *encoded = json_member_text(data, "base64", NULL);
@@ -57,7 +55,7 @@ char *remote_events_bytes(const struct json_value *data, size_t *ret_len)
 	return strdup(text);
 }
 
-int remote_events_stream(const struct json_value *data)
+int sse_stream(const struct json_value *data)
 {
 	return strcmp(json_member_text(data, "stream", ""), "stderr") == 0;
 }

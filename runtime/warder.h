@@ -427,6 +427,10 @@ WARDER_API int warder_run_dispatch(struct warder_run *run, struct warder_result 
  * unique for each user, and a process that holds it: the keeper (`warder session keeper`). The session continues when
  * the process that started it has ended. Any number of processes and threads may start it and execute in it at the same
  * time.
+ * These functions, and those about executions, contexts and files below, work with sessions of this machine. Only the
+ * command line has sessions on other machines (`warder session start --backend remote:NAME`): warder_session_list() does
+ * not list them, a call that opens or starts a session with the name of one fails (CONFLICT), and a start with a
+ * backend "remote:NAME" is refused.
  */
 struct warder_session;
 

@@ -116,7 +116,7 @@ TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idiraft
 
 # A compiler writes the dependencies of a source that it then refuses. As a target, they would say "done" to the next make.
 .DELETE_ON_ERROR:
-.PHONY: all lib tool test-programs asan-programs asan-tool asan-containers tsan-programs guest-programs fault-programs fuzz-programs syntax
+.PHONY: all lib tool test-programs unit-programs asan-programs asan-tool asan-containers tsan-programs guest-programs fault-programs fuzz-programs syntax
 .PHONY: help demo man check check-deep check-root check-vm soak asan tsan fuzz coverage assurance bench waterfall lint analyze docker fmt fmt-check install uninstall deps clean
 all: tool lib                       ## the command line tool and the library, below build/
 tool: $(BUILD)/warder $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge $(BUILD)/warder-front $(BUILD)/warder-signer $(BUILD)/warder-agent $(BUILD)/warder-remote $(BUILD)/warder-fleet
@@ -226,6 +226,7 @@ $(BUILD)/warder-fleet: $(FLEET_OBJ) $(FLEET_PARTS:%.c=$(BUILD)/lib/%.o) $(LIB_OB
 # ---- tests ----
 
 test-programs: $(TEST_SRC:%.c=$(BUILD)/%) $(BUILD)/tests/lib/without $(BUILD)/tests/lib/second_reader
+unit-programs: $(patsubst %.c,$(BUILD)/%,$(filter tests/unit/%,$(TEST_SRC)))
 # Criterion does not work with sanitizers, nor on the kernel of the guest: a small runner with its interface takes its place.
 PLAIN := -Itests/lib/plain
 guest-programs: $(patsubst tests/mechanism/%.c,$(BUILD)/tests/guest/%,$(wildcard tests/mechanism/*.c))
@@ -288,7 +289,9 @@ $(BUILD)/lib/jail/inside/%.o $(BUILD)/tool/jail/inside/%.o: SAN_HERE = $(call no
 # Without libFuzzer a target reads the inputs named on its command line.
 FUZZ_MAIN ?= tests/fuzz/replay.c
 asan-programs:
-	@$(MAKE) --no-print-directory BUILD=build/asan OPT='-Og -g1' HARDEN= SAN='$(ASAN)' test-programs fuzz-programs
+	@$(MAKE) --no-print-directory BUILD=build/asan OPT='-Og -g1' HARDEN= SAN='$(ASAN)' $(ASAN_PROGRAMS) fuzz-programs
+# `check` runs the unit tests alone.
+ASAN_PROGRAMS ?= test-programs
 # The command line tool itself, without its own heap, for suites that start it.
 asan-tool:
 	@$(MAKE) --no-print-directory BUILD=build/asan-tool OPT='-O1 -g' HARDEN= HARDEN_LINK= TOOL_CC=$(CC) TOOL_LINK= SAN='$(ASAN)' tool

@@ -3,7 +3,7 @@
 # and as the last line "N passed, N failed, N skipped" over everything. Exits with 1 if anything failed.
 #
 # `check` is what every change must pass, in 20 to 30 minutes on two processors. `deep` is all of it and what takes longer: the static
-# analyzers, and the suites that repeat in a guest kernel, or as an ordinary user, what another suite of `check` covers.
+# analyzers, the mechanisms under sanitizers, and the suites that repeat in a guest kernel, or as an ordinary user, what another suite of `check` covers.
 #
 # Suites run side by side, the longest first, twice as many as there are processors and one more, because most of them wait for much of their time.
 # WARDER_TEST_LANES: how many side by side; 1 is one after the other. Each suite prints a line when it starts and when it ends.
@@ -94,11 +94,17 @@ verdict() {
 # How long suites take, roughly, in seconds on a quiet processor: what is long begins early, or it is waited for at the end.
 declare -A length=([analyze]=1200 [sanitizers]=1000 [transcript]=500 [sessions]=450 [stuck]=250 [mechanism]=330 [conformance]=220 [fault]=210 [engines]=200 [escape]=190
 	[images]=180 [clang]=170 [languages]=150 [lint]=140 [workspaces]=120 [containers]=110 [network]=100 [clients]=90
+	[remote]=260 [fleet]=150 [remote-e2b]=130 [deb]=110 [host-limits]=90 [uml.transcript]=1200
 	[asan.mechanism]=109 [asan.unit]=108) # not before their build has ended
 
 # suite ENVIRONMENT NAME COMMAND...: to be run by run_lanes.
 suite() {
 	planned+=("${length[$1.$2]:-${length[$2]:-60}}$(printf ' %q' "$@")")
+}
+
+# deep_suite ENVIRONMENT NAME COMMAND...: one that `check` leaves out.
+deep_suite() {
+	[ "$what" = check ] || suite "$@"
 }
 
 planned=()
@@ -224,7 +230,8 @@ build_steps() {
 		gcc) check "gcc, warnings are errors" "$make" -s -j"$jobs" BUILD=build/gcc WERROR=-Werror all test-programs guest-programs fault-programs ;;
 		clang) check "clang, warnings are errors" "$make" -s -j"$jobs" BUILD=build/clang CC=clang OPT=-O1 WERROR=-Werror \
 			$($deep && echo lib test-programs fault-programs) syntax ;;
-		asan) check "address and undefined-behaviour sanitizers" "$make" -s -j"$jobs" asan-programs ;;
+		asan) check "address and undefined-behaviour sanitizers" "$make" -s -j"$jobs" \
+			ASAN_PROGRAMS="$([ "$what" = check ] && echo unit || echo test)-programs" asan-programs ;;
 		tsan) check "thread sanitizer" "$make" -s -j"$jobs" tsan-programs ;;
 		esac
 	done
@@ -344,7 +351,7 @@ run_root() {
 	suite root remote as_root env WARDER=build/gcc/warder tests/remote/run.py
 	suite root fleet as_root env WARDER=build/gcc/warder tests/fleet/run.py
 	suite root remote-e2b as_root env WARDER=build/gcc/warder tests/remote/e2b.py
-	suite root engines as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/engines/run.py
+	deep_suite root engines as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/engines/run.py
 	suite root images as_root env WARDER=build/gcc/warder tests/images/run.sh
 	suite root network as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/network/run.sh
 	suite root clients as_root env WARDER=build/gcc/warder tests/network/clients.sh
@@ -370,30 +377,30 @@ run_user() {
 	fi
 	tests user as_user build/gcc mechanism
 	suite user transcript as_user env WARDER=build/gcc/warder $soaking tests/transcript/run.sh
-	faults user as_user
-	suite user conformance as_user env WARDER=build/gcc/warder tests/conformance/run.py
+	[ "$what" = check ] || faults user as_user
+	deep_suite user conformance as_user env WARDER=build/gcc/warder tests/conformance/run.py
 	suite user containers as_user env WARDER=build/gcc/warder tests/containers/run.py
 	suite user host as_user env WARDER=build/gcc/warder tests/host/run.py
 	suite user host-limits as_user env WARDER=build/gcc/warder tests/host/limits.py
 	suite user host-api as_user env WARDER=build/gcc/warder tests/host/api.py
 	suite user host-users as_user env WARDER=build/gcc/warder tests/host/users.py
-	suite user host-judge as_user env WARDER=build/gcc/warder tests/host/judge.py
-	suite user host-events as_user env WARDER=build/gcc/warder tests/host/events.py
+	deep_suite user host-judge as_user env WARDER=build/gcc/warder tests/host/judge.py
+	deep_suite user host-events as_user env WARDER=build/gcc/warder tests/host/events.py
 	suite user host-parked as_user env WARDER=build/gcc/warder tests/host/parked.py
-	suite user host-artifacts as_user env WARDER=build/gcc/warder tests/host/artifacts.py
-	suite user host-mcp as_user env WARDER=build/gcc/warder tests/host/mcp.py
-	suite user host-snapshots as_user env WARDER=build/gcc/warder tests/host/snapshots.py
+	deep_suite user host-artifacts as_user env WARDER=build/gcc/warder tests/host/artifacts.py
+	deep_suite user host-mcp as_user env WARDER=build/gcc/warder tests/host/mcp.py
+	deep_suite user host-snapshots as_user env WARDER=build/gcc/warder tests/host/snapshots.py
 	suite user host-service as_user env WARDER=build/gcc/warder tests/host/service.py
 	suite user host-domain as_user env WARDER=build/gcc/warder tests/host/domain.py
-	suite user host-nginx as_user env WARDER=build/gcc/warder tests/host/nginx.py
-	suite user remote as_user env WARDER=build/gcc/warder tests/remote/run.py
-	suite user fleet as_user env WARDER=build/gcc/warder tests/fleet/run.py
-	suite user remote-e2b as_user env WARDER=build/gcc/warder tests/remote/e2b.py
+	deep_suite user host-nginx as_user env WARDER=build/gcc/warder tests/host/nginx.py
+	deep_suite user remote as_user env WARDER=build/gcc/warder tests/remote/run.py
+	deep_suite user fleet as_user env WARDER=build/gcc/warder tests/fleet/run.py
+	deep_suite user remote-e2b as_user env WARDER=build/gcc/warder tests/remote/e2b.py
 	suite user escape as_user env WARDER=build/gcc/warder tests/escape/run.sh
 	suite user languages as_user env WARDER=build/gcc/warder tests/languages/run.sh
-	suite user programs as_user env WARDER=build/gcc/warder tests/programs/run.sh
-	suite user workspaces as_user env WARDER=build/gcc/warder WARDER_RACES=100 WARDER_KILLS=12 tests/workspaces/run.sh
-	suite user images as_user env WARDER=build/gcc/warder tests/images/run.sh
+	deep_suite user programs as_user env WARDER=build/gcc/warder tests/programs/run.sh
+	deep_suite user workspaces as_user env WARDER=build/gcc/warder WARDER_RACES=100 WARDER_KILLS=12 tests/workspaces/run.sh
+	deep_suite user images as_user env WARDER=build/gcc/warder tests/images/run.sh
 }
 
 # Not local: the suites of a queue run after run_asan has returned.
@@ -407,7 +414,8 @@ replay_asan() {
 run_asan() {
 	begin_here asan
 	if $can_be_root; then
-		tests asan in_asan build/asan unit mechanism
+		tests asan in_asan build/asan unit
+		[ "$what" = check ] || tests asan in_asan build/asan mechanism
 	else
 		no_suite asan unit "not root, and sudo does not let us"
 		no_suite asan mechanism "not root, and sudo does not let us"

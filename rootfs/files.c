@@ -235,6 +235,22 @@ bool rootfs_match_all(const char *pattern, const char *path)
 	return match(pattern, path, true);
 }
 
+bool rootfs_match_below(const char *pattern, const char *path)
+{
+	for (;;) {
+		const size_t n = strcspn(pattern, "/"), m = strcspn(path, "/");
+
+		if (n == 2 && memcmp(pattern, "**", 2) == 0)
+			return true;
+		if (!pattern[n] || !match_component(pattern, n, path, m, true))
+			return false;
+		if (!path[m])
+			return true;
+		pattern += n + 1;
+		path += m + 1;
+	}
+}
+
 /* ---- out ---- */
 
 struct collecting {

@@ -207,6 +207,8 @@ void rootfs_collection_done(struct rootfs_collection *collection);
 bool rootfs_match(const char *pattern, const char *path);
 /* The same, but a leading dot is matched as any other character. */
 bool rootfs_match_all(const char *pattern, const char *path);
+/* Whether something below the directory `path` may match in that way. */
+bool rootfs_match_below(const char *pattern, const char *path);
 
 /* ---- directories of Warder's own on the host: private_dir.c ---- */
 #define ROOTFS_PRIVATE_DIR_MAX 4000 /* bytes of a path, so that names fit behind it */

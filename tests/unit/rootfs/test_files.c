@@ -272,3 +272,25 @@ Test(files, patterns, .timeout = 20)
 		cr_expect_eq(rootfs_match(rows[i].pattern, rows[i].path), rows[i].matches, "%s on %s",
 			     rows[i].pattern, rows[i].path);
 }
+
+Test(files, patterns_below, .timeout = 20)
+{
+	static const struct {
+		const char *pattern, *path;
+		bool matches;
+	} rows[] = {
+		{ "out/*", "out", true },      { "out/*", "out/a", false },
+		{ "out/*", "work", false },    { "out/*", "ou", false },
+		{ "out", "out", false },       { "**", "a/b", true },
+		{ "a/**/c", "a/b/b", true },   { "a/**/c", "b", false },
+		{ "a*/x/*.c", "ab", true },    { "a*/x/*.c", "ab/x", true },
+		{ "a*/x/*.c", "ab/y", false }, { "a*/x/*.c", "ab/x/z", false },
+		{ "*/x", ".git", true },       { "", "a", false },
+		{ "a/", "a", true },           { "[o]ut/*.csv", "out", true },
+		{ "/a", "a", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++)
+		cr_expect_eq(rootfs_match_below(rows[i].pattern, rows[i].path), rows[i].matches, "%s on %s",
+			     rows[i].pattern, rows[i].path);
+}

@@ -26,8 +26,13 @@ void call_put(struct call *call, unsigned int status, char *body)
 {
 	struct warder_error err = { 0 };
 
-	if (!body) {
+	if (body && strlen(body) > REMOTE_RESULT_MAX)
+		error_set(&err, WARDER_ERROR_UNAVAILABLE, "backend",
+			  "the host sent a result of more than 16 MiB");
+	else if (!body)
 		error_no_memory(&err, "backend");
+	if (err.code) {
+		free(body);
 		call_put_error(call, &err);
 		return;
 	}

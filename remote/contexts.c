@@ -18,6 +18,7 @@
 #define LOOK_MS 200
 /* Before the headers of the answer; and without a line, if the service says from time to time that it is alive. */
 #define SILENCE_MS 120000u
+#define MUCH       "more than 16 MiB about a piece of code"
 #define CLOSE_MS   2000 /* behind the last line, until the service closes the connection */
 
 /* ---- requests about contexts ---- */
@@ -179,7 +180,8 @@ struct piece {
 	size_t text_len;
 	char *line; /* owned; what came of a line */
 	size_t line_len, line_room;
-	size_t total;
+	size_t total;   /* bytes that came */
+	size_t written; /* bytes of the events */
 	uint64_t bytes[2], count;
 	char *value, *error;                   /* owned JSON, or NULL */
 	bool says_alive;                       /* a line came that says no more than that */
@@ -194,11 +196,16 @@ static int fault(struct piece *piece, const char *what)
 			 "the host sent %s; what the piece did is not known", what);
 }
 
-/* Takes the text, NULL included. */
+/* Takes the text, NULL included. The events may be longer than what came: JSON has more than one way to write a character. */
 static void put_event(struct piece *piece, const char *name, char *json)
 {
-	if (!json || fprintf(piece->events, "event: %s\ndata: %s\n\n", name, json) < 0)
+	const int len = json ? fprintf(piece->events, "event: %s\ndata: %s\n\n", name, json) : -1;
+
+	piece->written += len > 0 ? (size_t)len : 0;
+	if (len < 0)
 		error_no_memory(&piece->fault, "backend");
+	else if (piece->written > REMOTE_RESULT_MAX)
+		fault(piece, MUCH);
 	free(json);
 }
 
@@ -387,7 +394,7 @@ static bool take(void *context, const char *bytes, size_t len)
 	piece->heard_us = clock_us();
 	piece->total += len;
 	if (piece->total > REMOTE_RESULT_MAX)
-		fault(piece, "more than 16 MiB about a piece of code");
+		fault(piece, MUCH);
 	while (!piece->fault.code && len) {
 		const char *feed = memchr(bytes, '\n', len);
 		const size_t part = feed ? (size_t)(feed - bytes) : len;

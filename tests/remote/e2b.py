@@ -762,7 +762,7 @@ def lying_contexts(server, begin_anew, kinds):
     run_with(lines(OVER), i1=described(trafficAccessToken="traffic-secret"))
     tell(next(one for one in server.asked if one[0] == "execute")[1].get("E2B-Traffic-Access-Token") == "traffic-secret", "with the token for its ports")
     for name, how, word in (("no end", lines({"type": "stdout", "text": "x"}), "before the piece does"), ("no JSON", b"<html>\n", "no JSON object"), ("half a line", b'{"type": "std', "no JSON object"), ("17 MiB", b'{"type": "new"}\n' * (1200 * 1000), "16 MiB"),
-                            ("one long line", b"x" * (17 << 20), "16 MiB"), ("a line behind the end", lines(OVER, OVER), "behind the end"), ("death", dies, "remote:cloud"), ("a redirect", redirect, "redirect"),
+                            ("one long line", b"x" * (17 << 20), "16 MiB"), ("short lines that take more room here", b'{"type": "stdout", "text": "x"}\n' * 500000 + lines(OVER), "16 MiB"), ("a line behind the end", lines(OVER, OVER), "behind the end"), ("death", dies, "remote:cloud"), ("a redirect", redirect, "redirect"),
                             ("an unknown context", (404, b'{"code": 404, "message": "\\u001b[31mnone"}', ()), "none"), ("a page that is not found", (404, b"<html>", ()), "404"), ("a gateway", (502, b"{}", ()), "cannot do it now")):
         done = run_with(how)
         tell(done[0] == 125 and word in done[2] and "\x1b" not in done[2] and kinds().count("execute") == 1 and "does not run any more" not in done[2], "a lie about a piece has an end: " + name, done)

@@ -26,24 +26,22 @@
 
 static void create(struct call *call)
 {
-	const struct exchange_order *order = call->order;
 	struct service *service = call->service;
-	struct json_value *document = NULL;
+	struct json_value *document = call_read_request(call);
 	const struct json_value *policy, *network;
 	struct json_writer w = { 0 };
 	struct warder_error err = { 0 }, left = { 0 };
 
+	if (!document)
+		return;
 	e2b_catch();
-	if (json_parse(order->body ? order->body : "", order->body_len, "request", NULL, &document, &err) ==
-	    0) {
-		policy = json_member(document, "policy");
-		network = policy ? json_member(policy, "network") : NULL;
-		service->internet = network && strcmp(json_member_text(network, "mode", "none"), "none") != 0;
-		service->env = json_member(document, "env");
-		service->key = json_member_text(document, "idempotencyKey", NULL);
-		service->lifetime_s = (json_member_uint(document, "timeoutMs") + 999) / 1000;
-		service_create(service, &err);
-	}
+	policy = json_member(document, "policy");
+	network = policy ? json_member(policy, "network") : NULL;
+	service->internet = network && strcmp(json_member_text(network, "mode", "none"), "none") != 0;
+	service->env = json_member(document, "env");
+	service->key = json_member_text(document, "idempotencyKey", NULL);
+	service->lifetime_s = (json_member_uint(document, "timeoutMs") + 999) / 1000;
+	service_create(service, &err);
 	if (!err.code && e2b_stopped()) {
 		service_delete(service, &left);
 		error_set(&err, WARDER_ERROR_UNAVAILABLE, "backend", "stopped by a signal%s%.200s",
@@ -100,16 +98,11 @@ static void pause_sandbox(struct call *call)
 /* With the time of the request, in seconds. */
 static void do_timed(struct call *call, const char *rest)
 {
-	const struct exchange_order *order = call->order;
-	struct json_value *document = NULL;
-	struct warder_error err = { 0 };
+	struct json_value *document = call_read_request(call);
 	char body[60];
 
-	if (json_parse(order->body ? order->body : "", order->body_len, "request", NULL, &document, &err) <
-	    0) {
-		call_put_error(call, &err);
+	if (!document)
 		return;
-	}
 	snprintf(body, sizeof(body), "{\"timeout\": %llu}",
 		 (unsigned long long)((json_member_uint(document, "timeoutMs") + 999) / 1000));
 	json_free(document);

@@ -575,7 +575,10 @@ def recovered(path, host):
     third = sandboxes(host)
     paused = session("pause", "far")
     status, out, err = session("exec", "far", *again, "--timeout", "5s", "--", "true")
-    tell(paused[0] != 0 or (sandboxes(host) == third and open(tale).read().split() == first + second), "one that is paused is not replaced", (status, err))
+    if paused[0] == 0:
+        tell(sandboxes(host) == third and open(tale).read().split() == first + second, "one that is paused is not replaced", (status, err))
+    else:
+        skip("one that is paused is not replaced", "this host cannot pause a session: " + paused[2].strip()[:200])
     session("resume", "far")
     session("stop", "far")
     status, out, err = session("start", "far", *there, "--attach", json.loads(asked(host, "/v1/sandboxes", json.dumps({"timeoutMs": 20000, "policy": {"version": 1, "limits": {"memory": "90MiB", "wallTime": "20s"}, **({} if ROOT else {"enforcement": {"limits": "preferred"}})}})))["id"])

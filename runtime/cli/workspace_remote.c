@@ -548,14 +548,18 @@ static int remove_one(struct asked *asked, struct warder_error *err)
 	return elsewhere_read(asked->session, &session, err) > 0 ? 0 : session_word(argv);
 }
 
+/* `opens`: the workspace exists, and its lease begins anew before. `renews`: and after. `session exec` renews the lease itself, or has extended it for
+ * a program that goes on. */
 static const struct {
 	const char *word;
-	bool opens; /* the workspace exists, and its lease begins anew before and after */
+	bool opens, renews;
 	int (*run)(struct asked *asked, struct warder_error *err);
 } words[] = {
-	{ "create", false, create }, { "run", true, run },           { "list", true, list },
-	{ "put", true, put },        { "write", true, write_input }, { "read", true, read_file },
-	{ "stage", true, stage },    { "collect", true, collect },   { "remove", false, remove_one },
+	{ "create", false, false, create },     { "run", true, false, run },
+	{ "list", true, true, list },           { "put", true, true, put },
+	{ "write", true, true, write_input },   { "read", true, true, read_file },
+	{ "stage", true, true, stage },         { "collect", true, true, collect },
+	{ "remove", false, false, remove_one },
 };
 
 static int perform(size_t i, struct asked *asked, struct warder_error *err)
@@ -576,7 +580,7 @@ static int perform(size_t i, struct asked *asked, struct warder_error *err)
 	status = words[i].run(asked, err);
 	if (status < 0 && opens && remote_place_is_gone(err))
 		remote_place_say_gone(&asked->place.session, err);
-	if (opens)
+	if (opens && words[i].renews)
 		remote_place_renew(&asked->place);
 	return status;
 }

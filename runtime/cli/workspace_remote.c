@@ -610,6 +610,8 @@ int workspace_remote_command(char *const *rest)
 		if (status == 0)
 			status = asked_take_words(asked, at + 1, NULL, &err);
 		if (status == 0)
+			status = asked_check_backend(asked, &err);
+		if (status == 0)
 			status = perform(i, asked, &err);
 	}
 	if (status < 0) {

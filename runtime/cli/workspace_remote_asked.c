@@ -116,6 +116,21 @@ int asked_take_words(struct asked *asked, char *const *words, char *const *end, 
 	return 0;
 }
 
+int asked_check_backend(const struct asked *asked, struct warder_error *err)
+{
+	const char *backend = asked->values[OWN_BACKEND];
+
+	if (backend && backend_is_remote(backend))
+		return 0;
+	if (backend)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--backend",
+				 "the last --backend is %.40s, and another one is a remote host; give one",
+				 backend);
+	return error_set(
+	    err, WARDER_ERROR_INVALID_REQUEST, "--backend",
+	    "--backend remote:NAME stands where another flag has its value; give that flag a value");
+}
+
 /* The name of the session that has the workspace: ids are any text. */
 int asked_name_session(struct asked *asked, struct warder_error *err)
 {

@@ -1,7 +1,7 @@
 /*
  * workspace_remote_asked: what a command about a workspace on another machine asks for. Private to cli/.
  *
- * Life: zeroed, with the word -> asked_take_words() -> asked_name_session() -> asked_open_place(). The words must exist until the end.
+ * Life: zeroed, with the word -> asked_take_words() -> asked_check_backend() -> asked_name_session() -> asked_open_place(). The words must exist until the end.
  */
 #ifndef WARDER_RUNTIME_CLI_WORKSPACE_REMOTE_ASKED_H
 #define WARDER_RUNTIME_CLI_WORKSPACE_REMOTE_ASKED_H
@@ -43,6 +43,8 @@ char *const *asked_find_word(char *const *words);
 /* The words up to `end` (NULL: all). Those that begin with "-" are flags; those of create and run go on to the session, with their values.
  * -1 with *err. */
 int asked_take_words(struct asked *asked, char *const *words, char *const *end, struct warder_error *err);
+/* Refuse words of which no --backend, or not the last one, names a host on another machine. -1 with *err. */
+int asked_check_backend(const struct asked *asked, struct warder_error *err);
 /* The name of the session that has the workspace. -1 with *err: the id is missing, or is not valid. */
 int asked_name_session(struct asked *asked, struct warder_error *err);
 /* The host of a workspace that exists. -1 with *err. */

@@ -444,6 +444,26 @@ static void add_variable(char *argv[], size_t *count, char *buf, size_t size, co
 	argv[(*count)++] = buf;
 }
 
+/* The scripts before the program need the sandbox. */
+static int check_run_flags(const struct asked *asked, struct warder_error *err)
+{
+	static const char *const flags[] = { "--recreate", "--on-recreate" };
+
+	for (size_t i = 0; i < asked->flag_count; i++)
+		for (size_t k = 0; k < ARRAY_LENGTH(flags); k++) {
+			const size_t len = strlen(flags[k]);
+			const char *word = asked->flags[i];
+
+			if (strncmp(word, flags[k], len) == 0 && (!word[len] || word[len] == '='))
+				return error_set(
+				    err, WARDER_ERROR_INVALID_REQUEST, flags[k],
+				    "%s does not go with \"workspace run\"; \"warder workspace create %.80s "
+				    "--recreate\" makes a new sandbox for a workspace that is lost",
+				    flags[k], asked->id);
+		}
+	return 0;
+}
+
 static int run(struct asked *asked, struct warder_error *err)
 {
 	char exec[] = "exec", cwd[] = "--cwd", end[] = "--", id[REMOTE_ID_LENGTH + 1];
@@ -459,7 +479,8 @@ static int run(struct asked *asked, struct warder_error *err)
 				 "the program is missing; write \"warder workspace run ID --backend %.40s "
 				 "[FLAG...] -- PROGRAM [ARGUMENT...]\"",
 				 asked->values[OWN_BACKEND]);
-	if (asked_take_path(asked->values[OWN_CWD] ? asked->values[OWN_CWD] : "", true, directory, err) < 0 ||
+	if (check_run_flags(asked, err) < 0 ||
+	    asked_take_path(asked->values[OWN_CWD] ? asked->values[OWN_CWD] : "", true, directory, err) < 0 ||
 	    remote_draw_id(id, err) < 0)
 		return -1;
 	snprintf(made, sizeof(made), "runs/run-%s", id);

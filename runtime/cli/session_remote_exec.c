@@ -378,7 +378,9 @@ int session_remote_run(const struct remote_place *place, const char *const *argv
 		status = read_code(place, text, len, ret_code, err);
 	if (status == 0 && *ret_code != 0)
 		status = read_result(place, execution, text, len, &result, err);
-	if (result) {
+	if (result && *ret_code < 0 && result->outcome.detail[0]) {
+		*ret_said = strdup(result->outcome.detail);
+	} else if (result) {
 		*ret_said = result->outcome.output[JAIL_STDERR].bytes;
 		result->outcome.output[JAIL_STDERR].bytes = NULL;
 	}

@@ -32,6 +32,7 @@
 #define ROOT      WORKSPACE_REMOTE_ROOT
 #define INPUTS    "work/inputs"
 #define SCRIPT_MS 60000u
+#define COPY_MS   1800000u /* a copy of any size within the sandbox */
 #define STAGE     "stage"
 
 /* The directories of a workspace, and the variables that name them. */
@@ -44,9 +45,24 @@ static const struct {
 
 /* ---- scripts ---- */
 
-/* Run sh in the sandbox with words as $1, $2 and so on. what: what fails. -1 with *err. */
-static int run_script(const struct asked *asked, const char *script, const char *const with[4],
+static int say_failed(const struct asked *asked, uint64_t time_ms, int code, const char *said,
 		      const char *what, struct warder_error *err)
+{
+	char limit[60] = "", text[32];
+
+	if (code < 0 && asked->place.host.e2b)
+		snprintf(limit, sizeof(limit), "; its time limit is %s",
+			 policy_format_time(time_ms * 1000, text, sizeof(text)));
+	if (!said || !*said)
+		said = code < 0 ? "the script was ended, and the host does not say why"
+				: "its shell says nothing about it";
+	return error_set(err, WARDER_ERROR_EXECUTION_FAILED, "path", "%s: %.*s%s", what,
+			 (int)strcspn(said, "\n"), said, limit);
+}
+
+/* Run sh in the sandbox with words as $1, $2 and so on; time_ms as in session_remote_run(). what: what fails. -1 with *err. */
+static int run_script_for(const struct asked *asked, uint64_t time_ms, const char *script,
+			  const char *const with[4], const char *what, struct warder_error *err)
 {
 	const char *argv[10] = { "/bin/sh", "-c", script, "sh" };
 	char *said = NULL;
@@ -54,12 +70,17 @@ static int run_script(const struct asked *asked, const char *script, const char 
 
 	for (size_t i = 0; i < 4 && with[i]; i++)
 		argv[4 + i] = with[i];
-	status = session_remote_run(&asked->place, argv, SCRIPT_MS, &code, &said, err);
+	status = session_remote_run(&asked->place, argv, time_ms, &code, &said, err);
 	if (status == 0 && code != 0)
-		status = error_set(err, WARDER_ERROR_EXECUTION_FAILED, "path", "%s: %.*s", what,
-				   (int)(said ? strcspn(said, "\n") : 0), said ? said : "");
+		status = say_failed(asked, time_ms, code, said, what, err);
 	free(said);
 	return status;
+}
+
+static int run_script(const struct asked *asked, const char *script, const char *const with[4],
+		      const char *what, struct warder_error *err)
+{
+	return run_script_for(asked, SCRIPT_MS, script, with, what, err);
 }
 
 /* Make what is missing of the layout, each time again: a program may have removed it. */
@@ -319,14 +340,16 @@ static int stage_here(const struct asked *asked, const char *from, const char *d
 }
 
 /* $2 to $3. The copy and an earlier target lie beside the target until the copy is whole, so that a copy that fails changes nothing. $4: a name
- * that nobody uses. */
+ * that nobody uses. With $2 empty, remove what such a script has left that was killed. */
 static const char copy_there[] =
     "cd -- \"$1\" || exit 1; from=./$2 to=./$3\n"
     "new=${to%/*}/.new-$4 old=${to%/*}/.old-$4\n"
     "there() { [ -e \"$1\" ] || [ -L \"$1\" ]; }\n"
     "gone() { rm -rf -- \"$1\" 2>/dev/null || { chmod -R u+rwX -- \"$1\"; rm -rf -- \"$1\"; }; }\n"
-    "fail() { ! there \"$old\" || there \"$to\" || mv -- \"$old\" \"$to\"; gone \"$new\"; exit 1; }\n"
+    "back() { ! there \"$old\" || there \"$to\" || mv -- \"$old\" \"$to\"; gone \"$new\"; }\n"
+    "fail() { back; exit 1; }\n"
     "trap fail TERM INT HUP\n"
+    "[ -n \"$2\" ] || { back; gone \"$old\"; exit; }\n"
     "[ -e \"$from\" ] || { printf '%s does not exist\\n' \"$2\" >&2; exit 1; }\n"
     "cp -a -- \"$from\" \"$new\" || fail\n"
     "if there \"$to\"; then mv -- \"$to\" \"$old\" || fail; fi\n"
@@ -336,12 +359,17 @@ static const char copy_there[] =
 /* From another path of the workspace. */
 static int stage_there(const struct asked *asked, const char *from, const char *dst, struct warder_error *err)
 {
+	static const char what[] = "the input cannot be copied in the workspace";
 	char id[REMOTE_ID_LENGTH + 1];
+	struct warder_error ignored;
 
-	return remote_draw_id(id, err) < 0
-		   ? -1
-		   : run_script(asked, copy_there, (const char *const[4]){ ROOT, from, dst, id },
-				"the input cannot be copied in the workspace", err);
+	if (remote_draw_id(id, err) < 0)
+		return -1;
+	if (run_script_for(asked, COPY_MS, copy_there, (const char *const[4]){ ROOT, from, dst, id }, what,
+			   err) == 0)
+		return 0;
+	run_script(asked, copy_there, (const char *const[4]){ ROOT, "", dst, id }, what, &ignored);
+	return -1;
 }
 
 static int make_parent(const struct asked *asked, const char *dst, struct warder_error *err)

@@ -42,20 +42,29 @@ static int show_status(struct args *args, const char *name, struct warder_error 
 	return 0;
 }
 
-/* A sandbox that is gone is as good as ended. */
-static int stop_named(const char *name, struct warder_error *err)
+/* A sandbox that is gone is as good as ended. 1: the session has got another sandbox meanwhile, in place of a lost one. */
+static int stop_sandbox(const char *name, struct warder_error *err)
 {
 	struct remote_asking how = { .method = "DELETE", .timeout_ms = 2 * REMOTE_QUESTION_MS };
 	struct remote_place place = { 0 };
 	const int found = elsewhere_read(name, &place.session, err);
 
 	if (found != 0)
-		return found > 0 || elsewhere_is_damaged(err) ? elsewhere_remove(name, err) : -1;
+		return found > 0 || elsewhere_is_damaged(err) ? elsewhere_remove(name, NULL, err) : -1;
 	if (remote_place_find_host(&place, err) < 0)
 		return error_context(err, "session %.64s was not stopped", name);
 	if (remote_place_ask(&place, "", &how, NULL, NULL, err) < 0 && !remote_place_is_gone(err))
 		return error_context(err, "session %.64s was not stopped", name);
-	return elsewhere_remove(name, err);
+	return elsewhere_remove(name, place.session.sandbox, err);
+}
+
+static int stop_named(const char *name, struct warder_error *err)
+{
+	int status = 1;
+
+	while (status > 0)
+		status = stop_sandbox(name, err);
+	return status;
 }
 
 int stop_all_note(struct stop_all *all, int status, const struct warder_error *err)
@@ -156,7 +165,7 @@ bool session_remote_is(const char *word, char *const *words)
 
 static int stop_asked(struct args *args, const char *name, struct warder_error *err)
 {
-	return args->session.keep_sandbox ? elsewhere_remove(name, err) : stop_named(name, err);
+	return args->session.keep_sandbox ? elsewhere_remove(name, NULL, err) : stop_named(name, err);
 }
 
 /* Behind the name of a status and a stop, only these flags may follow. */

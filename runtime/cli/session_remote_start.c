@@ -228,26 +228,38 @@ static int match(const struct args *args, struct remote_place *place, struct war
 	return status;
 }
 
-/* Write the file with the policy, for a sandbox that takes the place of a lost one. -1 with *err. */
-static int keep(const struct args *args, const struct remote_place *place, struct warder_error *err)
+/* Write the file with the policy of the arguments, for a sandbox that takes the place of a lost one. `lost` and the return value as in elsewhere_write(). */
+static int keep(const struct args *args, const struct remote_place *place, const char *lost,
+		struct warder_error *err)
 {
 	char *policy = policy_encode(&args->policy->policy);
 	const int status =
-	    policy ? elsewhere_write(&place->session, policy, err) : error_no_memory(err, NULL);
+	    policy ? elsewhere_write(&place->session, policy, lost, err) : error_no_memory(err, NULL);
 
 	free(policy);
 	return status;
 }
 
-/* The name is ours meanwhile. */
-static int start_new(const struct args *args, struct remote_place *place, struct warder_error *err)
+static int say_stopped(const struct elsewhere *session, struct warder_error *err)
 {
+	return error_set(err, WARDER_ERROR_NOT_FOUND, "name",
+			 "session %.64s was stopped while a new sandbox was made for it, which is ended, too",
+			 session->name);
+}
+
+/* The name is ours meanwhile, but another command may stop the session. `lost` as in keep(). */
+static int start_new(const struct args *args, struct remote_place *place, const char *lost,
+		     struct warder_error *err)
+{
+	int kept;
+
 	if (match(args, place, err) < 0 || create(args, place, err) < 0)
 		return -1;
-	if (keep(args, place, err) == 0)
+	kept = keep(args, place, lost, err);
+	if (kept == 0)
 		return 0;
 	destroy(place);
-	return -1;
+	return kept > 0 ? say_stopped(&place->session, err) : -1;
 }
 
 /* ---- a sandbox that is there ---- */
@@ -354,7 +366,7 @@ static int attach(const struct args *args, struct remote_place *place, struct wa
 	if (status == 0)
 		status = take_sandbox(args, text, len, place, &policy, err);
 	if (status == 0)
-		status = policy ? elsewhere_write(session, policy, err) : keep(args, place, err);
+		status = policy ? elsewhere_write(session, policy, NULL, err) : keep(args, place, NULL, err);
 	if (status == 0)
 		remote_place_renew(place);
 	free(policy);
@@ -385,15 +397,18 @@ static int run_before(const char *command, const char *sandbox, struct warder_er
 			 "the command of --on-recreate failed, or a signal came; no new sandbox was made");
 }
 
-/* The host does not know the sandbox of *place. */
+/* The host does not know the sandbox of *place. The new one is the same workspace, if it was one. */
 static int recreate(const struct args *args, struct remote_place *place, const struct elsewhere *asked,
 		    struct warder_error *err)
 {
-	if (run_before(args->session.on_recreate, place->session.sandbox, err) < 0)
+	const struct elsewhere lost = place->session;
+
+	if (run_before(args->session.on_recreate, lost.sandbox, err) < 0)
 		return -1;
 	memset(err, 0, sizeof(*err));
 	place->session = *asked;
-	return start_new(args, place, err);
+	snprintf(place->session.workspace, sizeof(place->session.workspace), "%s", lost.workspace);
+	return start_new(args, place, lost.sandbox, err);
 }
 
 /* The arguments of a start that would make the same session as the one of `session`. `policy` is that of the file. */
@@ -551,7 +566,8 @@ int session_remote_start(const struct args *args, const char *name, char **ret_j
 	else if (found == 0)
 		status = find_same(&place, args, &asked.session, err);
 	else
-		status = args->session.attach ? attach(args, &place, err) : start_new(args, &place, err);
+		status =
+		    args->session.attach ? attach(args, &place, err) : start_new(args, &place, NULL, err);
 	if (status > 0)
 		status = args->session.recreate ? recreate(args, &place, &asked.session, err) : -1;
 	elsewhere_release(name, &lock_fd);

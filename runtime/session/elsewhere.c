@@ -63,13 +63,11 @@ void elsewhere_release(const char *name, int *fd)
 
 /* ---- the file ---- */
 
-int elsewhere_write(const struct elsewhere *session, const char *policy, struct warder_error *err)
+/* Heap; NULL with *err. */
+static char *write_file(const struct elsewhere *session, const char *policy, struct warder_error *err)
 {
 	struct json_writer w = { 0 };
-	owned_fd int dir_fd = -1;
-	char file[NAME_SIZE];
 	char *text;
-	int status;
 
 	json_begin_object(&w);
 	json_key_uint(&w, "version", 1);
@@ -81,22 +79,19 @@ int elsewhere_write(const struct elsewhere *session, const char *policy, struct 
 	json_key_uint(&w, "leaseMs", session->lease_ms);
 	json_key_uint(&w, "startedMs", session->started_ms);
 	json_key_uint(&w, "endsMs", session->ends_ms);
+	if (session->workspace[0])
+		json_key_string(&w, WORKSPACE, session->workspace);
 	json_end_object(&w);
 	text = json_take(&w);
 	if (!text)
-		return error_no_memory(err, NULL);
-	if (strlen(text) > FILE_MAX) {
-		free(text);
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "policy",
-				 "the policy and the session's data have more than %d bytes together; "
-				 "shorten the policy",
-				 FILE_MAX);
-	}
-	status = session_directory_open(true, &dir_fd, err);
-	if (status == 0)
-		status = file_replace(dir_fd, file_of(session->name, file), text, strlen(text), err);
+		error_no_memory(err, NULL);
+	if (!text || strlen(text) <= FILE_MAX)
+		return text;
 	free(text);
-	return status;
+	error_set(err, WARDER_ERROR_INVALID_REQUEST, "policy",
+		  "the policy and the session's data have more than %d bytes together; shorten the policy",
+		  FILE_MAX);
+	return NULL;
 }
 
 static bool take_text(const struct json_value *document, const char *key, char *to, size_t size)
@@ -192,6 +187,58 @@ int elsewhere_read(const char *name, struct elsewhere *ret, struct warder_error 
 	return status;
 }
 
+/* The file, locked: another command that changes it waits. It is the one that has the name now. Otherwise -1 with *err, whose sys_errno is ENOENT if there
+ * is none. */
+static int lock_file(int dir_fd, const char *name, struct warder_error *err)
+{
+	char file[NAME_SIZE];
+	struct stat mine, there;
+
+	file_of(name, file);
+	for (;;) {
+		owned_fd int fd = openat(dir_fd, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (fd < 0 || flock(fd, LOCK_EX) < 0 || fstat(fd, &mine) < 0)
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "name", errno,
+					       "cannot lock the file of session %.64s", name);
+		if (fstatat(dir_fd, file, &there, AT_SYMLINK_NOFOLLOW) == 0 && there.st_ino == mine.st_ino)
+			return fd_take(&fd);
+	}
+}
+
+/* Whether the session has that sandbox. The file stays as it is while it is locked: *ret_fd, or -1 without one. -1 with *err. */
+static int lock_if(int dir_fd, const char *name, const char *sandbox, int *ret_fd, struct warder_error *err)
+{
+	struct elsewhere now;
+	int found;
+
+	*ret_fd = lock_file(dir_fd, name, err);
+	if (*ret_fd < 0)
+		return err->sys_errno == ENOENT ? 0 : -1;
+	found = elsewhere_read(name, &now, err);
+	return found < 0 ? -1 : found == 0 && strcmp(now.sandbox, sandbox) == 0;
+}
+
+int elsewhere_write(const struct elsewhere *session, const char *policy, const char *lost,
+		    struct warder_error *err)
+{
+	owned_fd int dir_fd = -1;
+	owned_fd int lock_fd = -1;
+	char file[NAME_SIZE];
+	char *text = write_file(session, policy, err);
+	int status = text ? session_directory_open(true, &dir_fd, err) : -1;
+
+	if (status == 0 && lost) {
+		const int same = lock_if(dir_fd, session->name, lost, &lock_fd, err);
+
+		status = same < 0 ? -1 : !same;
+	}
+	if (status == 0)
+		status = file_replace(dir_fd, file_of(session->name, file), text, strlen(text), err);
+	free(text);
+	return status;
+}
+
 char *elsewhere_read_policy(const char *name, struct warder_error *err)
 {
 	struct json_value *document = NULL;
@@ -241,24 +288,6 @@ int elsewhere_contexts(const char *session, struct json_value **ret, struct ward
 	json_free(document);
 	*ret = found;
 	return found ? 0 : error_no_memory(err, NULL);
-}
-
-/* The file, locked: another command that changes it waits. It is the one that has the name now. -1 with *err. */
-static int lock_file(int dir_fd, const char *name, struct warder_error *err)
-{
-	char file[NAME_SIZE];
-	struct stat mine, there;
-
-	file_of(name, file);
-	for (;;) {
-		owned_fd int fd = openat(dir_fd, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-
-		if (fd < 0 || flock(fd, LOCK_EX) < 0 || fstat(fd, &mine) < 0)
-			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "name", errno,
-					       "cannot lock the file of session %.64s", name);
-		if (fstatat(dir_fd, file, &there, AT_SYMLINK_NOFOLLOW) == 0 && there.st_ino == mine.st_ino)
-			return fd_take(&fd);
-	}
 }
 
 /* The document with another member; heap. value: JSON, taken. NULL without memory. */
@@ -398,13 +427,19 @@ int elsewhere_name_workspace(const char *session, const char *id, struct warder_
 
 /* ---- all of them ---- */
 
-int elsewhere_remove(const char *name, struct warder_error *err)
+int elsewhere_remove(const char *name, const char *sandbox, struct warder_error *err)
 {
 	owned_fd int dir_fd = -1;
+	owned_fd int lock_fd = -1;
 	char file[NAME_SIZE];
+	int same = 1;
 
 	if (session_check_name(name, err) < 0 || session_directory_open(false, &dir_fd, err) < 0)
 		return -1;
+	if (sandbox)
+		same = lock_if(dir_fd, name, sandbox, &lock_fd, err);
+	if (same <= 0)
+		return same < 0 ? -1 : lock_fd >= 0;
 	if (unlinkat(dir_fd, file_of(name, file), 0) < 0 && errno != ENOENT)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "name", errno,
 				       "cannot remove the file of session %.64s", name);

@@ -37,8 +37,10 @@ bool elsewhere_is_id(const char *text);
 /* Take the name for a while. *ret_fd goes to elsewhere_release(). -1 with *err (CONFLICT: a session of this machine has it). */
 int elsewhere_claim(const char *name, int *ret_fd, struct warder_error *err);
 void elsewhere_release(const char *name, int *fd);
-/* Write the file, in place of an older one. policy: its JSON, or NULL. -1 with *err. */
-int elsewhere_write(const struct elsewhere *session, const char *policy, struct warder_error *err);
+/* Write the file of a name that is claimed. policy: its JSON, or NULL. `lost`: the id of the sandbox whose place the one of *session takes; NULL: there was no
+ * session. 0; 1: the session is not one with the sandbox `lost` any more, and the file is left alone; -1 with *err. */
+int elsewhere_write(const struct elsewhere *session, const char *policy, const char *lost,
+		    struct warder_error *err);
 /* The JSON of the policy, heap. NULL with *err: the file has none, or cannot be read. */
 char *elsewhere_read_policy(const char *name, struct warder_error *err);
 /* 0; 1: no session of another machine has the name; -1 with *err, also if it cannot be known (INVALID_REQUEST: the name is not valid). */
@@ -54,8 +56,8 @@ int elsewhere_contexts(const char *session, struct json_value **ret, struct ward
 int elsewhere_keep_until(const char *session, uint64_t until_ms, struct warder_error *err);
 /* Say that the sandbox is a workspace with that id. -1 with *err. */
 int elsewhere_name_workspace(const char *session, const char *id, struct warder_error *err);
-/* -1 with *err. */
-int elsewhere_remove(const char *name, struct warder_error *err);
+/* Remove the file, if the session has that sandbox; NULL: in any case. 0, also if there is no file; 1: it has another one by now; -1 with *err. */
+int elsewhere_remove(const char *name, const char *sandbox, struct warder_error *err);
 /* Call back with the name of each of them, until it returns another number than 0. That; -1 with *err. */
 int elsewhere_each(int (*each)(void *context, const char *name), void *context, struct warder_error *err);
 /* 0: the name is not of another machine; -1 with *err: it is (CONFLICT), or this cannot be known. */

@@ -693,6 +693,30 @@ def lying():
     begin_anew({"i1": GONE})
     done = session(*again)
     tell(done[0] == 0 and kinds().count("sandboxes") == 1 and open(tale).read() == "i1\n", "a new one if the service says that it does not know the old one", (done, kinds()))
+    # a stop while the new one is made
+    def stops(self):
+        stopped.append(session("stop", "liar"))
+        self.answer(*made(sandboxID="i2"))
+    for name, words in (("exec", ["exec", "liar", "--recreate", "--", "true"]), ("start", ["start", "liar", *there(path), "--recreate"])):
+        stopped = []
+        begin_anew({"i1": GONE, "sandboxes": stops, "i2": described(sandboxID="i2")})
+        done = session(*words)
+        deleted = [one[3] for one in server.asked if one[0] in ("DELETE",)]
+        tell(done[0] == 125 and "was stopped while" in done[2] and stopped[0][0] == 0 and "/sandboxes/i2" in deleted and session("status", "liar")[0] == 1, "a session that is stopped meanwhile stays stopped: " + name, (done, stopped, deleted))
+
+    def replaces(self):
+        """The stop finds the lost sandbox; before it removes the name, another command has made a new one."""
+        if self.path.endswith("/i1"):
+            self.server.how = dict(self.server.how, sandboxes=made(sandboxID="i2"), i2=described(sandboxID="i2"))
+            again.append(session("exec", "liar", "--recreate", "--", "true"))
+            self.answer(*GONE)
+        else:
+            self.answer(204, b"")
+    again = []
+    begin_anew({"i1": GONE, "DELETE": replaces})
+    done = session("stop", "liar")
+    deleted = [one[3] for one in server.asked if one[0] == "DELETE"]
+    tell(done[0] == 0 and again[0][0] == 0 and deleted == ["/sandboxes/i1", "/sandboxes/i2"] and session("status", "liar")[0] == 1, "a stop ends the sandbox that has come meanwhile, too", (done, again, deleted))
     for name, how, word in (("a paused one", described(state="paused"), "is paused"), ("one that is gone", GONE, "has no sandbox i1")):
         session("stop", "liar", "--keep-sandbox")
         server.how = {"i1": how}

@@ -7,7 +7,9 @@
 #ifndef WARDER_RUNTIME_CLI_SESSION_REMOTE_COPY_H
 #define WARDER_RUNTIME_CLI_SESSION_REMOTE_COPY_H
 
+#include <limits.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "runtime/cli/flags.h"
 #include "runtime/cli/remote_place.h"
@@ -21,6 +23,19 @@
 struct remote_list {
 	struct json_value *entries; /* owned; NULL: there are none */
 	size_t bytes, values;
+};
+
+/* An entry of a list. */
+struct remote_entry {
+	char name[NAME_MAX + 1];
+	char target[PATH_MAX]; /* of a link; "": it is not valid */
+	mode_t mode;           /* 07777 */
+	enum remote_entry_type {
+		REMOTE_ENTRY_FILE,
+		REMOTE_ENTRY_DIRECTORY,
+		REMOTE_ENTRY_LINK,
+		REMOTE_ENTRY_OTHER,
+	} type;
 };
 
 /* Those in memory: while a tree is walked, these are the lists of all directories above, so they count together. */
@@ -44,6 +59,9 @@ struct remote_copy {
 int remote_list_read(struct remote_lists *all, const char *backend, const char *path, const char *text,
 		     size_t len, struct remote_list *ret, struct warder_error *err);
 void remote_list_done(struct remote_lists *all, struct remote_list *list);
+
+/* False: the name cannot be that of a file. */
+bool remote_entry_read(const struct json_value *object, struct remote_entry *ret);
 
 /* Bring what `path` names to the stage, where it gets the name `base`; ".": the content of a directory goes into the stage itself. -1 with *err. */
 int session_remote_fetch(struct remote_copy *copy, const char *base, struct warder_error *err);

@@ -25,14 +25,6 @@
 #define STAGED_FILE      0400
 #define STAGED_DIRECTORY 0500
 
-/* An entry of a directory, as the host describes it. */
-struct entry {
-	char name[NAME_MAX + 1];
-	char target[PATH_MAX]; /* of a link */
-	mode_t mode;
-	enum entry_type { ENTRY_FILE, ENTRY_DIRECTORY, ENTRY_LINK, ENTRY_OTHER } type;
-};
-
 static int bad_list(const char *backend, const char *path, struct warder_error *err)
 {
 	return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend",
@@ -65,24 +57,25 @@ static bool take_text(const struct json_value *object, const char *key, const ch
 	return good;
 }
 
-static bool take_entry(const struct json_value *object, struct entry *ret)
+bool remote_entry_read(const struct json_value *object, struct remote_entry *ret)
 {
-	static const char *const types[] = {
-		[ENTRY_FILE] = "file", [ENTRY_DIRECTORY] = "directory", [ENTRY_LINK] = "link"
-	};
+	static const char *const types[] = { [REMOTE_ENTRY_FILE] = "file",
+					     [REMOTE_ENTRY_DIRECTORY] = "directory",
+					     [REMOTE_ENTRY_LINK] = "link" };
 	const char *type = object->type == JSON_OBJECT ? json_member_text(object, "type", "") : "";
 	const struct json_value *mode = object->type == JSON_OBJECT ? json_member(object, "mode") : NULL;
 
-	*ret = (struct entry){ .type = ENTRY_OTHER };
+	*ret = (struct remote_entry){ .type = REMOTE_ENTRY_OTHER };
 	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
 		if (strcmp(type, types[i]) == 0)
-			ret->type = (enum entry_type)i;
-	ret->mode = mode && mode->is_uint ? (mode_t)(mode->uint & REMOTE_COPY_MODES) : 0600;
+			ret->type = (enum remote_entry_type)i;
+	ret->mode = mode && mode->is_uint ? (mode_t)(mode->uint & 07777) : 0600;
+	if (ret->type == REMOTE_ENTRY_LINK &&
+	    !take_text(object, "target", "targetBase64", ret->target, sizeof(ret->target)))
+		ret->target[0] = '\0';
 	return object->type == JSON_OBJECT &&
 	       take_text(object, "name", "nameBase64", ret->name, sizeof(ret->name)) &&
-	       !strchr(ret->name, '/') && strcmp(ret->name, ".") != 0 && strcmp(ret->name, "..") != 0 &&
-	       (ret->type != ENTRY_LINK ||
-		take_text(object, "target", "targetBase64", ret->target, sizeof(ret->target)));
+	       !strchr(ret->name, '/') && strcmp(ret->name, ".") != 0 && strcmp(ret->name, "..") != 0;
 }
 
 static size_t count_values(const struct json_value *value)
@@ -147,8 +140,8 @@ static int list(struct remote_copy *copy, const char *path, struct remote_list *
 
 /* ---- files, links, directories ---- */
 
-static int fetch_file(struct remote_copy *copy, const char *path, int parent_fd, const struct entry *entry,
-		      struct warder_error *err)
+static int fetch_file(struct remote_copy *copy, const char *path, int parent_fd,
+		      const struct remote_entry *entry, struct warder_error *err)
 {
 	struct remote_asking how = { .large = true, .timeout_ms = 4 * REMOTE_QUESTION_MS };
 	owned_fd int fd = -1;
@@ -167,15 +160,16 @@ static int fetch_file(struct remote_copy *copy, const char *path, int parent_fd,
 		copy->left -= len;
 		fd = openat(parent_fd, entry->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 			    0600);
-		if (fd < 0 || file_write_all(fd, bytes, len) < 0 || fchmod(fd, entry->mode | STAGED_FILE) < 0)
+		if (fd < 0 || file_write_all(fd, bytes, len) < 0 ||
+		    fchmod(fd, (entry->mode & REMOTE_COPY_MODES) | STAGED_FILE) < 0)
 			status = failed(path, err);
 	}
 	free(bytes);
 	return status;
 }
 
-static int fetch_entry(struct remote_copy *copy, const char *path, int parent_fd, const struct entry *entry,
-		       unsigned int level, struct warder_error *err);
+static int fetch_entry(struct remote_copy *copy, const char *path, int parent_fd,
+		       const struct remote_entry *entry, unsigned int level, struct warder_error *err);
 
 /* The content of a directory, into one of the stage. */
 static int fetch_content(struct remote_copy *copy, const char *path, int fd, unsigned int level,
@@ -184,7 +178,7 @@ static int fetch_content(struct remote_copy *copy, const char *path, int fd, uns
 	struct remote_list found;
 	char below[REMOTE_PATH_SIZE];
 	const char *slash = path[strlen(path) - 1] == '/' ? "" : "/";
-	struct entry entry;
+	struct remote_entry entry;
 	int status = list(copy, path, &found, err);
 
 	if (status > 0)
@@ -192,7 +186,8 @@ static int fetch_content(struct remote_copy *copy, const char *path, int fd, uns
 				 "the directory %.200s does not exist in the session", path);
 	for (const struct json_value *one = found.entries ? found.entries->child : NULL; one && status == 0;
 	     one = one->next) {
-		if (!take_entry(one, &entry) ||
+		if (!remote_entry_read(one, &entry) ||
+		    (entry.type == REMOTE_ENTRY_LINK && !entry.target[0]) ||
 		    snprintf(below, sizeof(below), "%s%s%s", path, slash, entry.name) >= (int)sizeof(below))
 			status = bad_list(copy->place->session.backend, path, err);
 		else
@@ -203,7 +198,7 @@ static int fetch_content(struct remote_copy *copy, const char *path, int fd, uns
 }
 
 static int fetch_directory(struct remote_copy *copy, const char *path, int parent_fd,
-			   const struct entry *entry, unsigned int level, struct warder_error *err)
+			   const struct remote_entry *entry, unsigned int level, struct warder_error *err)
 {
 	owned_fd int fd = -1;
 
@@ -213,7 +208,7 @@ static int fetch_directory(struct remote_copy *copy, const char *path, int paren
 		return failed(path, err);
 	if (fetch_content(copy, path, fd, level + 1, err) < 0)
 		return -1;
-	return fchmod(fd, entry->mode | STAGED_DIRECTORY) < 0 ? failed(path, err) : 0;
+	return fchmod(fd, (entry->mode & REMOTE_COPY_MODES) | STAGED_DIRECTORY) < 0 ? failed(path, err) : 0;
 }
 
 static int omit(struct remote_copy *copy, const char *path, const char *why)
@@ -223,22 +218,22 @@ static int omit(struct remote_copy *copy, const char *path, const char *why)
 	return 0;
 }
 
-static int fetch_entry(struct remote_copy *copy, const char *path, int parent_fd, const struct entry *entry,
-		       unsigned int level, struct warder_error *err)
+static int fetch_entry(struct remote_copy *copy, const char *path, int parent_fd,
+		       const struct remote_entry *entry, unsigned int level, struct warder_error *err)
 {
 	if (session_remote_copy_count(copy, path, err) < 0)
 		return -1;
 	remote_place_keep(copy->place, &copy->renewed_ms);
 	switch (entry->type) {
-	case ENTRY_FILE:
+	case REMOTE_ENTRY_FILE:
 		return fetch_file(copy, path, parent_fd, entry, err);
-	case ENTRY_LINK:
+	case REMOTE_ENTRY_LINK:
 		return symlinkat(entry->target, parent_fd, entry->name) < 0 ? failed(path, err) : 0;
-	case ENTRY_DIRECTORY:
+	case REMOTE_ENTRY_DIRECTORY:
 		if (level == REMOTE_COPY_LEVELS_MAX)
 			return omit(copy, path, "more than 64 levels of directories");
 		return fetch_directory(copy, path, parent_fd, entry, level, err);
-	case ENTRY_OTHER:
+	case REMOTE_ENTRY_OTHER:
 		break;
 	}
 	return omit(copy, path, "only files, directories and links are copied");
@@ -247,7 +242,7 @@ static int fetch_entry(struct remote_copy *copy, const char *path, int parent_fd
 /* ---- what was named ---- */
 
 /* The entry of the path, in the list of its directory. 0; 1: there is none; -1 with *err. */
-static int look(struct remote_copy *copy, const char *path, const char *name, struct entry *ret,
+static int look(struct remote_copy *copy, const char *path, const char *name, struct remote_entry *ret,
 		struct warder_error *err)
 {
 	char parent[REMOTE_PATH_SIZE];
@@ -262,7 +257,7 @@ static int look(struct remote_copy *copy, const char *path, const char *name, st
 		return status;
 	status = 1;
 	for (const struct json_value *one = found.entries->child; one && status > 0; one = one->next)
-		if (take_entry(one, ret) && strcmp(ret->name, name) == 0)
+		if (remote_entry_read(one, ret) && strcmp(ret->name, name) == 0)
 			status = 0;
 	remote_list_done(&copy->lists, &found);
 	return status;
@@ -287,21 +282,23 @@ static int plain(const char *path, bool content, char ret[REMOTE_PATH_SIZE], str
 static int fetch_all(struct remote_copy *copy, const char *path, struct warder_error *err)
 {
 	struct warder_error ignored = { 0 };
-	struct entry entry = { .mode = 0755 };
+	struct remote_entry entry = { .mode = 0755 };
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
 	if (fetch_content(copy, path, copy->stage_fd, 0, err) < 0)
 		return -1;
-	if (look(copy, path, name, &entry, &ignored) != 0 || entry.type != ENTRY_DIRECTORY)
+	if (look(copy, path, name, &entry, &ignored) != 0 || entry.type != REMOTE_ENTRY_DIRECTORY)
 		entry.mode = 0755;
-	return fchmod(copy->stage_fd, entry.mode | STAGED_DIRECTORY) < 0 ? failed(path, err) : 0;
+	return fchmod(copy->stage_fd, (entry.mode & REMOTE_COPY_MODES) | STAGED_DIRECTORY) < 0
+		   ? failed(path, err)
+		   : 0;
 }
 
 int session_remote_fetch(struct remote_copy *copy, const char *base, struct warder_error *err)
 {
 	const bool content = strcmp(base, ".") == 0;
 	char path[REMOTE_PATH_SIZE];
-	struct entry entry;
+	struct remote_entry entry;
 	int status;
 
 	if (plain(copy->path, content, path, err) < 0)
@@ -314,10 +311,10 @@ int session_remote_fetch(struct remote_copy *copy, const char *base, struct ward
 				 path);
 	if (status < 0)
 		return -1;
-	if (entry.type == ENTRY_LINK)
+	if (entry.type == REMOTE_ENTRY_LINK)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "path",
 				 "%.200s is a symbolic link; name the file that it leads to", path);
-	if (entry.type == ENTRY_OTHER)
+	if (entry.type == REMOTE_ENTRY_OTHER)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "path",
 				 "%.200s must be a regular file or a directory", path);
 	return fetch_entry(copy, path, copy->stage_fd, &entry, 0, err);

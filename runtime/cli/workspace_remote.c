@@ -174,7 +174,7 @@ static int print_item(void *context, const struct workspace_remote_item *item, s
 		return 0;
 	}
 	json_begin_object(w);
-	json_key_string(w, "path", item->path);
+	text_write_name(w, "path", "pathBase64", item->path);
 	json_key_string(w, "type",
 			item->type == 'f'   ? "file"
 			: item->type == 'd' ? "directory"
@@ -191,6 +191,11 @@ static int list(struct asked *asked, struct warder_error *err)
 {
 	struct json_writer w = { 0 };
 	char path[PATH_MAX];
+	const struct workspace_remote_listing listing = { .path = path,
+							  .flat = asked->values[OWN_FLAT],
+							  .call = print_item,
+							  .context = asked->values[OWN_JSON] ? &w : NULL };
+	bool cut = false;
 	int status;
 
 	if (!asked->id)
@@ -198,9 +203,12 @@ static int list(struct asked *asked, struct warder_error *err)
 	if (asked_take_path(asked->operand_count ? asked->operands[0] : "", true, path, err) < 0)
 		return -1;
 	json_begin_array(&w);
-	status = workspace_remote_list(&asked->place, path, asked->values[OWN_FLAT], print_item,
-				       asked->values[OWN_JSON] ? &w : NULL, err);
+	status = workspace_remote_list(&asked->place, &listing, &cut, err);
 	json_end_array(&w);
+	if (status == 0 && cut)
+		term_complain(
+		    "this is not all: a directory lies too deep to be listed, or is closed to you, or "
+		    "there are too many files");
 	if (status == 0 && asked->values[OWN_JSON])
 		return term_put(json_take(&w), err);
 	json_writer_done(&w);

@@ -27,12 +27,20 @@ struct workspace_remote_item {
 	const char *modified; /* or NULL */
 };
 
-/* Call for everything below a directory ("": all), parents first; `flat`: only what lies in it. A number other than 0 of `call` ends it, and is
- * returned. -1 with *err. */
-int workspace_remote_list(const struct remote_place *place, const char *path, bool flat,
-			  int (*call)(void *context, const struct workspace_remote_item *item,
-				      struct warder_error *err),
-			  void *context, struct warder_error *err);
+struct workspace_remote_listing {
+	const char *path; /* the directory; "": the root */
+	bool flat;        /* only what lies in it */
+	/* A number other than 0 ends the list: 1, or -1 with *err. */
+	int (*call)(void *context, const struct workspace_remote_item *item, struct warder_error *err);
+	/* Whether the list goes into that directory; NULL: into each. */
+	bool (*enters)(void *context, const char *path);
+	void *context;
+};
+
+/* Call for everything below a directory, parents first. 0, also if call() ended it; -1 with *err. *ret_cut: a directory or an entry was left out, because it
+ * lies too deep or is closed to the sandbox's user, or because there are too many. What vanishes meanwhile is not in the list. */
+int workspace_remote_list(const struct remote_place *place, const struct workspace_remote_listing *listing,
+			  bool *ret_cut, struct warder_error *err);
 /* A file, whole: *ret is heap. -1 with *err. */
 int workspace_remote_read(const struct remote_place *place, const char *path, char **ret, size_t *ret_len,
 			  struct warder_error *err);
@@ -48,7 +56,7 @@ struct workspace_remote_collect {
 	uint64_t file_bytes, total_bytes;
 };
 
-/* Print, and perhaps copy, the files that match. Returns 0; 1: a limit was reached, which is reported; -1 with *err. */
+/* Print, and perhaps copy, the files that match. Returns 0; 1: it is not all, which is reported; -1 with *err, and then nothing is left of the copies. */
 int workspace_remote_collect(const struct remote_place *place, const struct workspace_remote_collect *what,
 			     struct warder_error *err);
 

@@ -745,6 +745,7 @@ def lying():
     server.asked.clear()
     done = workspaces.workspace("list", "remote:cloud", "liar") if done[0] == 0 else done
     tell(done[0] == 125 and "too long to be read together" in done[2] and kinds().count("ListDir") == 5, "so have those of a workspace", (done, kinds()))
+    lying_workspaces(server, kinds, bodies)
     server.how = {}
     workspaces.workspace("remove", "remote:cloud", "liar")
     begin_anew({"DELETE": (500, b"", ())})
@@ -759,6 +760,75 @@ def lying():
     session("stop", "--all")
     server.shutdown()
     server.server_close()
+
+
+def lying_workspaces(server, kinds, bodies):
+    """The workspace `liar` is there."""
+    def do(word, *words, **more):
+        return workspaces.workspace(word, "remote:cloud", "liar", *words, **more)
+
+    good = START + HELLO + END + LAST
+    server.how = {"Start": detached.turns(good, good, hangs)}
+    server.asked.clear()
+    done = do("run", "--detach", "--", "sleep", "50")
+    times = [one["timeout"] for one in bodies("timeout")]
+    tell(done[0] == 0 and done[1].startswith(b"workspace-") and times[-1] == 3660, "a workspace stays for the time of a detached program", (done, times))
+    # a copy in the sandbox that takes too long
+    server.how = {"Start": detached.turns(good, START + frame({"error": {"code": "deadline_exceeded", "message": "too long"}}, 2), good)}
+    server.asked.clear()
+    done = do("stage", workspaces.INSIDE + "work/a", "--to", "work/b")
+    words = [json.loads(one[2][5:])["process"]["args"] for one in server.asked if one[0] == "Start"]
+    limits = [int(one[1]["Connect-Timeout-Ms"]) for one in server.asked if one[0] == "Start"]
+    tell(done[0] == 125 and "time limit is 30m" in done[2] and "at its time limit" in done[2] and limits[1] == 1800000, "a copy that takes too long names its limit", (done, limits))
+    tell(len(words) == 3 and words[1][3:6] == ["/tmp/warder-workspace", "work/a", "work/b"] and words[2][3:] == ["/tmp/warder-workspace", "", "work/b", words[1][6]] and words[2][1] == words[1][1], "and what it has left is removed", words)
+    # odd entries
+    file, directory = ({"type": "FILE_TYPE_" + one, "size": "3", "mode": 0o644} for one in ("FILE", "DIRECTORY"))
+    tree = {"": [("out", directory), ("work", directory)], "out": [("a", file), ("gone", file), ("closed", file), ("long", dict(file, size=str(20 << 20)))],
+            "work": [("gone", directory), ("closed", directory), ("b", file), ("deep", directory)]}
+    refusals = {"gone": (404, b'{"code": "not_found", "message": "no such file"}', ()), "closed": (403, b'{"code": "permission_denied", "message": "closed"}', ())}
+
+    def lists(self):
+        where = json.loads(self.server.asked[-1][2])["path"][len("/tmp/warder-workspace"):].strip("/")
+        name = where.rsplit("/", 1)[-1]
+        listed.append(where)
+        if name in refusals:
+            return self.answer(*refusals[name])
+        rows = [("deep", directory)] if name == "deep" else tree.get(where, [])
+        self.answer(200, json.dumps({"entries": [dict(one, name=name) for name, one in rows]}).encode())
+
+    def reads(self):
+        name = self.path.rsplit("%2F", 1)[-1].rsplit("/", 1)[-1]
+        self.answer(*refusals.get(name, (200, b"abc", ())))
+    listed = []
+    server.how = {"ListDir": lists, "files": reads}
+    done = do("list", "--json")
+    rows = [row["path"] for row in json.loads(done[1] or b"[]")]
+    tell(done[0] == 0 and "work/b" in rows and "work/closed" in rows and "out/a" in rows and "this is not all" in done[2] and max(row.count("/") for row in rows) == 63, "what is gone, closed or too deep does not hide the rest of a list", (done[0], done[2], rows[:20]))
+    tree["work"].pop()
+    done = do("list", "work/gone"), do("list", "work/closed")
+    tell(done[0][0] == 125 and "no such file" in done[0][2] and done[1][0] == 125 and "closed" in done[1][2], "a list of such a directory itself fails", done)
+    del listed[:]
+    done = do("collect", "$OUTPUT_DIR/*", "--json")
+    data = json.loads(done[1] or b"{}")
+    errors = {row["path"]: row.get("error") for row in data.get("files", ())}
+    tell(done[0] == 1 and errors == {"out/a": None, "out/closed": "it cannot be read", "out/long": "it has more than 16 MiB"} and data["outside"] == 1 and data["limitsHit"], "files that are gone, closed or too long do not keep the others", done)
+    tell(listed == ["", "out"], "only directories in which something may match are listed", listed)
+    target = os.path.join(work, "lies")
+    os.mkdir(target)
+    done = do("collect", "out/*", "--to", target)
+    tell(done[0] == 1 and "(it cannot be read)" in done[1].decode() and "1 left out" in done[2] and os.listdir(target + "/out") == ["a"], "people read it, too", done)
+    tree["out"] = [("a", file), ("fails", file)]
+    refusals["fails"] = (500, b'{"code": "internal", "message": "failed"}', ())
+    target = os.path.join(work, "fails")
+    os.mkdir(target)
+    done = do("collect", "out/*", "--to", target)
+    tell(done[0] == 125 and "failed" in done[2] and os.listdir(target + "/out") == [], "a collection that fails leaves no files", (done, os.listdir(target)))
+    # the sandbox is lost
+    server.how = {"i1": GONE, "sandboxes": made(sandboxID="i3"), "i3": described(sandboxID="i3")}
+    name = [row["name"] for row in json.loads(session("list", "--json")[1]) if row["name"].startswith("workspace-")][0]
+    done = session("exec", name, "--recreate", "--", "true")
+    shown = workspaces.workspace("list", "remote:cloud")
+    tell(done[0] == 0 and shown[1] == b"liar\n", "a new sandbox is the same workspace", (done, shown))
 
 
 def lines(*rows):

@@ -1,5 +1,5 @@
 """Workspaces on other machines: the same checks for hosts of both kinds."""
-import json, os
+import base64, json, os
 
 from serving import warder, work, write
 from tap import tell
@@ -116,6 +116,31 @@ def check(backends, backend, flags, sandboxes):
         done = do("collect", name, "out/*", flag, value, "--json")
         data = json.loads(done[1])
         tell(done[0] == 1 and data["limitsHit"] and flag in done[2], "a limit is reported: " + flag, (done[0], done[2], str(data)[:300]))
+    short = os.path.join(work, "short " + backend.replace(":", "-"))
+    os.makedirs(short)
+    done = do("collect", name, "out/*", "--max-size", "70000", "--json")
+    data = json.loads(done[1])
+    stored = do("collect", name, "out/*", "--max-size", "70000", "--to", short)
+    tell(done[0] == 1 and [row["path"] for row in data["files"]] == ["out/a.bin"] and data["limitsHit"] and stored[0] == 1 and os.listdir(short + "/out") == ["a.bin"], "nothing is collected behind --max-size", (done, stored, os.listdir(short)))
+    os.makedirs(short + "/skills/a b/\u00fc.bin")
+    done = do("collect", name, "skills/**", "out/in", "--to", short)
+    tell(done[0] == 125 and os.listdir(short + "/out") == ["a.bin"], "what cannot be collected as a whole leaves no files", (done, os.listdir(short + "/out")))
+    os.rmdir(short + "/skills/a b/\u00fc.bin")
+    done = do("collect", name, "skills/**", "out/in", "--to", short)
+    tell(done[0] == 0 and sorted(os.listdir(short + "/out")) == ["a.bin", "in"], "and can be collected then", (done, os.listdir(short + "/out")))
+    done = do("run", name, "--", "sh", "-c", "mkdir -p work/odd && cd work/odd && touch kept \"$(printf 'x\\377')\"")
+    listed, done = do("list", name, "work/odd", "--json"), do("collect", name, "work/odd/*", "--json") if done[0] == 0 else done
+    rows = json.loads(listed[1]) if listed[0] == 0 else []
+    data = json.loads(done[1]) if done[0] == 0 else {}
+    tell(len(rows) == 2 and "work/odd/kept" in [row["path"] for row in rows] and "work/odd/kept" in [row["path"] for row in data.get("files", ())], "a name that is no UTF-8 does not hide the others", (listed, done))
+    exact = [row for row in rows if "pathBase64" in row]
+    tell(not exact or (base64.b64decode(exact[0]["pathBase64"]) == b"work/odd/x\xff" and data["outside"] == 0 and len(data["files"]) == 2), "and is one itself, if the host gives its bytes", (listed, done))
+    for flags in (["--recreate"], ["--on-recreate", "true"]):
+        done = do("run", name, *flags, "--", "true")
+        tell(done[0] == 125 and flags[0] in done[2] and "workspace create" in done[2], "run does not recreate: " + flags[0], done)
+    for words, word in ((["workspace", "collect", name, "out/*", "--to", "--backend", backend], "stands where another flag"), (["workspace", "list", "--backend", backend, "--backend", "local", name], "the last --backend is local")):
+        done = warder(*words)
+        tell(done[0] == 125 and word in done[2] and "null" not in done[2], "a host that cannot be the one meant is refused: " + word, done)
     for pattern in ("/etc/*", "../*", "$RUN_DIR/*", "out/../../*"):
         done = do("collect", name, pattern)
         tell(done[0] == 125 and "pattern" in done[2], "a pattern that leads out is refused: " + pattern, done)

@@ -20,6 +20,7 @@ struct exchange {
 	char *bytes;
 	size_t len, most, header_bytes;
 	bool (*take)(void *context, const char *bytes, size_t len);
+	bool (*holds)(void *context);
 	void *context;
 	const char *fault; /* why we stopped; or NULL */
 };
@@ -43,6 +44,8 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *context)
 	char *grown;
 
 	curl_easy_getinfo(to->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (to->take && status == 200 && to->holds && to->holds(to->context))
+		return CURL_WRITEFUNC_PAUSE;
 	if (to->take && status == 200)
 		return to->take(to->context, bytes, len) ? len : 0;
 	if (len > to->most - to->len) {
@@ -204,6 +207,7 @@ struct exchange *exchange_new(const struct exchange_order *order)
 		return NULL;
 	exchange->most = order->most;
 	exchange->take = order->take;
+	exchange->holds = order->holds;
 	exchange->context = order->context;
 	exchange->curl = curl_easy_init();
 	snprintf(url, sizeof(url), "%.*s%s", (int)(len - (order->url[len - 1] == '/')), order->url,

@@ -25,7 +25,9 @@ struct exchange_order {
 	const char *const *headers; /* more lines, NULL at the end; or NULL */
 	/* Gets the body of an answer with the status 200 as it comes; false ends the request. NULL: the body is kept. */
 	bool (*take)(void *context, const char *bytes, size_t len);
-	void *context; /* of take() */
+	/* Whether the answer is to wait now, until curl_easy_pause() lets it go on. NULL: it never is. */
+	bool (*holds)(void *context);
+	void *context; /* of take() and holds() */
 };
 
 /* Make the request. *ret is filled in any case; *ret_body is heap, of ret->bytes, or NULL. */

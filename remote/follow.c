@@ -1,5 +1,6 @@
 /*
- * follow: the stream with the output and one request with input at a time, in one loop. A caller that takes no output holds the host back.
+ * follow: the stream with the output and one request with input at a time, in one loop. A caller that takes no output holds the stream back, and its
+ * input passes all the same: no send waits before the end.
  */
 #include "remote/follow.h"
 
@@ -19,10 +20,12 @@
 
 /* ---- to the caller ---- */
 
+/* A message of the stream has at most 4 MiB, and the stream waits while something is held, so that has an end. */
 static void give(struct follow *follow, const char *piece, size_t len)
 {
-	while (!follow->gone && send(follow->fd, piece, len, MSG_NOSIGNAL) < 0)
-		follow->gone = errno != EINTR;
+	if (!held_add(&follow->held, piece, len))
+		error_no_memory(&follow->fault, "backend");
+	follow->gone |= !held_send(&follow->held, follow->fd, false);
 }
 
 void follow_connect(struct follow *follow)
@@ -78,7 +81,6 @@ bool follow_pass(struct follow *follow, int stream, const char *bytes, size_t le
 
 /* ---- the stream ---- */
 
-/* The time in which the caller does not take the output is no silence of the host. */
 static bool take(void *context, const char *bytes, size_t len)
 {
 	struct follow *follow = context;
@@ -88,6 +90,14 @@ static bool take(void *context, const char *bytes, size_t len)
 	follow->lies = follow->kind->take(follow, bytes, len, &follow->fault) < 0;
 	follow->heard_us = clock_us();
 	return !follow->lies;
+}
+
+static bool holds(void *context)
+{
+	struct follow *follow = context;
+
+	follow->paused = held_any(&follow->held);
+	return follow->paused;
 }
 
 static struct exchange *begin(struct follow *follow, const struct exchange_order *order)
@@ -102,6 +112,7 @@ static struct exchange *begin(struct follow *follow, const struct exchange_order
 void follow_begin(struct follow *follow, struct exchange_order *order)
 {
 	order->take = take;
+	order->holds = holds;
 	order->context = follow;
 	follow->multi = curl_multi_init();
 	follow->heard_us = clock_us();
@@ -218,21 +229,45 @@ static bool goes_on(struct follow *follow)
 	return follow->stream && !follow->fault.code && !follow->gone && !follow->kind->is_over(follow);
 }
 
+/* Wait until something moves. What the caller has for us is read only if no other part of its input is on its way. */
+static void wait_and_take(struct follow *follow)
+{
+	const bool reads = follow->connected && !follow->input, held = held_any(&follow->held);
+	struct curl_waitfd caller = { .fd = follow->fd,
+				      .events = (short)((reads ? CURL_WAIT_POLLIN : 0) |
+							(held ? CURL_WAIT_POLLOUT : 0)) };
+
+	curl_multi_poll(follow->multi, &caller, reads || held, LOOK_MS, NULL);
+	if (reads && (caller.revents & CURL_WAIT_POLLIN))
+		take_piece(follow);
+	if (held)
+		follow->gone |= !held_send(&follow->held, follow->fd, false);
+}
+
+/* The time in which the caller does not take the output is no silence of the host. */
+static void go_on(struct follow *follow)
+{
+	if (!follow->paused)
+		return;
+	follow->heard_us = clock_us();
+	if (held_any(&follow->held))
+		return;
+	follow->paused = false;
+	curl_easy_pause(exchange_handle(follow->stream), CURLPAUSE_CONT);
+}
+
 void follow_loop(struct follow *follow)
 {
 	int running = 0;
 
 	while (goes_on(follow)) {
-		const bool reads = follow->connected && !follow->input;
-		struct curl_waitfd caller = { .fd = follow->fd, .events = CURL_WAIT_POLLIN };
-
 		curl_multi_perform(follow->multi, &running);
 		look_at_head(follow);
 		take_ends(follow);
 		if (follow->stream)
-			curl_multi_poll(follow->multi, &caller, reads && !follow->input, LOOK_MS, NULL);
-		if (caller.revents && !follow->input)
-			take_piece(follow);
+			wait_and_take(follow);
+		if (follow->stream)
+			go_on(follow);
 	}
 }
 
@@ -247,17 +282,36 @@ const char *follow_reason(const struct follow *follow)
 		   : "the host ended the answer before the program's end";
 }
 
+/* Whether the program may lack a part of the input that the caller has sent. Its end is sent again by the caller. */
+static bool lacks_input(const struct follow *follow)
+{
+	char kind = 0;
+
+	shutdown(follow->fd, SHUT_RD); /* the caller keeps what it sends from here on */
+	return (follow->input && !follow->closes) ||
+	       (recv(follow->fd, &kind, 1, MSG_DONTWAIT | MSG_PEEK) == 1 && kind == REMOTE_PIECE_BYTES);
+}
+
+void follow_tell_loss(struct follow *follow, const char *reason)
+{
+	if (lacks_input(follow))
+		follow_tell_text(follow, "inputLost", reason);
+	follow_tell_text(follow, follow->lies ? "fault" : "lost", reason);
+}
+
 void follow_done(struct follow *follow)
 {
 	struct remote_answer ignored;
 	char *body = NULL;
 
+	held_send(&follow->held, follow->fd, true);
 	if (follow->stream)
 		end_request(follow, &follow->stream, CURLE_ABORTED_BY_CALLBACK, &ignored, &body);
 	if (follow->input)
 		end_request(follow, &follow->input, CURLE_ABORTED_BY_CALLBACK, &ignored, &body);
 	free(body);
 	curl_multi_cleanup(follow->multi);
+	held_done(&follow->held);
 	free(follow->input_body);
 	free(follow->end_body);
 }

@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "remote/exchange.h"
+#include "remote/held.h"
 
 struct follow;
 
@@ -38,10 +39,12 @@ struct follow {
 	struct remote_answer end;  /* of the stream */
 	char *end_body;            /* owned */
 	uint64_t heard_us;
-	bool connected; /* the caller has the status 101 */
-	bool lies;      /* the fault is that the host does not follow the protocol */
-	bool gone;      /* the caller is */
-	bool closes;    /* the request about the input is its end */
+	bool connected;   /* the caller has the status 101 */
+	bool lies;        /* the fault is that the host does not follow the protocol */
+	bool gone;        /* the caller is */
+	bool closes;      /* the request about the input is its end */
+	bool paused;      /* the stream is, until nothing is held */
+	struct held held; /* pieces that the caller has not taken yet */
 };
 
 /* Begin the stream; the order, except for its take() and context, and its body are the caller's until follow_done(). */
@@ -56,6 +59,9 @@ void follow_tell(struct follow *follow, struct json_writer *w);
 void follow_tell_text(struct follow *follow, const char *key, const char *text);
 /* Why the stream is over, where the program has not ended. */
 const char *follow_reason(const struct follow *follow);
+/* To the caller: the connection is lost, or the host does not follow the protocol; and before that, if a part of the input is lost with it. */
+void follow_tell_loss(struct follow *follow, const char *reason);
+/* The caller takes what is left for it before that. */
 void follow_done(struct follow *follow);
 
 #endif

@@ -137,7 +137,7 @@ void follow_e2b_run(struct call *call, int fd)
 	else if (e2b.started.ended)
 		tell_result(&follow);
 	else
-		follow_tell_text(&follow, follow.lies ? "fault" : "lost", reason_of(&follow));
+		follow_tell_loss(&follow, reason_of(&follow));
 	if (follow.connected)
 		*call->ret = (struct remote_answer){ .status = 101 };
 	follow_done(&follow);

@@ -188,7 +188,7 @@ static void tell_end(struct follow *follow, const struct host *host)
 	struct json_writer w = { 0 };
 
 	if (!host->ended) {
-		follow_tell_text(follow, follow->lies ? "fault" : "lost", follow_reason(follow));
+		follow_tell_loss(follow, follow_reason(follow));
 		return;
 	}
 	json_begin_object(&w);

@@ -43,6 +43,9 @@ struct following {
 	size_t input_len;
 	bool input_ended;           /* ours, or the program takes no more */
 	bool refused;               /* the latter, and that was said */
+	bool sent;                  /* a part of it went over this connection */
+	bool closed;                /* this connection takes no more of it */
+	bool told;                  /* by the other end: how this connection was lost */
 	bool ended;                 /* the program has; the result has to be asked for */
 	bool moved;                 /* over this connection, something came */
 	char why[300];              /* the connection was lost; or "" */
@@ -75,14 +78,18 @@ static void read_input(struct following *following)
 	}
 }
 
-/* That the connection is over is seen when the last of the output has been read. */
+/* That the connection is over is seen when the last of the output has been read. What it does not take is for the next one. */
 static void send_input(struct following *following)
 {
 	const ssize_t n =
 	    send(following->link.fd, following->input, following->input_len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
-	if (n >= 0 || errno != EAGAIN)
-		following->input_len = 0;
+	if (n < 0) {
+		following->closed = errno != EAGAIN && errno != EINTR;
+		return;
+	}
+	following->sent |= following->input[0] == REMOTE_PIECE_BYTES;
+	following->input_len = 0;
 }
 
 /* The program reads no more, and does not mind. */
@@ -143,6 +150,12 @@ static void take_gap(struct following *following, const struct json_value *docum
 		executions_tell_gap(stream, from, to);
 }
 
+static void take_loss(struct following *following, const char *why)
+{
+	following->told = true;
+	snprintf(following->why, sizeof(following->why), "%s", why);
+}
+
 static void take_text(struct following *following, const char *text, size_t len)
 {
 	const char *label = following->how->place->session.backend;
@@ -173,8 +186,7 @@ static void take_text(struct following *following, const char *text, size_t len)
 	else if (lost)
 		tell_input_lost(following, lost);
 	else
-		snprintf(following->why, sizeof(following->why), "%s",
-			 json_member_text(document, "lost", ""));
+		take_loss(following, json_member_text(document, "lost", ""));
 	json_free(document);
 }
 
@@ -231,8 +243,9 @@ static bool is_over(const struct following *following)
 /* One piece of each direction is on its way at a time. False: the connection is over. */
 static bool move(struct following *following)
 {
-	const bool shows = following->output_len > 0, sends = following->input_len > 0;
-	const bool reads = following->how->input && !following->input_ended && !sends;
+	const bool shows = following->output_len > 0, waits = following->input_len > 0;
+	const bool sends = waits && !following->closed;
+	const bool reads = following->how->input && !following->input_ended && !waits;
 	struct pollfd ready[] = {
 		{ .fd = following->link.fd, .events = (short)((shows ? 0 : POLLIN) | (sends ? POLLOUT : 0)) },
 		{ .fd = reads ? STDIN_FILENO : -1, .events = POLLIN },
@@ -247,7 +260,7 @@ static bool move(struct following *following)
 		renewer_hear(&following->renewer);
 	if (ready[1].revents)
 		read_input(following);
-	if (following->input_len)
+	if (following->input_len && !following->closed)
 		send_input(following);
 	if (ready[2].revents)
 		show_output(following);
@@ -259,6 +272,7 @@ static void move_all(struct following *following)
 {
 	bool good = true;
 
+	following->sent = following->closed = following->told = false;
 	snprintf(following->why, sizeof(following->why), "warder-remote ended");
 	while (good && !is_over(following))
 		good = move(following);
@@ -322,6 +336,9 @@ static int reach_again(struct following *following, struct warder_error *err)
 	/* On a host of the kind warder, a short loss is nothing to the user: the output goes on where it ended. */
 	bool told = following->how->place->host.e2b;
 
+	/* If the other end told nothing, it died, and nobody knows which input arrived. */
+	if (following->sent && !following->told)
+		tell_input_lost(following, following->why);
 	if (told)
 		tell_loss(following);
 	while (!is_over(following)) {

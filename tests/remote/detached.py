@@ -331,6 +331,38 @@ def lying():
     server.over = True
     leaves.communicate(timeout=90 * SLOW)
     tell(full and left and leaves.returncode == 143, "also while nobody reads its standard error", (full, left, leaves.returncode))
+
+    def floods(self):
+        e2b.begin(self)
+        self.wfile.write(e2b.START + e2b.frame({"event": {"data": {"stdout": base64.b64encode(b"y" * 3000000).decode()}}}))
+        self.wfile.flush()
+        until(lambda: server.over, 60)
+        self.wfile.write(e2b.END + e2b.LAST)
+    begin(Connect=floods)
+    server.over = False
+    attached = opened("attach", SEVEN)
+    full = until(lambda: waiting(attached.stdout) > 60000, 60)
+    time.sleep(0.5)  # all buffers on the way are full
+    attached.stdin.write(b"in")
+    attached.stdin.flush()
+    came = until(lambda: bodies("SendInput"), 30)
+    server.over = True
+    out, err = attached.communicate(timeout=90 * SLOW)
+    tell(full and came and (attached.returncode, len(out)) == (0, 3000000), "input passes while nobody reads the output", (full, came, attached.returncode, len(out), err))
+    times = []
+    begin(Connect=takes, SendInput=lambda self: (times.append(time.monotonic()), self.answer(200, b"{}")))
+    done = warder("attach", SEVEN, input=b"x" * 120000)
+    gaps = sorted(later - earlier for earlier, later in zip(times, times[1:]))
+    tell(done[0] == 0 and len(gaps) > 10 and gaps[len(gaps) // 2] < 0.1, "a piece of the input does not wait for a look at the clock", (done, gaps))
+
+    def breaks_with_input(self):
+        e2b.begin(self)
+        self.wfile.write(e2b.START)
+        self.wfile.flush()
+        until(lambda: asked("SendInput"), 60)
+    begin(Connect=turns(breaks_with_input, takes), SendInput=turns(lambda self: until(lambda: len(asked("Connect")) > 1, 60), b"{}"))
+    done = warder("attach", SEVEN, input=b"one")
+    tell(done[:2] == (0, b"hello\n") and done[2].count("may be missing, or its end") == 1 and len(asked("Connect")) == 2, "input that is on its way when the stream breaks is reported", (done, server.asked))
     # kill and write
     begin()
     done = warder("kill", SEVEN), warder("kill", "-s", "9", SEVEN)

@@ -2,8 +2,10 @@
 """Where the processor time of one launch goes: by process and by system call, as the kernel traces them.
 
     tests/bench/waterfall.py [-n RUNS] [--least US] [--phases] [--old WARDER] [WARDER [ARGUMENT...]]
+    tests/bench/waterfall.py [-n RUNS] [--least US] [--phases] [--old LIBRARY] --serve LIBRARY [ARGUMENT...]
 
-Runs `WARDER run -- /bin/true` (or the arguments given) RUNS times, with --old in turns with another one. Prints medians:
+Runs `WARDER run -- /bin/true` (or the arguments given) RUNS times, with --old in turns with another one. With --serve, starts a program
+that launches when it is told to (tests/bench/library.c), and traces RUNS of its launches, all of its threads included. Prints medians:
 
 The first table has the phases of a launch, which end where the first process, the supervisor, makes another process, waits for the
 jail or lets it go. Its columns are the time that passes, the time that all processes together spend on processors, and the number of
@@ -20,13 +22,17 @@ import collections
 import os
 import re
 import statistics
+import subprocess
 import sys
+import time
 
 TRACEFS = "/sys/kernel/tracing"
 EVENTS = ("raw_syscalls/sys_enter", "raw_syscalls/sys_exit", "sched/sched_switch", "sched/sched_process_fork")
 NUMBERS = ("/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "/usr/include/asm-generic/unistd.h")
 LINE = re.compile(r"-(\d+)\s+\[\d+\]\s+\S+\s+(\d+\.\d+): (\w+): (.*)$")
 OWN_CODE = "own code"
+WARM_UP = 8  # launches of a server that are not traced
+TAIL_S = 0.05  # after the answer of a server: its threads remove the jail, and park another one
 # The phase that begins when the supervisor returns from a call.
 CALL_PHASES = {
     "recvmsg": "read-back",
@@ -89,6 +95,17 @@ class Tracer:
         with open(f"{self.place}/trace", encoding="ascii", errors="replace") as file:
             return pid, file.read()
 
+    def launch(self, server):
+        """One launch of a server: its process number and the trace of it."""
+        self.set("trace", "")
+        self.set("set_event_pid", " ".join(os.listdir(f"/proc/{server.process.pid}/task")))
+        self.set("tracing_on", "1")
+        server.launch()
+        time.sleep(TAIL_S)
+        self.set("tracing_on", "0")
+        with open(f"{self.place}/trace", encoding="ascii", errors="replace") as file:
+            return server.process.pid, file.read()
+
     def close(self):
         self.set("tracing_on", "0")
         for event in EVENTS:
@@ -96,14 +113,36 @@ class Tracer:
         os.rmdir(self.place)
 
 
+class Server:
+    """A program of tests/bench/serve.h."""
+
+    def __init__(self, command):
+        self.command = command
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        for _ in range(WARM_UP):
+            self.launch()
+
+    def launch(self):
+        self.process.stdin.write("run\n")
+        answer = self.process.stdout.readline()
+        if not answer.startswith("0 "):
+            sys.exit(f"waterfall.py: {' '.join(self.command)}: answered {answer!r}")
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
 def account(pid, text, names):
     """{(process, call): [us, times]}, and {phase: [wall us, us, times]}; processes are counted from 0 in the order in which they
-    were made."""
+    were made. Threads that were there before are those of process 0."""
     process = {pid: 0}
+    process.update((int(found[1]), 0) for found in re.finditer(r"-(\d+)\s+\[\d+\].* sys_(?:enter|exit): ", text))
     call = {}
     since = {}
     spent = collections.defaultdict(lambda: [0.0, 0])
     phases = None
+    made = 0
     now = 0.0
 
     def charge(number, now):
@@ -116,7 +155,8 @@ def account(pid, text, names):
         number, now = int(number), float(seconds) * 1e6
         phases = phases or Phases(now)
         if event == "sched_process_fork":
-            process[int(re.search(r"child_pid=(\d+)", rest)[1])] = len(process)
+            made += 1
+            process[int(re.search(r"child_pid=(\d+)", rest)[1])] = made
             if number == pid:
                 phases.made(now)
         elif event == "sched_switch":
@@ -213,6 +253,7 @@ def main():
     parser.add_argument("--least", type=float, default=10)
     parser.add_argument("--phases", action="store_true")
     parser.add_argument("--old")
+    parser.add_argument("--serve", action="store_true")
     parser.add_argument("warder", nargs="?", default="build/warder")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args()
@@ -226,13 +267,17 @@ def main():
     arguments = options.arguments or ["run", "--", "/bin/true"]
     names = call_names()
     runs = {program: [] for program in programs}
+    servers = {program: Server([program] + options.arguments) for program in programs} if options.serve else {}
     tracer = Tracer()
     try:
         for i in range(options.runs):
             for program in programs if i % 2 else programs[::-1]:
-                runs[program].append(account(*tracer.run([program] + arguments), names))
+                traced = tracer.launch(servers[program]) if servers else tracer.run([program] + arguments)
+                runs[program].append(account(*traced, names))
     finally:
         tracer.close()
+        for server in servers.values():
+            server.end()
     show_phases({program: [phases for _, phases in runs[program]] for program in programs}, programs)
     if not options.phases:
         show({program: [spent for spent, _ in runs[program]] for program in programs}, programs, options.least)

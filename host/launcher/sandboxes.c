@@ -12,20 +12,23 @@
 #include "host/launcher/state.h"
 #include "runtime/session/session.h"
 
+/* Of a batch of random bytes, those that would make some digits likelier are not used. */
 static int draw(char *ret, size_t len, const char *prefix, const char *digits, struct warder_error *err)
 {
 	const size_t base = strlen(digits);
 	const size_t head = strlen(prefix);
-	unsigned char byte;
+	unsigned char bytes[64];
+	size_t left = 0;
 
 	memcpy(ret, prefix, head);
 	for (size_t i = head; i < len;) {
-		if (getrandom(&byte, 1, 0) != 1)
+		if (left == 0 && getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
 			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 					       "no random number");
-		/* Without the bytes that would make some digits likelier. */
-		if (byte < 256 - 256 % base)
-			ret[i++] = digits[byte % base];
+		left = left ? left : sizeof(bytes);
+		left--;
+		if (bytes[left] < 256 - 256 % base)
+			ret[i++] = digits[bytes[left] % base];
 	}
 	ret[len] = '\0';
 	return 0;

@@ -146,9 +146,17 @@ static void remove_children(const char *path, int64_t deadline_ms)
 		closedir(dir);
 }
 
+/* The kernel counts "." and ".." and one link for each cgroup beneath. */
+static bool has_children(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) < 0 || st.st_nlink != 2;
+}
+
 static void sweep(const char *outer, bool all, int64_t deadline_ms)
 {
-	DIR *dir = opendir(outer);
+	DIR *dir = has_children(outer) ? opendir(outer) : NULL;
 	const struct dirent *entry;
 	char path[CGROUP_LEAF_PATH_MAX + CGROUP_NAME_MAX];
 
@@ -162,7 +170,7 @@ static void sweep(const char *outer, bool all, int64_t deadline_ms)
 	}
 	if (dir)
 		closedir(dir);
-	if (all)
+	if (dir && all)
 		remove_children(outer, deadline_ms);
 }
 
@@ -248,14 +256,6 @@ static void clean_hierarchy(struct cleaning *cleaning, size_t h, bool dry_run)
 	}
 	if (dir)
 		closedir(dir);
-}
-
-/* The kernel counts "." and ".." and one link for each cgroup beneath. */
-static bool has_children(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) < 0 || st.st_nlink != 2;
 }
 
 /* Owners of leaves that were found alive. One supervisor may own many leaves, each in several hierarchies. */

@@ -110,6 +110,8 @@ static void unlock_shelves(void)
 
 void heap_stay(void)
 {
+	/* Before the call, which allocates: there would be an arena for that alone. */
+	stays = true;
 	stays = pthread_atfork(lock_shelves, unlock_shelves, unlock_shelves) == 0;
 }
 

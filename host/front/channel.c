@@ -326,6 +326,11 @@ int channel_ask(struct channel *channel, enum record_type type, uint32_t number,
 	return post(channel, type, 0, numbered ? sizeof(number) : 0, NULL, 0, err);
 }
 
+int channel_list_briefly(struct channel *channel, struct warder_error *err)
+{
+	return post(channel, RECORD_LIST, RECORD_BRIEF, 0, NULL, 0, err);
+}
+
 int channel_write(struct channel *channel, const void *bytes, size_t len, bool more, struct warder_error *err)
 {
 	if (len > REMOTE_WRITE_MAX)

@@ -32,7 +32,9 @@ static void look(struct context_visit *context)
 {
 	struct warder_error err = { 0 };
 
-	if (channel_ask(context->visit.channel, RECORD_LIST, 0, &err) < 0)
+	/* Only a list that the client gets has counters: each costs the keeper 20 system calls. */
+	if ((context->call == CALL_LIST ? channel_ask(context->visit.channel, RECORD_LIST, 0, &err)
+					: channel_list_briefly(context->visit.channel, &err)) < 0)
 		context_fail(context, &err);
 }
 

@@ -317,7 +317,7 @@ static void ask_rows(struct visit *visit)
 {
 	struct warder_error err = { 0 };
 
-	if (channel_ask(visit->channel, RECORD_LIST, 0, &err) < 0)
+	if (channel_list_briefly(visit->channel, &err) < 0)
 		visit_error(visit, &err);
 }
 

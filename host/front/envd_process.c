@@ -339,7 +339,7 @@ static void begin(struct visit *visit)
 
 	if (process->call == PROCESS_START)
 		start(process);
-	else if (channel_ask(visit->channel, RECORD_LIST, 0, &err) < 0)
+	else if (channel_list_briefly(visit->channel, &err) < 0)
 		visit_error(visit, &err);
 }
 

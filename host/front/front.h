@@ -198,6 +198,8 @@ void channel_choose(struct channel *channel, const char *execution);
 const char *channel_execution(const struct channel *channel);
 int channel_attach(struct channel *channel, const uint64_t from[2], struct warder_error *err);
 int channel_ask(struct channel *channel, enum record_type type, uint32_t number, struct warder_error *err);
+/* Ask for the list of executions, without their counters. */
+int channel_list_briefly(struct channel *channel, struct warder_error *err);
 /* Input: at most REMOTE_WRITE_MAX bytes; the next one after its answer. */
 int channel_write(struct channel *channel, const void *bytes, size_t len, bool more,
 		  struct warder_error *err);

@@ -205,7 +205,7 @@ static void begin_execution(struct work *work, const char *policy)
 		exchange_fail(work->x, 503, "no memory is left; try again");
 	else if (!*work->id)
 		start_now(work);
-	else if (channel_ask(work->channel, RECORD_LIST, 0, &err) < 0)
+	else if (channel_list_briefly(work->channel, &err) < 0)
 		fail_work(work, &err);
 }
 

@@ -568,7 +568,8 @@ static bool handle(struct client *client, int fd, const int fds[RECORD_FDS_MAX],
 	if (client->owner && type != RECORD_START && type != RECORD_RESULT && !is_unanswered(type))
 		return false;
 	if (type == RECORD_LIST)
-		return answer_text(client, fd, type, executions_list(client->clients->all));
+		return answer_text(client, fd, type,
+				   executions_list(client->clients->all, !(head->flags & RECORD_BRIEF)));
 	if (type == RECORD_AGENT)
 		return connect_agent(client, fd);
 	if (type == RECORD_START) {

@@ -151,8 +151,8 @@ size_t executions_busy(struct executions *all);
 uint64_t executions_sweep(struct executions *all);
 /* The session's rules were replaced: its policy so far, which is taken, stays known; once, however often it has the same rules. */
 void executions_keep_rules(struct executions *all, struct policy *policy);
-/* A JSON array; heap, NULL on want of memory. */
-char *executions_list(struct executions *all);
+/* A JSON array; heap, NULL on want of memory. counters: with what each has used. */
+char *executions_list(struct executions *all, bool counters);
 /* Do what is ready, without waiting: each time that `fd` is readable. */
 void executions_dispatch(struct executions *all);
 /* Supervise all of them to their ends, until no file is being collected: after the session's jail was told to end. */

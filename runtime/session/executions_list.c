@@ -66,7 +66,7 @@ static void write_progress(const struct execution *execution, struct json_writer
 	json_number(w, line);
 }
 
-static void describe(struct execution *execution, struct json_writer *w)
+static void describe(struct execution *execution, bool counters, struct json_writer *w)
 {
 	struct tm utc;
 	time_t started = (time_t)(execution->started_ms / 1000);
@@ -92,7 +92,8 @@ static void describe(struct execution *execution, struct json_writer *w)
 	json_key_bool(w, "input", execution->input_fd >= 0);
 	json_key_uint(w, "stdoutBytes", execution->spool.totals[0]);
 	json_key_uint(w, "stderrBytes", execution->spool.totals[1]);
-	write_counters(execution, w);
+	if (counters)
+		write_counters(execution, w);
 	write_progress(execution, w);
 	if (execution->context)
 		keeper_context_describe(execution, w);
@@ -109,14 +110,14 @@ static void describe(struct execution *execution, struct json_writer *w)
 	json_end_object(w);
 }
 
-char *executions_list(struct executions *all)
+char *executions_list(struct executions *all, bool counters)
 {
 	struct json_writer w = { 0 };
 
 	json_begin_array(&w);
 	for (size_t i = 0; i < all->count; i++)
 		if (all->items[i]->state != EXECUTION_FAILED)
-			describe(all->items[i], &w);
+			describe(all->items[i], counters, &w);
 	json_end_array(&w);
 	return json_take(&w);
 }

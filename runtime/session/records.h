@@ -84,6 +84,7 @@ enum record_flag {
 	RECORD_CONTEXT = 16,   /* of START: the words are a language and a name */
 	RECORD_AT_ONCE = 32,   /* of PIECE: do not wait for another one */
 	RECORD_KEEP_SEED = 64, /* of FORK */
+	RECORD_BRIEF = 64,     /* of LIST: without counters. Earlier keepers give them all the same */
 	/* of WRITE and RESIZE: only a failure is answered, so that a client that reads nothing can go on. Earlier keepers answer all the same */
 	RECORD_UNANSWERED = 32,
 	/* of HELLO: the client starts one execution with RECORD_STREAMS, or with this flag and RECORD_TERMINAL, and waits for its end. This

@@ -29,7 +29,7 @@ static const struct warder_policy *first_policy(const struct call *call)
 	return starts_with_base(call) ? call->base : call->policy;
 }
 
-/* Its session, out of the parked one if there is one that can still be used. 0; -1 with *err. */
+/* Its session, out of the parked one if there is one that can still be used; with it comes the connection to its keeper. 0; -1 with *err. */
 static int start_session(struct call *call, const struct session_origin *origin, struct warder_error *err)
 {
 	const struct warder_session_options options =
@@ -39,7 +39,7 @@ static int start_session(struct call *call, const struct session_origin *origin,
 	int started;
 
 	call->parked = NULL;
-	if (parked && session_hand_out(parked, call->sandbox, err) == 0)
+	if (parked && session_hand_out(parked, call->sandbox, &call->fd, err) == 0)
 		return 0;
 	started = session_start(call->sandbox, &options, origin, NULL, &session, err);
 	warder_session_free(session);
@@ -58,12 +58,14 @@ static void create_work(struct job *job)
 	if (state_write(call->sandboxes_fd, call->sandbox, call->record, err) < 0)
 		return;
 	call->launch_us = clock_us();
-	/* Nobody can start a program before the connection is there. */
+	/* No client can start a program before this job is done. */
 	if ((!call->snapshot.id[0] || call_unpack_snapshot(call, &origin.files_from, &lock_fd, err) == 0) &&
 	    start_session(call, &origin, err) == 0 &&
 	    ((base && session_replace_rules(call->sandbox, &call->policy->policy, err) < 0) ||
-	     remote_connect(call->sandbox, &call->fd, NULL, err) < 0))
+	     (call->fd < 0 && remote_connect(call->sandbox, &call->fd, NULL, err) < 0))) {
 		session_stop(call->sandbox, NULL, NULL, &ignored);
+		fd_done(&call->fd);
+	}
 	if (lock_fd >= 0)
 		call_drop_unpacked(call, lock_fd);
 	free(origin.files_from);

@@ -1131,7 +1131,7 @@ static int allow_executions(struct keeper *keeper, struct warder_error *err)
 	return 0;
 }
 
-/* False: nobody is there any more who would know. */
+/* False: nobody is there any more who would know. After the last word, the socket stays for a starter that looks whether the keeper lives. */
 static bool report(enum keeper_word word, const struct warder_error *err)
 {
 	struct keeper_report text = { .word = word, .pid = getpid() };
@@ -1140,8 +1140,6 @@ static bool report(enum keeper_word word, const struct warder_error *err)
 	if (err)
 		text.error = *err;
 	sent = send(KEEPER_FD_REPORT, &text, sizeof(text), MSG_NOSIGNAL) == sizeof(text);
-	if (word != KEEPER_BEGUN && word != KEEPER_PARKED)
-		close(KEEPER_FD_REPORT);
 	return sent;
 }
 

@@ -237,7 +237,7 @@ static int await_answer(const struct session_parked *parked, struct warder_error
 			 parked->pid, (int)(HAND_OUT_US / 1000000));
 }
 
-int session_hand_out(struct session_parked *parked, const char *name, struct warder_error *err)
+int session_hand_out(struct session_parked *parked, const char *name, int *ret_fd, struct warder_error *err)
 {
 	struct keeper_name message = { .magic = KEEPER_NAME_MAGIC };
 	int handed, pid;
@@ -249,6 +249,8 @@ int session_hand_out(struct session_parked *parked, const char *name, struct war
 		handed = await_answer(parked, err) < 0
 			     ? -1
 			     : await_word(parked->fd, KEEPER_READY, &pid, NULL, err);
+	if (handed == 0)
+		*ret_fd = fd_take(&parked->fd);
 	session_parked_free(parked);
 	return handed;
 }

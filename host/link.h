@@ -39,8 +39,9 @@ enum link_call {
 	LINK_SHOW,      /* of one sandbox, as in the list */
 	LINK_REMOVE,    /* end a sandbox */
 	LINK_TIMEOUT,   /* value: seconds from now after which the sandbox ends */
-	LINK_OPEN, /* a connection to the sandbox's keeper; value: a port that the client wants to reach, or 0, then with its JSON object */
-	LINK_RUN,  /* text: JSON; a JSON result */
+	/* a connection to the sandbox's keeper; without a port, its JSON object; value: LINK_OPEN_PORT, LINK_OPEN_AGENT */
+	LINK_OPEN,
+	LINK_RUN,      /* text: JSON; a JSON result */
 	LINK_PAUSE,    /* stop all programs of a sandbox */
 	LINK_RESUME,   /* let them go on; value: seconds from now after which the sandbox ends, 0: 300 */
 	LINK_CONTROLS, /* a JSON object: what a jail of this host can enforce */
@@ -70,6 +71,9 @@ enum link_call {
 
 #define LINK_OFFER                                                                                           \
 	0 /* number of an answer to no request: its text is another certificate, NUL, its private key, in PEM */
+
+#define LINK_OPEN_PORT  UINT64_C(0xffffffff) /* the port that the client wants to reach; 0: none */
+#define LINK_OPEN_AGENT (UINT64_C(1) << 32)  /* the front will ask the sandbox's agent */
 
 /* A new sandbox ends at its time; or after a minute, unless a client names it before. */
 enum link_create { LINK_CREATE_PLAIN, LINK_CREATE_CLAIMED };

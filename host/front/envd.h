@@ -30,6 +30,7 @@ struct visit {
 	bool heard, again;        /* it has answered something; it was asked a second time */
 	bool plain;               /* errors have a status of HTTP and no name */
 	unsigned int port;        /* that the client wants to reach; 0: none */
+	bool uses_agent;          /* the call will ask the agent; with a port it does in any case */
 	bool needs_policy;        /* visit_open() gets it */
 	char *policy;             /* owned: the sandbox's, as JSON, until visit_drop_policy(); or NULL */
 	bool frames;              /* errors stand in the last frame */

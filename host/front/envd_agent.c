@@ -118,6 +118,7 @@ void visit_ask_agent(struct visit *visit, enum agent_call call, uint32_t flags, 
 		begin_agent(visit);
 	} else {
 		visit->begin = begin_agent;
+		visit->uses_agent = true;
 		visit_open(visit);
 	}
 }

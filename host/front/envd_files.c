@@ -606,6 +606,7 @@ static struct file_visit *file_new(struct exchange *x, enum file_call call)
 	file->call = call;
 	file->path = exchange_query(x, "path");
 	file->steps_end = &file->steps;
+	file->visit.uses_agent = true;
 	file->visit.events = &file_events;
 	file->visit.begin = begin;
 	file->visit.said = said;

@@ -175,6 +175,7 @@ void envd_metrics(struct exchange *x)
 		return;
 	numbers->visit.events = &numbers_events;
 	numbers->visit.begin = ask_counters;
+	numbers->visit.uses_agent = true;
 	numbers->visit.tick = look_again;
 	numbers->visit.said = said;
 	numbers->visit.needs_policy = true;

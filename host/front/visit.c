@@ -133,8 +133,9 @@ static char *claim_of(const struct exchange *x)
 void visit_open(struct visit *visit)
 {
 	struct exchange *x = visit->x;
+	const uint64_t wanted = visit->port | (visit->uses_agent ? LINK_OPEN_AGENT : 0);
 
-	exchange_ask_any(x, LINK_OPEN, visit->port, x->key_kind == LINK_KEY_SIGNATURE ? claim_of(x) : NULL,
+	exchange_ask_any(x, LINK_OPEN, wanted, x->key_kind == LINK_KEY_SIGNATURE ? claim_of(x) : NULL,
 			 opened);
 }
 

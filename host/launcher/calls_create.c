@@ -247,8 +247,9 @@ int calls_create(struct context *context, struct call *call, struct warder_error
 			call->job.kind = call->snapshot.id[0] ? JOB_FILES : JOB_SHORT;
 			call->job.work = create_work;
 			call->job.finish = create_finish;
-			call->parked =
-			    call->snapshot.id[0] ? NULL : stock_take(launcher, call, first_policy(call));
+			call->parked = call->snapshot.id[0]
+					   ? NULL
+					   : stock_take(launcher, call, first_policy(call), &sandbox->kind);
 			call_add_run(launcher, call);
 			jobs_add(&launcher->jobs, &call->job);
 			return 0;

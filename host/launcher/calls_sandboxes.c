@@ -50,7 +50,7 @@ static void open_work(struct job *job)
 static int check_port(const struct context *context, struct call *call, struct warder_error *err)
 {
 	const struct sandbox *sandbox = context->sandbox;
-	const uint64_t port = context->request->value;
+	const uint64_t port = context->request->value & LINK_OPEN_PORT;
 	struct json_value *policy = NULL;
 	bool alone, shared;
 	const char *mode;
@@ -90,9 +90,13 @@ int calls_open(struct context *context, struct call *call, struct warder_error *
 	if (check_port(context, call, err) < 0 || call_need_running(context->sandbox, call, err) < 0)
 		return -1;
 	/* A request to a port starts no program with the policy. */
-	call->text = context->request->value ? NULL : sandbox_text(context->sandbox);
-	if (!call->text && !context->request->value)
-		return error_no_memory(err, NULL);
+	if (!(context->request->value & LINK_OPEN_PORT)) {
+		call->text = sandbox_text(context->sandbox);
+		if (!call->text)
+			return error_no_memory(err, NULL);
+	}
+	if (context->request->value)
+		stock_agent_used(&context->launcher->stock, context->sandbox);
 	call->job.work = open_work;
 	call->job.finish = call_finish;
 	jobs_add(&context->launcher->jobs, &call->job);
@@ -185,6 +189,7 @@ static void remove_finish(struct job *job, void *of)
 	struct sandbox *sandbox = sandboxes_find(&launcher->sandboxes, call->sandbox);
 
 	if (call->answer.status == 204) {
+		stock_sandbox_ends(&launcher->stock, sandbox);
 		sandboxes_remove(&launcher->sandboxes, sandbox);
 	} else {
 		launcher->options->log(call->answer.error.text);

@@ -52,6 +52,8 @@ struct sandbox {
 	char traffic_token[SANDBOX_TOKEN_BYTES]; /* for its ports */
 	char access_digest[SHA256_HEX], traffic_digest[SHA256_HEX];
 	int keeper_fd; /* a connection to its keeper, which ends with it; or -1 */
+	uint64_t kind; /* of the stock; 0: of none */
+	bool agent_used;
 };
 
 struct sandboxes {

@@ -3,6 +3,9 @@
  * them, all tenants together KINDS_MOST. A further kind takes the place of one of the tenant that has the most: one without a second creation,
  * else the one that was used the longest time ago. A kind is parked after its second creation, because many policies, for example with an `env` of
  * their own, are used once. After a parking that failed, none is launched until the tenant creates another sandbox of that kind.
+ *
+ * The agent of a sandbox serves calls about its files and its ports. It is an execution, which takes about as long to start as the rest of the
+ * jail. So a kind whose sandboxes end without a use of it is parked without, until a client uses one.
  */
 #include "host/launcher/stock.h"
 
@@ -31,6 +34,7 @@
 #define PAUSE_US      UINT64_C(5000000) /* after one could not be parked; twice as long after each further one */
 #define PAUSES_MOST   4                 /* times that it is doubled */
 #define LOG_US        UINT64_C(10000000) /* between two lines about that */
+#define AGENT_UNUSED  16 /* sandboxes of a kind that end in a row with unused agents, until it has none */
 #define TICK_MS       1000
 #define END_US        UINT64_C(10000000)
 
@@ -50,6 +54,7 @@ struct stock_owner {
 
 struct stock_kind {
 	struct stock_kind *next;
+	uint64_t number;
 	struct stock_owner *owner;    /* the stock's */
 	struct warder_policy *policy; /* owned */
 	struct session_parked *parked[A_KIND_MOST];
@@ -60,6 +65,7 @@ struct stock_kind {
 	uint64_t reached_us;    /* when as many as are wanted were last created within a window */
 	uint64_t not_before_us; /* none is parked before */
 	bool repeated;          /* there was a second creation, or will be at the next one */
+	unsigned int unused;    /* sandboxes that ended without a use of their agents, since one was used */
 	bool told;              /* the log says why none can be parked */
 	unsigned int failures;  /* in a row */
 };
@@ -212,6 +218,7 @@ static struct stock_kind *add(struct stock *stock, const struct call *call,
 		return NULL;
 	}
 	kind->owner = owner;
+	kind->number = ++stock->last_kind;
 	owner->kinds++;
 	kind->next = stock->kinds;
 	stock->kinds = kind;
@@ -271,7 +278,7 @@ static struct session_parked *take(struct stock *stock, struct stock_kind *kind)
 }
 
 struct session_parked *stock_take(struct launcher *launcher, const struct call *call,
-				  const struct warder_policy *policy)
+				  const struct warder_policy *policy, uint64_t *ret_kind)
 {
 	struct stock *stock = &launcher->stock;
 	struct session_parked *parked;
@@ -285,12 +292,39 @@ struct session_parked *stock_take(struct launcher *launcher, const struct call *
 		kind = add(stock, call, policy);
 	if (!kind)
 		return NULL;
+	*ret_kind = kind->number;
 	stock->taken_us = clock_us();
 	count_creation(kind, stock->taken_us);
 	parked = take(stock, kind);
 	stock->handed_out += parked != NULL;
 	stock->missed += parked == NULL;
 	return parked;
+}
+
+static struct stock_kind *find_number(const struct stock *stock, uint64_t number)
+{
+	struct stock_kind *kind = stock->kinds;
+
+	while (kind && kind->number != number)
+		kind = kind->next;
+	return kind;
+}
+
+void stock_agent_used(struct stock *stock, struct sandbox *sandbox)
+{
+	struct stock_kind *kind = sandbox->agent_used ? NULL : find_number(stock, sandbox->kind);
+
+	sandbox->agent_used = true;
+	if (kind)
+		kind->unused = 0;
+}
+
+void stock_sandbox_ends(struct stock *stock, const struct sandbox *sandbox)
+{
+	struct stock_kind *kind = sandbox->agent_used ? NULL : find_number(stock, sandbox->kind);
+
+	if (kind && kind->unused < AGENT_UNUSED)
+		kind->unused++;
 }
 
 /* ---- parking ---- */
@@ -300,6 +334,7 @@ struct parking {
 	struct stock_kind *kind; /* main thread: it stays while it has a parking */
 	const char *program;
 	struct warder_policy *policy; /* owned */
+	bool agent;
 	struct session_parked *made;
 	struct warder_error err;
 };
@@ -310,7 +345,7 @@ static void park_work(struct job *job)
 	const struct warder_session_options options =
 	    sandbox_session_options(parking->policy, parking->program);
 
-	session_park(&options, &parking->made, &parking->err);
+	session_park(&options, parking->agent, &parking->made, &parking->err);
 }
 
 /* The text of the error may have words of the client's policy. */
@@ -377,6 +412,7 @@ static void park(struct launcher *launcher, struct stock_kind *kind)
 	}
 	parking->kind = kind;
 	parking->program = launcher->options->program;
+	parking->agent = kind->unused < AGENT_UNUSED;
 	parking->job = (struct job){ .tenant = "", .work = park_work, .finish = park_finish };
 	kind->building++;
 	kind->owner->sandboxes++;

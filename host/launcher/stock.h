@@ -1,7 +1,8 @@
 /*
  * stock: sandboxes that are parked before a client asks for them. Private to host/launcher/.
  *
- * A parked sandbox is a session without a name (runtime/session/session.h): jail, keeper and agent are there. The stock keeps some for each kind: a
+ * A parked sandbox is a session without a name (runtime/session/session.h): jail and keeper are there, and the agent, unless the last sandboxes
+ * of the kind ended without a use of it. The stock keeps some for each kind: a
  * tenant with a policy, which has the variables of the sandbox, too. A kind begins when the tenant creates a sandbox with the policy, is parked after
  * the second one, and ends when the tenant has not created one for a minute, or when there are too many kinds. It has at most as many as the
  * tenant created within a quarter of a second, half as many after each 10 s in which fewer were created, and at least one. So a tenant never gets
@@ -20,6 +21,7 @@
 
 struct call;
 struct launcher;
+struct sandbox;
 struct session_parked;
 struct stock_ending;
 struct stock_kind;
@@ -28,6 +30,7 @@ struct stock_owner;
 struct stock {
 	struct stock_kind *kinds;
 	size_t kind_count;
+	uint64_t last_kind;          /* its number; they begin with 1 */
 	struct stock_owner *owners;  /* the tenants of the kinds */
 	struct stock_ending *ending; /* that were told to end, and have not yet */
 	size_t parked, building;
@@ -39,9 +42,14 @@ struct stock {
 	bool is_pressed;             /* then: it is short */
 };
 
-/* One for the call, which has the record of a new sandbox with the policy; or NULL. The caller's. */
+/* One for the call, which has the record of a new sandbox with the policy; or NULL. The caller's. *ret_kind is written if the sandbox is of
+ * a kind. */
 struct session_parked *stock_take(struct launcher *launcher, const struct call *call,
-				  const struct warder_policy *policy);
+				  const struct warder_policy *policy, uint64_t *ret_kind);
+/* A client is about to use the agent of a sandbox. */
+void stock_agent_used(struct stock *stock, struct sandbox *sandbox);
+/* A sandbox has ended. */
+void stock_sandbox_ends(struct stock *stock, const struct sandbox *sandbox);
 /* Park and end sandboxes. Returns the milliseconds until it is to be called again, at most 1000. */
 int stock_tend(struct launcher *launcher);
 /* End all, and wait until they are gone. No job runs any more. */

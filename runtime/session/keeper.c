@@ -983,7 +983,7 @@ static void end_jail(struct keeper *keeper, struct warder_error *left)
 {
 	struct warder_error ignored;
 
-	/* One that was parked has an agent, whose end the supervision explains. */
+	/* One that was parked may have an agent, whose end the supervision explains. */
 	if (!keeper->waiting && keeper->session && keeper->executions.count)
 		watch_jail(keeper, &ignored);
 	if (keeper->waiting) {
@@ -1153,7 +1153,8 @@ static int begin_parked(struct keeper *keeper, bool *ret_busy, struct warder_err
 	if (open_jail(keeper, err) < 0)
 		return -1;
 	opened_us = clock_us();
-	if (allow_executions(keeper, err) < 0 || keeper_park_agent(&keeper->executions, err) < 0)
+	if (allow_executions(keeper, err) < 0 ||
+	    (keeper->spec.parks_agent && keeper_park_agent(&keeper->executions, err) < 0))
 		return -1;
 	if (!report(KEEPER_PARKED, NULL))
 		return error_set(err, WARDER_ERROR_CONFLICT, "name", INTERRUPTED);
@@ -1161,7 +1162,7 @@ static int begin_parked(struct keeper *keeper, bool *ret_busy, struct warder_err
 		return -1;
 	free(keeper->spec.name);
 	keeper->spec.name = name;
-	keeper->spec.parks = false;
+	keeper->spec.parks = keeper->spec.parks_agent = false;
 	keeper->executions.session = name;
 	/* Who waited too long for the answer starts another session of this name. */
 	if (starter_left())

@@ -391,7 +391,7 @@ int session_start(const char *name, const struct warder_session_options *options
 	return start(&spec, known.program, came, ret, err);
 }
 
-int session_park(const struct warder_session_options *options, struct session_parked **ret,
+int session_park(const struct warder_session_options *options, bool agent, struct session_parked **ret,
 		 struct warder_error *err)
 {
 	static const char name[] = "parked"; /* which it never takes */
@@ -401,6 +401,7 @@ int session_park(const struct warder_session_options *options, struct session_pa
 	if (!program || fill_spec(name, options, &spec, err) < 0)
 		return -1;
 	spec.parks = true;
+	spec.parks_agent = agent;
 	return starter_park(&spec, program, ret, err);
 }
 

@@ -181,9 +181,10 @@ struct session_spec {
 	    *copy_of_id; /* the session whose files it begins with, instead of a set-up; or NULL. Of no description */
 	char *
 	    files_from; /* a directory of session_save(), with whose files it begins; or NULL. Of no description */
-	bool parks;     /* it is parked first, and gets its name later. Of no description */
-	char *id;       /* of a description: another one of each session that was ever started; else NULL */
-	uint64_t rules; /* of a description: how often its rules were replaced */
+	bool parks;       /* it is parked first, and gets its name later. Of no description */
+	bool parks_agent; /* its agent is started before it is parked. Of no description */
+	char *id;         /* of a description: another one of each session that was ever started; else NULL */
+	uint64_t rules;   /* of a description: how often its rules were replaced */
 };
 
 /* The members of it into the object that is open, but for the id. */
@@ -621,15 +622,16 @@ int starter_begin(const struct session_spec *spec, const char *program, int (*ca
 		  struct warder_error *err);
 
 /*
- * A parked session: its jail, its keeper and its agent are there, and it has no name, so nobody finds it. Its keeper ends it when this process
+ * A parked session: its jail and its keeper are there, and perhaps its agent, and it has no name, so nobody finds it. Its keeper ends it when this process
  * ends, or calls session_parked_free() or session_parked_end().
  *
  * Life: session_park() -> session_hand_out(), which gives it its name: from then on it is a session like any other. Or it is freed. Any
  * thread, one at a time.
  */
 struct session_parked;
-/* Wait until it is parked. Of the options, those about set-up commands must be empty. -1 with *err: nothing is left. */
-int session_park(const struct warder_session_options *options, struct session_parked **ret,
+/* Wait until it is parked; `agent`: with its agent, which else starts when it is first needed. Of the options, those about set-up commands
+ * must be empty. -1 with *err: nothing is left. */
+int session_park(const struct warder_session_options *options, bool agent, struct session_parked **ret,
 		 struct warder_error *err);
 /* The same for a specification that is filled. */
 int starter_park(const struct session_spec *spec, const char *program, struct session_parked **ret,

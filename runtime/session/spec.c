@@ -65,6 +65,8 @@ void session_spec_write(const struct session_spec *spec, struct json_writer *w)
 		json_key_string(w, "filesFrom", spec->files_from);
 	if (spec->parks)
 		json_key_bool(w, "parks", true);
+	if (spec->parks_agent)
+		json_key_bool(w, "parksAgent", true);
 }
 
 /* ---- reading ---- */
@@ -183,6 +185,7 @@ static const struct member {
 	{ "copyOfId", take_text, offsetof(struct session_spec, copy_of_id) },
 	{ "filesFrom", take_text, offsetof(struct session_spec, files_from) },
 	{ "parks", take_truth, offsetof(struct session_spec, parks) },
+	{ "parksAgent", take_truth, offsetof(struct session_spec, parks_agent) },
 };
 
 static int take_member(const struct json_value *value, bool more, struct session_spec *spec,

@@ -180,6 +180,33 @@ def policies():
     host.end()
 
 
+def agents_of_parked():
+    """Of each parked sandbox, whether it has an agent."""
+    return [any(os.path.exists("/proc/%d/exe" % pid) and os.readlink("/proc/%d/exe" % pid).startswith("/memfd:warder-agent") for pid in below(keeper)) for keeper in parked_keepers()]
+
+
+def agents():
+    """A tenant whose sandboxes end without a use of their agents gets them without."""
+    if not ROOT:
+        return
+    host, token, watcher = serve("agents")
+    first = begin(host, token, watcher)
+    tell(until(lambda: agents_of_parked() and all(agents_of_parked())), "a sandbox is parked with its agent", agents_of_parked())
+    one = lambda: host.ask("DELETE", "/v1/sandboxes/%s" % create(host, token), token)[0] == 204
+    parked = lambda: until(lambda: counts(host, watcher)[0] >= 1)
+    tell(one() and parked() and until(lambda: any(agents_of_parked())), "so is the next one, after one that ended without a use of it", agents_of_parked())
+    tell(until(lambda: one() and parked() and agents_of_parked() and not any(agents_of_parked()), 30), "after sixteen, the next ones are parked without", agents_of_parked())
+    made = create(host, token)
+    path = "/v1/sandboxes/%s/files?path=/tmp/f" % made
+    tell(was_parked(made) and host.ask("PUT", path, token, b"x" * 70000)[0] == 200 and len(host.ask("GET", path, token)[1]) == 70000, "one of these starts its agent with its first file", made)
+    tell(executes(host, token, made, "cat", "/tmp/f") == "x" * 70000, "and programs see the file")
+    host.ask("DELETE", "/v1/sandboxes/%s" % made, token)
+    tell(until(lambda: one() and parked() and agents_of_parked() and all(agents_of_parked()), 30), "then sandboxes are parked with agents again", agents_of_parked())
+    for sandbox in first:
+        host.ask("DELETE", "/v1/sandboxes/%s" % sandbox, token)
+    host.end()
+
+
 def none():
     host = Host("none", more={"templates": {"small": SMALL}}, parkedSandboxes=0)
     token, watcher = host.tenant("me", launchesPerSecond=1000), host.tenant("watcher", ("--scopes", "metrics"))
@@ -190,4 +217,4 @@ def none():
     host.end()
 
 
-run_parts((handed_out, stale, ends, held, edges, policies, none))
+run_parts((handed_out, stale, ends, held, edges, policies, agents, none))

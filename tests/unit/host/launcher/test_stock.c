@@ -12,6 +12,7 @@
 static struct launcher launcher;
 static char logged[2000];
 static size_t lines;
+static uint64_t kind; /* of the last one that was created */
 
 static void log_line(const char *line)
 {
@@ -45,7 +46,7 @@ static void create(const char *tenant, int number)
 	snprintf(value, sizeof(value), "%d", number);
 	cr_assert(warder_policy_parse(text, sizeof(text) - 1, NULL, &policy, &err) == 0, "%s", err.text);
 	cr_assert(warder_policy_set(policy, "environment.set.NUMBER", value, &err) == 0, "%s", err.text);
-	cr_expect_null(stock_take(&launcher, &call, policy));
+	cr_expect_null(stock_take(&launcher, &call, policy, &kind));
 	warder_policy_free(policy);
 }
 

@@ -12,12 +12,12 @@
 
 int call_copy_policy(const struct warder_policy *policy, struct warder_policy **ret, struct warder_error *err)
 {
-	char *text = warder_policy_json(policy);
-	const int parsed =
-	    text ? warder_policy_parse(text, strlen(text), "template", ret, err) : error_no_memory(err, NULL);
+	struct warder_policy *copy = library_policy(&policy->policy, err);
 
-	free(text);
-	return parsed;
+	if (!copy)
+		return -1;
+	*ret = copy;
+	return 0;
 }
 
 int call_parse_policy(const struct json_value *value, struct warder_policy **ret, struct warder_error *err)

@@ -121,9 +121,10 @@ static void json_figures(const struct report *report, int i, FILE *out)
 	const struct figures *figures = &report->figures[i];
 
 	fprintf(out,
-		", \"iterations\": %d, \"minUs\": %.1f, \"p50Us\": %.1f, \"p90Us\": %.1f, \"p99Us\": %.1f",
-		figures->count, percentile_us(figures, 0), percentile_us(figures, 50),
-		percentile_us(figures, 90), percentile_us(figures, 99));
+		", \"iterations\": %d, \"minUs\": %.1f, \"p25Us\": %.1f, \"p50Us\": %.1f, \"p90Us\": %.1f, "
+		"\"p99Us\": %.1f",
+		figures->count, percentile_us(figures, 0), percentile_us(figures, 25),
+		percentile_us(figures, 50), percentile_us(figures, 90), percentile_us(figures, 99));
 	json_ratio(out, "cpuP50Us", cpu_us(figures, 50));
 	json_ratio(out, "cpuP99Us", cpu_us(figures, 99));
 	json_ratio(out, "toFloor", ratio(report, i, contestant->floor));

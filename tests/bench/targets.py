@@ -16,6 +16,9 @@ LADDER = ("+ cgroups", "+ init", "+ users", "+ /proc", "+ pipes", "+ read-back")
 # The least that a jail per second is: new leaves and a new network namespace; and no leaves, and the same network namespace.
 RATES = {"libwarder pool": "+ cgroups", "libwarder pool, parts": "prepared, one network"}
 
+# The same with all controls, in the parked jails of which only the processor time counts.
+WHOLE = {"libwarder pool": "floor parked", "libwarder pool, parts": "floor parked, parts"}
+
 
 class Table:
     def __init__(self, quiet):
@@ -80,6 +83,10 @@ def add_rates(table, launches):
     for name, title in POOLS.items():
         table.at_least(f"jails per second at 16, {title} / bwrap", times(name),
                        f"{times(name) or 0:.2f} ({rate(name) or 0:.0f}, {rate('bwrap') or 0:.0f})", 3, times(RATES[name]), 2)
+        whole = quotient(launches, "bwrap", WHOLE[name], "cpuP50Us")
+        if whole:
+            table.add("    processor time of bwrap / of such a jail", f"{quotient(launches, 'bwrap', name, 'cpuP50Us') or 0:.2f}",
+                      floor=f"{whole:.2f}")
     for name in ("floor prepared", "+ cgroups", "prepared, one network", "cgroups, one network"):
         if times(name):
             table.add(f"    {name}", f"{times(name):.2f} ({rate(name):.0f})")

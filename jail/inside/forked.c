@@ -30,59 +30,22 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-#define EINTR_  4
-#define EINVAL_ 22
+#define EINTR_ 4
 
 /* One order, and then one jail: the zygote is a single thread, and each fork has a copy. */
 static struct wire_fork order;
 static int fds[WIRE_FORK_FDS_MAX];
-static int fd_count;
+static size_t fd_count;
 static struct inside in = { .sysctl_fd = -1, .what = "" };
-
-static long receive(void)
-{
-	struct {
-		size_t len;
-		int level, type;
-		int fds[WIRE_FORK_FDS_MAX];
-	} control = { 0 };
-	struct {
-		void *at;
-		size_t len;
-	} part = { &order, sizeof(order) };
-	struct {
-		void *name;
-		uint32_t name_len;
-		void *parts;
-		size_t part_count;
-		void *control;
-		size_t control_len;
-		uint32_t flags;
-	} header = { .parts = &part, .part_count = 1, .control = &control, .control_len = sizeof(control) };
-	const size_t before = sizeof(size_t) + 2 * sizeof(int);
-	long got;
-
-	do
-		got = sys(recvmsg, WIRE_FD_INPUT, &header, 0x40000000 /* MSG_CMSG_CLOEXEC */);
-	while (got == -EINTR_);
-	if (got != sizeof(order))
-		return got < 0 ? got : 0;
-	if (control.len < before || control.level != 1 /* SOL_SOCKET */ || control.type != 1 /* SCM_RIGHTS */)
-		return -EINVAL_;
-	fd_count = (int)((control.len - before) / sizeof(int));
-	for (int i = 0; i < fd_count; i++)
-		fds[i] = control.fds[i];
-	return fd_count;
-}
 
 /* As after an exec, init's descriptors are these and no others. */
 static long place(void)
 {
 	long ret = 0;
 
-	for (int i = 0; i < fd_count && ret >= 0; i++)
+	for (size_t i = 0; i < fd_count && ret >= 0; i++)
 		fds[i] = (int)(ret = sys(fcntl, fds[i], F_DUPFD, 64));
-	for (int i = 0; i < fd_count && ret >= 0; i++)
+	for (size_t i = 0; i < fd_count && ret >= 0; i++)
 		ret = sys(dup3, fds[i], i, 0);
 	return ret < 0 ? ret : sys(close_range, fd_count, ~0u, 0);
 }
@@ -104,10 +67,11 @@ EXPORT int forked_wait(void)
 	struct clone_args args = { .flags = CLONE_PIDFD,
 				   .pidfd = (uint64_t)(uintptr_t)&pidfd,
 				   .exit_signal = SIGCHLD };
-	const long got = receive();
+	const long got =
+	    message_receive(WIRE_FD_INPUT, &order, sizeof(order), fds, WIRE_FORK_FDS_MAX, &fd_count);
 	long pid;
 
-	if (got <= 0)
+	if (got != sizeof(order))
 		return -1;
 	args.flags |= order.namespaces;
 	/* As from birth where the host makes it: init asks for its signals when it has the time. */
@@ -116,7 +80,7 @@ EXPORT int forked_wait(void)
 	if (pid == 0)
 		return 0;
 	sys(rt_sigprocmask, 2 /* SIG_SETMASK */, &before, 0, sizeof(before));
-	for (int i = 0; i < fd_count; i++)
+	for (size_t i = 0; i < fd_count; i++)
 		sys(close, fds[i]);
 	if (answer(pidfd, pid) < 0 && pid > 0)
 		sys(kill, pid, SIGKILL);
@@ -160,7 +124,7 @@ EXPORT void forked_init(void)
 
 EXPORT void forked_go_on(int payload_pid)
 {
-	if (payload_pid < 0)
+	if (payload_pid < 0) /* an errno */
 		inside_fail(&in, WIRE_FD_CONTROL, WIRE_STEP_FORK, payload_pid, "");
 	in.payload_pid = payload_pid;
 	inside_go_on(&in);

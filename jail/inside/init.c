@@ -153,7 +153,7 @@ static long step_cgroup(struct inside *in)
 	/* The host makes these cgroups meanwhile; if it cannot, it ends the jail. */
 	if (in->block->flags & WIRE_JOINS_FOLLOW) {
 		await_host(WIRE_FD_CONTROL);
-		count = message_receive(WIRE_FD_CONTROL, fds);
+		count = message_receive_fds(WIRE_FD_CONTROL, fds);
 	} else {
 		for (long i = 0; i < count; i++)
 			fds[i] = first + (int)i;
@@ -889,7 +889,7 @@ static long fetch_fds(void)
 	long ret = fd < 0 ? fd : sys(connect, fd, &address, sizeof(address));
 
 	if (ret == 0)
-		ret = message_receive((int)fd, fds);
+		ret = message_receive_fds((int)fd, fds);
 	return ret < 0 ? ret : place_fetched(fds, (int)ret);
 }
 

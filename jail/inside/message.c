@@ -7,11 +7,13 @@
 
 #include "jail/inside/sys.h"
 
+#define EINTR_            4
 #define EIO_              5
 #define EINVAL_           22
 #define SOL_SOCKET_       1
 #define SCM_RIGHTS_       1
 #define MSG_CTRUNC_       0x8
+#define MSG_TRUNC_        0x20
 #define MSG_NOSIGNAL_     0x4000
 #define MSG_CMSG_CLOEXEC_ 0x40000000
 
@@ -55,11 +57,10 @@ long message_send(int socket_fd, const void *data, size_t len, const int *fds, s
 	return ret < 0 ? ret : (size_t)ret == len ? 0 : -EIO_;
 }
 
-long message_receive(int socket_fd, int *fds)
+long message_receive(int socket_fd, void *data, size_t size, int *fds, size_t most, size_t *ret_count)
 {
 	struct rights rights;
-	char byte;
-	const struct part part = { &byte, 1 };
+	const struct part part = { data, size };
 	struct message message = {
 		.parts = &part, .part_count = 1, .control = &rights, .control_len = sizeof(rights)
 	};
@@ -67,14 +68,29 @@ long message_receive(int socket_fd, int *fds)
 	long ret;
 
 	rights.level = rights.type = 0;
-	ret = sys(recvmsg, socket_fd, &message, MSG_CMSG_CLOEXEC_);
-	if (ret < 0)
+	do
+		ret = sys(recvmsg, socket_fd, &message, MSG_CMSG_CLOEXEC_);
+	while (ret == -EINTR_);
+	if (ret <= 0)
 		return ret;
-	if (ret != 1 || message.flags & MSG_CTRUNC_ || message.control_len < offsetof(struct rights, fds) ||
-	    rights.level != SOL_SOCKET_ || rights.type != SCM_RIGHTS_)
+	if (message.flags & (MSG_CTRUNC_ | MSG_TRUNC_) ||
+	    message.control_len < offsetof(struct rights, fds) || rights.level != SOL_SOCKET_ ||
+	    rights.type != SCM_RIGHTS_)
 		return -EINVAL_;
 	count = (rights.len - offsetof(struct rights, fds)) / sizeof(*fds);
+	if (count > most)
+		return -EINVAL_;
 	for (size_t i = 0; i < count; i++)
 		fds[i] = rights.fds[i];
-	return (long)count;
+	*ret_count = count;
+	return ret;
+}
+
+long message_receive_fds(int socket_fd, int *fds)
+{
+	size_t count = 0;
+	char byte;
+	const long ret = message_receive(socket_fd, &byte, 1, fds, MESSAGE_FDS_MAX, &count);
+
+	return ret < 0 ? ret : ret == 1 ? (long)count : -EINVAL_;
 }

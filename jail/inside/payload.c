@@ -332,32 +332,13 @@ static bool place_fds(const int *fds, size_t count)
 
 static bool receive_parked_go(void)
 {
-	struct {
-		size_t len;
-		int level, type;
-		int fds[WIRE_GO_FDS + 1];
-	} control = { 0 };
-	struct {
-		void *at;
-		size_t len;
-	} part = { go_message, sizeof(go_message) };
-	struct {
-		void *name;
-		uint32_t name_len;
-		void *parts;
-		size_t part_count;
-		void *control;
-		size_t control_len;
-		uint32_t flags;
-	} header = { .parts = &part, .part_count = 1, .control = &control, .control_len = sizeof(control) };
-	const size_t before = sizeof(size_t) + 2 * sizeof(int);
-	const long got = sys(recvmsg, WIRE_FD_EXEC, &header, 0x40000000 /* MSG_CMSG_CLOEXEC */);
+	int fds[WIRE_GO_FDS];
+	size_t count = 0;
+	const long got =
+	    message_receive(WIRE_FD_EXEC, go_message, sizeof(go_message), fds, WIRE_GO_FDS, &count);
 
-	if (got < (long)sizeof(struct wire_go) || parked_go()->message.type != WIRE_GO ||
-	    parked_go()->size != (uint32_t)got || control.len < before ||
-	    control.level != 1 /* SOL_SOCKET */ || control.type != 1 /* SCM_RIGHTS */)
-		return false;
-	return place_fds(control.fds, (control.len - before) / sizeof(int));
+	return got >= (long)sizeof(struct wire_go) && parked_go()->message.type == WIRE_GO &&
+	       parked_go()->size == (uint32_t)got && place_fds(fds, count);
 }
 
 /* Tell the host, and wait for its word while watching that it lives. */

@@ -48,14 +48,73 @@
 	"os.close(4)\n"
 /* Loads, warms up, reports its files, and reads its work into `source`. */
 #define PYTHON_BEGIN PYTHON_DEFINE PYTHON_WARM_UP PYTHON_FREEZE PYTHON_REPORT PYTHON_READ
+/* In a fork, the end of Python would write to most pages of what it has loaded, each of which would be copied first. finish() does the part of
+ * it that a program can see, in Python's order: other threads end; atexit; standard output is flushed, and a failure becomes exit code 120; the
+ * main module and the modules that came after the fork are given up, and then cleared if something still holds them; what remains is
+ * flushed, in Python and in libc. Exceptions of each step are reported and end nothing, as in Python. Each collection but the last is also Python's: the
+ * first puts a file before its buffer, so that a later one closes the file first.
+ *
+ * It differs in this: the modules from before the fork stay. Files that they hold are flushed but not closed, and only if no
+ * thread runs any more, which could hold the lock of one; other objects that they hold have no __del__ called. Functions that libraries have
+ * registered with the atexit() of libc are not called. */
+#define PYTHON_DEFINE_END                                                                                    \
+	"import _thread,_weakref,atexit,ctypes\n"                                                            \
+	"libc=ctypes.PyDLL(None)\n"                                                                          \
+	"madvise,fflush,leave=libc.madvise,libc.fflush,os._exit\n"                                           \
+	"modules=sys.modules\n"                                                                              \
+	"streams=sys.stdout,sys.stderr\n"                                                                    \
+	"writers=io.TextIOWrapper,io.BufferedWriter,io.BufferedRandom\n"                                     \
+	"def say(text,*words):\n"                                                                            \
+	" file=getattr(sys,'stderr',None)\n"                                                                 \
+	" try:print(text%words,file=streams[1] if file is None else file)\n"                                 \
+	" except BaseException:pass\n"                                                                       \
+	"def attempt(step,subject):\n"                                                                       \
+	" try:step()\n"                                                                                      \
+	" except BaseException as error:\n"                                                                  \
+	"  say('Exception ignored in: %r\\n%s: %s',subject,type(error).__name__,error)\n"                    \
+	"  return True\n"                                                                                    \
+	"def flush(file):\n"                                                                                 \
+	" try:closed=file is None or bool(file.closed)\n"                                                    \
+	" except BaseException:closed=False\n"                                                               \
+	" return not closed and attempt(lambda:file.flush(),file)\n"                                         \
+	"def finish(code):\n"                                                                                \
+	" global main\n"                                                                                     \
+	" threading=modules.get('threading')\n"                                                              \
+	" if threading:\n"                                                                                   \
+	"  attempt(lambda:threading._shutdown(),threading)\n"                                                \
+	"  threading.excepthook=lambda error:None\n"                                                         \
+	" attempt(atexit._run_exitfuncs,atexit)\n"                                                           \
+	" for name in 'stdout','stderr':\n"                                                                  \
+	"  if flush(getattr(sys,name,None)):code=120\n"                                                      \
+	" gc.collect()\n"                                                                                    \
+	" sys.stdout,sys.stderr=streams\n"                                                                   \
+	" late=[main]+[modules.pop(name) for name in [*modules] if name not in known]\n"                     \
+	" left=[_weakref.ref(module) for module in late if issubclass(type(module),type(sys))]\n"            \
+	" main=late=None\n"                                                                                  \
+	" gc.collect()\n"                                                                                    \
+	" for module in reversed(left):\n"                                                                   \
+	"  module=module()\n"                                                                                \
+	"  names={} if module is None else object.__getattribute__(module,'__dict__')\n"                     \
+	"  for name in [*names]:\n"                                                                          \
+	"   if name!='__builtins__':names[name]=None\n"                                                      \
+	" module=names=None\n"                                                                               \
+	" gc.collect()\n"                                                                                    \
+	" rest=[*streams]\n"                                                                                 \
+	" if not _thread._count():\n"                                                                        \
+	"  rest+=[file for file in gc.get_objects() if issubclass(type(file),writers)]\n"                    \
+	" for file in rest:\n"                                                                               \
+	"  try:file.flush()\n"                                                                               \
+	"  except BaseException:pass\n"                                                                      \
+	" fflush(None)\n"                                                                                    \
+	" leave(code&255)\n"                                                                                 \
+	"known={*modules,'threading'}-{'__main__'}\n"
 /* The same in a zygote: what follows the fork is the jail's program (jail/inside/forked.h). os.fork() runs the at-fork hooks, by which random and
  * others renew what they have. numpy's old generator has no such hook. The handlers of signals that Python sets at its start (SIGINT,
  * SIGPIPE, SIGXFSZ) are set again, and the pages that most code needs are written to once more. */
 #define PYTHON_FORK                                                                                          \
-	PYTHON_DEFINE PYTHON_WARM_UP                                                                         \
-	    "import _signal,atexit,ctypes\n"                                                                 \
+	PYTHON_DEFINE PYTHON_WARM_UP PYTHON_DEFINE_END                                                       \
+	    "import _signal\n"                                                                               \
 	    "lib=ctypes.PyDLL('/proc/self/fd/5')\n"                                                          \
-	    "madvise=ctypes.PyDLL(None).madvise\n"                                                           \
 	    "os.close(5)\n"                                                                                  \
 	    "with open('/proc/self/comm','rb') as file:comm=file.read().strip()\n"                           \
 	    "with open('/proc/self/maps') as file:maps=[line.split() for line in file]\n"                    \
@@ -66,7 +125,8 @@
 	    " if ordered<0:os._exit(0)\n"                                                                    \
 	    " if ordered:continue\n"                                                                         \
 	    " lib.forked_init()\n"                                                                           \
-	    " pid=os.fork()\n"                                                                               \
+	    " try:pid=os.fork()\n"                                                                           \
+	    " except OSError as error:pid=-error.errno\n"                                                    \
 	    " if pid:lib.forked_go_on(pid)\n"                                                                \
 	    " break\n"                                                                                       \
 	    "for start,end in maps:madvise(ctypes.c_void_p(start),ctypes.c_size_t(end-start),22)\n"          \
@@ -93,8 +153,6 @@
 	"   os.kill(os.getpid(),2)\n"                                                                        \
 	"  sys.exit(1)\n"
 #define PYTHON_END "work()\n"
-/* In a fork, the end of Python would write to most pages of what it has loaded, each of which would be copied first. So what a program can see of
- * that end is done here: other threads end, atexit, the main module's objects are given up, and what is written is flushed. */
 #define PYTHON_FORK_END                                                                                      \
 	"code=0\n"                                                                                           \
 	"try:work()\n"                                                                                       \
@@ -102,17 +160,9 @@
 	" code=error.code\n"                                                                                 \
 	" if code is None:code=0\n"                                                                          \
 	" elif not isinstance(code,int):\n"                                                                  \
-	"  print(code,file=sys.stderr)\n"                                                                    \
+	"  say('%s',code)\n"                                                                                 \
 	"  code=1\n"                                                                                         \
-	"if 'threading' in sys.modules:sys.modules['threading']._shutdown()\n"                               \
-	"atexit._run_exitfuncs()\n"                                                                          \
-	"for name in [*main.__dict__]:\n"                                                                    \
-	" if name!='__builtins__':main.__dict__[name]=None\n"                                                \
-	"gc.collect()\n"                                                                                     \
-	"for file in sys.stdout,sys.stderr:\n"                                                               \
-	" try:file and not file.closed and file.flush()\n"                                                   \
-	" except OSError:code=120\n"                                                                         \
-	"os._exit(code&255)\n"
+	"finish(code)\n"
 
 #define PYTHON_CODE                                                                                          \
 	"name='<code>'\n"                                                                                    \

@@ -358,6 +358,37 @@ Test(pool_code, the_end_of_a_fork_is_that_of_python, .timeout = 120)
 		{ "class A:\n  def __del__(self): print('gone')\na = A()\nb = A()\nb.b = b\nprint('end')",
 		  "end\ngone\ngone\n", "", 0 },
 		{ "import os\nos._exit(7)", "", "", 7 },
+		{ "import sys\nclass Tee:\n  def write(self, text): sys.__stdout__.write(text)\n"
+		  "  def flush(self): pass\nsys.stdout = Tee()\nprint('tee')",
+		  "tee\n", "", 0 },
+		{ "import sys\nprint('before')\ndel sys.stdout", "before\n", "", 0 },
+		{ "import sys\ndel sys.stderr\nsys.exit('why')", "", "why\n", 1 },
+		{ "import sys\nclass T:\n  def __repr__(self): return 'T'\nsys.stdout = T()", "",
+		  "Exception ignored in: T\nAttributeError: 'T' object has no attribute 'flush'\n", 120 },
+		{ "import os, sys\nprint('lost')\nos.close(1)", "",
+		  "Exception ignored in: <_io.TextIOWrapper name='<stdout>' mode='w' encoding='utf-8'>\n"
+		  "OSError: [Errno 9] Bad file descriptor\n",
+		  120 },
+		{ "import os\nclass T: out = os.fdopen(os.dup(1), 'w')\nT.out.write('of a class')",
+		  "of a class", "", 0 },
+		{ "import os\nclass T: pass\nt = T()\nt.t = t\nt.out = os.fdopen(os.dup(1), 'w')\n"
+		  "t.out.write('of a cycle')",
+		  "of a cycle", "", 0 },
+		{ "import colorsys, os\ncolorsys.out = os.fdopen(os.dup(1), 'w')\n"
+		  "colorsys.out.write('of a new module')",
+		  "of a new module", "", 0 },
+		{ "import os\nos.out = os.fdopen(os.dup(1), 'w')\nos.out.write('of an old module')",
+		  "of an old module", "", 0 },
+		{ "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.fdopen.restype = ctypes.c_void_p\n"
+		  "file = libc.fdopen(libc.dup(1), b'w')\nlibc.fputs(b'of libc', ctypes.c_void_p(file))",
+		  "of libc", "", 0 },
+		{ "import colorsys\nclass A:\n  def __del__(self): print(colorsys.rgb_to_hsv(0, 0, 0))\n"
+		  "a = A()",
+		  "(0.0, 0.0, 0)\n", "", 0 },
+		{ "import queue, threading, time\nq = queue.Queue()\ndef take():\n  while True:\n"
+		  "    try: q.get(timeout=1e-5)\n    except queue.Empty: pass\n"
+		  "threading.Thread(target=take, daemon=True).start()\nprint('end')",
+		  "end\n", "", 0 },
 	};
 
 	if (!begin_forks(NULL))

@@ -334,7 +334,25 @@ static int refuse_zygote(const char *field, const char *what, struct warder_erro
 			 "a fork server makes no jails %s; turn it off (forkServer)", what);
 }
 
-/* All that a zygote forks inherits its filter, its Landlock rules and its hard limits: it has none that they do not have. */
+/* All that a zygote forks inherits its filter, its Landlock rules and its hard limits: it has none that they do not have. Some limits of its forks
+ * would be wrong for itself. It needs descriptors and files to make a jail; and what the kernel counts per user namespace, it counts in the
+ * zygote's for all forks together, up to the soft limit that the zygote has. */
+static bool zygote_has(int resource)
+{
+	switch (resource) {
+	case RLIMIT_CPU:
+	case RLIMIT_NPROC:
+	case RLIMIT_NOFILE:
+	case RLIMIT_FSIZE:
+	case RLIMIT_MEMLOCK:
+	case RLIMIT_MSGQUEUE:
+	case RLIMIT_SIGPENDING:
+		return false;
+	default:
+		return true;
+	}
+}
+
 int jail_plan_zygote(struct jail_plan *plan, struct warder_error *err)
 {
 	size_t kept = 0;
@@ -350,7 +368,7 @@ int jail_plan_zygote(struct jail_plan *plan, struct warder_error *err)
 	if (plan->cgroup.pids_max < ZYGOTE_PIDS)
 		plan->cgroup.pids_max = ZYGOTE_PIDS;
 	for (size_t i = 0; i < plan->rlimit_count; i++)
-		if (plan->rlimits[i].resource != RLIMIT_CPU && plan->rlimits[i].resource != RLIMIT_NPROC)
+		if (zygote_has(plan->rlimits[i].resource))
 			plan->rlimits[kept++] = plan->rlimits[i];
 	plan->rlimit_count = kept;
 	return 0;

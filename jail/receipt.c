@@ -273,11 +273,12 @@ static void accounts_row(struct jail_run *run)
 
 	receipt_layer(run, "perUserAccounts", there,
 		      there ? "/proc/sys/user of the jail's user namespace" : "none",
-		      "written and read back in that namespace", "%s",
+		      "written and read back in that namespace", "%s%s",
 		      !there ? "inotify and fanotify count for the user of the container"
 		      : all  ? "16 instances and 8192 watches each of inotify and fanotify"
 			     : "16 instances and 8192 watches of inotify and fanotify, but not of what this "
-			       "kernel counts only per user of the host");
+			       "kernel counts only per user of the host",
+		      run->zygote ? "; what the host gives one user, all forks of the zygote share" : "");
 }
 
 static void layer_rows(struct jail_run *run)

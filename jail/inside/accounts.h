@@ -7,13 +7,14 @@
 
 #include <stdbool.h>
 
-#define ACCOUNTS_PATH "/proc/sys/user"
+#define ACCOUNTS_PATH  "/proc/sys/user"
+#define ACCOUNTS_FORKS 100 /* jails of one zygote that may live at once */
 
 /* Who may make namespaces in there. */
 enum accounts_makers {
 	ACCOUNTS_NOBODY,
 	ACCOUNTS_INIT,   /* of a session, for executions */
-	ACCOUNTS_ZYGOTE, /* all that a jail has */
+	ACCOUNTS_ZYGOTE, /* all that a jail has, ACCOUNTS_FORKS times */
 };
 
 /* Write every limit of the caller's user namespace, and read it back. directory_fd: the host's ACCOUNTS_PATH, which shows each process the

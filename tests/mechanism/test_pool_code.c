@@ -418,6 +418,72 @@ Test(pool_code, the_end_of_a_fork_is_that_of_python, .timeout = 120)
 	end();
 }
 
+/* Of the fork alone: what the zygote does to make a jail needs more. */
+Test(pool_code, a_fork_has_the_smallest_limits, .timeout = 120)
+{
+	struct warder_result *result;
+
+	fork_server = 1;
+	begin(WARDER_POOL_LAUNCH);
+	key.interpreter = "python";
+	set("limits.openFiles", "32");
+	set("limits.fileSize", "100");
+	if (!fill(1))
+		cr_skip_test("%s", err.text);
+	result = run(
+	    "import resource\n"
+	    "print(resource.getrlimit(resource.RLIMIT_NOFILE), resource.getrlimit(resource.RLIMIT_FSIZE))",
+	    (struct warder_command){ 0 });
+	cr_assert(result, "%s", err.text);
+	cr_expect_str_eq(output(result, WARDER_STDOUT), "(32, 32) (100, 100)\n", "%s",
+			 output(result, WARDER_STDERR));
+	cr_expect(zygote_of(result) > 0);
+	warder_result_free(result);
+	end();
+}
+
+/* Three that run at the same time, with what each of them could have. */
+static void expect_thrice(const char *code, const char *wanted)
+{
+	struct warder_command command = { .size = sizeof(command) };
+	struct warder_result *results[3] = { NULL };
+	struct warder_run *runs[3] = { NULL };
+
+	for (int i = 0; i < 3; i++)
+		cr_assert(warder_pool_code(pool, &key, code, strlen(code), &command, &runs[i], &err) == 0,
+			  "%s", err.text);
+	for (int i = 0; i < 3; i++) {
+		cr_assert(warder_wait(runs[i], &results[i], &err) == 0, "%s", err.text);
+		cr_expect_str_eq(output(results[i], WARDER_STDOUT), wanted, "%d: %s %s", i,
+				 output(results[i], WARDER_STDOUT), output(results[i], WARDER_STDERR));
+		cr_expect(zygote_of(results[i]) > 0);
+		warder_result_free(results[i]);
+		warder_run_free(runs[i]);
+	}
+}
+
+Test(pool_code, forks_share_no_account, .timeout = 120)
+{
+	fork_server = 1;
+	begin(WARDER_POOL_LAUNCH);
+	key.interpreter = "python";
+	set("syscalls.profile", "compat");
+	if (!fill(3))
+		cr_skip_test("%s", err.text);
+	expect_thrice("import ctypes, os, time\n"
+		      "made = [ctypes.CDLL(None).inotify_init() for i in range(20)]\n"
+		      "time.sleep(1)\n"
+		      "print(len([fd for fd in made if fd >= 0]))",
+		      "16\n");
+	expect_thrice("import os, signal, time\n"
+		      "signal.pthread_sigmask(signal.SIG_BLOCK, [40])\n"
+		      "for i in range(900): os.kill(os.getpid(), 40)\n"
+		      "time.sleep(1)\n"
+		      "print([line.split()[1] for line in open('/proc/self/status') if line[:4] == 'SigQ'])",
+		      "['900/1024']\n");
+	end();
+}
+
 Test(pool_code, a_zygote_that_dies_is_replaced, .timeout = 120)
 {
 	struct warder_result *result;

@@ -7,13 +7,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/namespaces.h"
+#include "jail/cgroup/ends.h"
+#include "jail/inside/accounts.h"
 #include "jail/run.h"
 #include "jail/spawn.h"
 #include "jail/zygote.h"
+
+_Static_assert(JAIL_ZYGOTE_LIVING <= ENDS_AT_ONCE && JAIL_ZYGOTE_LIVING <= ACCOUNTS_FORKS,
+	       "a zygote's forks may end at once, and it has accounts for all of them");
 
 extern const char jail_forked_image[];
 extern const char jail_forked_image_end[];
@@ -72,15 +78,18 @@ static int start(struct jail_zygote *zygote, char *const *argv, struct warder_er
 
 static void end(struct jail_zygote *zygote)
 {
-	jail_run_free(zygote->run);
+	struct warder_error err;
+	const int removed = jail_run_remove(zygote->run, &err);
+
 	fd_done(&zygote->user_ns_fd);
 	pthread_mutex_destroy(&zygote->lock);
 	if (zygote->done)
-		zygote->done(zygote->context);
+		zygote->done(zygote->context, removed < 0 ? &err : NULL);
 	free(zygote);
 }
 
-int jail_zygote_new(struct jail_template *tmpl, char *const *argv, void (*done)(void *context), void *context,
+int jail_zygote_new(struct jail_template *tmpl, char *const *argv,
+		    void (*done)(void *context, const struct warder_error *left), void *context,
 		    struct jail_zygote **ret, struct warder_error *err)
 {
 	struct jail_zygote *zygote = calloc(1, sizeof(*zygote));
@@ -104,9 +113,11 @@ int jail_zygote_new(struct jail_template *tmpl, char *const *argv, void (*done)(
 
 bool jail_zygote_is_stale(struct jail_zygote *zygote)
 {
-	struct pollfd init = { .fd = zygote->run->init_fd, .events = POLLIN };
+	/* Init stays after the program, whose end of the socket is closed then. */
+	struct pollfd fds[] = { { .fd = zygote->run->init_fd, .events = POLLIN },
+				{ .fd = zygote->run->warm.work_fd } };
 
-	return poll(&init, 1, 0) != 0 || jail_warm_is_stale(zygote->run);
+	return poll(fds, ARRAY_LENGTH(fds), 0) != 0 || jail_warm_is_stale(zygote->run);
 }
 
 uint64_t jail_zygote_bytes(const struct jail_zygote *zygote)
@@ -120,6 +131,14 @@ unsigned int jail_zygote_forks(const struct jail_zygote *zygote, uint64_t *ret_a
 	return atomic_load(&zygote->forks);
 }
 
+unsigned int jail_zygote_living(const struct jail_zygote *zygote)
+{
+	/* Each run has a reference, and so has the owner. */
+	const unsigned int users = atomic_load(&zygote->users);
+
+	return users ? users - 1 : 0;
+}
+
 int jail_fork(struct jail_template *tmpl, struct jail_zygote *zygote, struct jail_run **ret,
 	      struct warder_error *err)
 {
@@ -127,6 +146,8 @@ int jail_fork(struct jail_template *tmpl, struct jail_zygote *zygote, struct jai
 
 	if (jail_check_park(&tmpl->plan, err) < 0 || run_begin(tmpl, &none, true, ret, err) < 0)
 		return -1;
+	if (!tmpl->parts)
+		cgroup_close_joins(&(*ret)->cgroup);
 	(*ret)->parked_us = clock_us();
 	return 0;
 }

@@ -398,22 +398,27 @@ int jail_feed(struct jail_run *run, const struct jail_command *command, const ch
  *   jail_zygote_new()     starts the program of `argv` (as of jail_warm(), except that descriptor 4 is the socket of the orders, and descriptor
  *                         5 the shared object of jail/inside/forked.h, which it has to load), and waits until it is ready. A program with more than
  *                         one thread is refused (UNSUPPORTED_POLICY). The caller owns one reference. `done`, or NULL, is called with `context`
- *                         when the zygote is gone.
+ *                         when the zygote is gone, and with the reason if something of it could not be removed, else NULL.
  *   jail_fork()           as jail_park(), of a template of jail_plan_forked(). Then jail_warm() with the same argv: the fork reports
  *                         its files, too. The run holds a reference. Any thread.
  *   jail_zygote_is_stale  whether a file that it has loaded has changed, or it has died.
  *   jail_zygote_forks     how many jails it has forked; *ret_age_us: for how long it has been ready.
+ *   jail_zygote_living    how many of these have not been removed; asked by the owner.
  *   jail_zygote_bytes     as jail_warm_bytes().
  *   jail_zygote_drop      gives a reference up: with the last, the zygote ends. NULL is fine.
  */
 struct jail_zygote;
-int jail_zygote_new(struct jail_template *tmpl, char *const *argv, void (*done)(void *context), void *context,
+/* As many of its forks may live at once: they end together with it, and their accounts are parts of its own. */
+#define JAIL_ZYGOTE_LIVING 100u
+int jail_zygote_new(struct jail_template *tmpl, char *const *argv,
+		    void (*done)(void *context, const struct warder_error *left), void *context,
 		    struct jail_zygote **ret, struct warder_error *err);
 int jail_fork(struct jail_template *tmpl, struct jail_zygote *zygote, struct jail_run **ret,
 	      struct warder_error *err);
 bool jail_zygote_is_stale(struct jail_zygote *zygote);
 uint64_t jail_zygote_bytes(const struct jail_zygote *zygote);
 unsigned int jail_zygote_forks(const struct jail_zygote *zygote, uint64_t *ret_age_us);
+unsigned int jail_zygote_living(const struct jail_zygote *zygote);
 void jail_zygote_drop(struct jail_zygote *zygote);
 
 /* Fill *ret from a policy, which is the template's or differs from it only in these parts; `caller` as of jail_plan_build(). The caller frees

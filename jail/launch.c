@@ -233,6 +233,8 @@ static void count_in(struct jail_run *run)
 		return;
 	run->counted = true;
 	run->crowded = ends_begin();
+	/* The end of its init is that of all its forks. */
+	run->crowded |= run->tmpl->plan.zygote;
 }
 
 /* Init writes the files of authorities into the tmpfs of /tmp, where other files of the launch lie, too. A container has it elsewhere. */

@@ -16,7 +16,8 @@
  * ordinary user's jails. The maps are written by a helper in the zygote's user namespace: the kernel accepts them from nowhere
  * else. A forged answer gains nothing: what the maps and the word to go are for is looked at from outside first, and the read-back looks at the rest.
  *
- * The new pid namespace lies in the zygote's. A zygote that dies takes its forks with it.
+ * The new pid namespace lies in the zygote's, so the end of the zygote's init is that of all forks. It is therefore the last of them: it does
+ * not end with its program; and if the supervisor dies, the forks, which watch it too, spread their own ends (see ends.h), for which it waits.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +51,7 @@
 #define NS_GET_PARENT _IO(0xb7, 0x2) /* linux/nsfs.h */
 #endif
 
-#define ANSWER_MS 30000
+#define ANSWER_US UINT64_C(30000000)
 
 /* ---- its users ---- */
 
@@ -145,12 +146,18 @@ static int send_order(struct jail_zygote *zygote, const struct spawn *spawn, int
 static int receive_answer(struct jail_zygote *zygote, int *ret_pidfd, struct warder_error *err)
 {
 	struct pollfd answer = { .fd = zygote->run->warm.work_fd, .events = POLLIN };
+	const uint64_t until_us = clock_us() + ANSWER_US;
 	int32_t error = 0;
 	ssize_t n;
 
-	if (poll(&answer, 1, ANSWER_MS) <= 0)
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the zygote did not answer within %d s",
-				 ANSWER_MS / 1000);
+	for (uint64_t now_us = clock_us(); !answer.revents; now_us = clock_us()) {
+		if (now_us >= until_us)
+			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+					 "the zygote did not answer within %d s", (int)(ANSWER_US / 1000000));
+		/* A signal to this thread is no answer. */
+		if (poll(&answer, 1, (int)((until_us - now_us) / 1000) + 1) < 0)
+			answer.revents = 0;
+	}
 	n = fd_receive(answer.fd, &error, sizeof(error), ret_pidfd, 1, MSG_DONTWAIT);
 	if (n == 1 && *ret_pidfd >= 0)
 		return 0;

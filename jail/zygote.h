@@ -15,7 +15,7 @@ struct jail_zygote {
 	uint64_t namespaces[TEMPLATE_NAMESPACES];
 	int user_ns_fd;
 	void (*end)(struct jail_zygote *zygote); /* nobody has a reference any more */
-	void (*done)(void *context);
+	void (*done)(void *context, const struct warder_error *left);
 	void *context;
 };
 

@@ -733,12 +733,30 @@ static bool kill_children(void)
 	}
 }
 
+/* The supervisor is dead. A zygote ends by itself, and its forks, which die with this process, within a second: after the last, or after more
+ * than that time. */
+static void await_forks(void)
+{
+	const struct __kernel_timespec pause = { .tv_nsec = 20000000 };
+	int wait_status;
+	long pid;
+
+	for (int i = 0; i < 100; i++) {
+		do
+			pid = sys(wait4, -1, &wait_status, WNOHANG | __WALL, 0, 0);
+		while (pid > 0 || pid == -EINTR_);
+		if (pid < 0)
+			return;
+		sys(nanosleep, &pause, 0);
+	}
+}
+
 /*
  * The supervisor of many jails is dead, and all of them end. Each holds a filter, and some kernels deadlock if a thousand are freed at
  * once: so the jails end within a second, at random. Meanwhile nothing runs: the kernel stops all of the pid namespace in one go, which
  * no fork slips through, and nobody is left to continue anybody. Returns the status to end with.
  */
-static int end_in_crowd(void)
+static int end_in_crowd(const struct inside *in)
 {
 	struct __kernel_timespec pause = { 0 };
 	uint32_t random = 0;
@@ -747,6 +765,10 @@ static int end_in_crowd(void)
 
 	if (sys(getpid) != 1)
 		return 0;
+	if (in->block->flags & WIRE_ZYGOTE) {
+		await_forks();
+		return status;
+	}
 	sys(kill, -1, SIGSTOP);
 	if (sys(getrandom, &random, sizeof(random), 0) == sizeof(random))
 		pause.tv_nsec = random % 1000000000;
@@ -762,14 +784,14 @@ static int end_in_crowd(void)
  * The program of a jail in a crowd has ended; what it left goes on for a moment. A supervisor that lives kills init in its turn. One that
  * died may itself have ended the program, by a broken pipe, before its death can be seen here.
  */
-static int wait_for_turn(struct pollfd *supervisor, struct __kernel_timespec *left)
+static int wait_for_turn(const struct inside *in, struct pollfd *supervisor, struct __kernel_timespec *left)
 {
 	long n;
 
 	do
 		n = sys(ppoll, supervisor, 1, left, 0, 0);
 	while (n == -EINTR_);
-	return end_in_crowd();
+	return end_in_crowd(in);
 }
 
 /* The program can kill init: only this message shows that init has done its work. The supervisor removes the directory, after it
@@ -834,25 +856,30 @@ static _Noreturn void wait_for_end(struct inside *in)
 		/* ppoll(2) as a system call leaves the time that is left in its argument. */
 		long n;
 
-		if (reap(in)) {
+		/* The forks of a zygote outlive it. */
+		if (reap(in) && !(in->block->flags & WIRE_ZYGOTE)) {
 			if (in->block->flags & WIRE_BACKGROUND)
 				stay(in, (int)signals);
 			else if (crowded)
-				status = wait_for_turn(fds, &left);
+				status = wait_for_turn(in, fds, &left);
 			break;
 		}
 		n = sys(ppoll, fds, parked || holds ? 3 : 2, in->block_backstop_ms && !parked ? &left : 0, 0,
 			0);
 		if (n > 0 && (parked || holds) && fds[2].revents) {
-			if (!take_go(in, &left))
+			if (!take_go(in, &left)) {
+				/* A supervisor's socket is closed before its death can be seen. */
+				if (crowded)
+					status = end_in_crowd(in);
 				break;
+			}
 			parked = false;
 			continue;
 		}
 		if (n == 0)
 			report_backstop(in);
 		if (crowded && (n == 0 || fds[0].revents))
-			status = end_in_crowd();
+			status = end_in_crowd(in);
 		if (n == 0 || fds[0].revents)
 			break;
 		if (fds[1].revents && sys(read, signals, drain, sizeof(drain)) > 0 &&

@@ -18,8 +18,10 @@ struct nursery {
 	struct warder_template *tmpl;
 	char **program;
 	struct nursery_counts *counts;
-	unsigned int forks_most; /* of each zygote; so is the next */
+	unsigned int forks_most; /* of each zygote; so are the next two */
+	unsigned int living_most;
 	uint64_t us_most;
+	atomic_bool has_forked;
 	struct jail_zygote *zygote; /* the present one; or NULL */
 	atomic_uint_fast64_t bytes;
 };
@@ -41,13 +43,14 @@ struct nursery *nursery_new(struct warder_template *zygote, char **program, stru
 	nursery->tmpl = zygote;
 	nursery->program = program;
 	nursery->counts = counts;
-	nursery_limit(nursery, NURSERY_FORKS, NURSERY_US);
+	nursery_limit(nursery, NURSERY_FORKS, NURSERY_LIVING, NURSERY_US);
 	return nursery;
 }
 
-void nursery_limit(struct nursery *nursery, unsigned int forks, uint64_t us)
+void nursery_limit(struct nursery *nursery, unsigned int forks, unsigned int living, uint64_t us)
 {
 	nursery->forks_most = forks;
+	nursery->living_most = living;
 	nursery->us_most = us;
 }
 
@@ -60,16 +63,26 @@ struct nursery *nursery_hold(struct nursery *nursery)
 	return nursery;
 }
 
-static void leave(void *context)
+static void leave(struct nursery *nursery)
 {
-	struct nursery *nursery = context;
-
 	if (atomic_fetch_sub(&nursery->users, 1) > 1)
 		return;
 	warder_template_free(nursery->tmpl);
 	interpreters_free(nursery->program, text_count(nursery->program));
 	pthread_mutex_destroy(&nursery->lock);
 	free(nursery);
+}
+
+static void note_end(void *context, const struct warder_error *left)
+{
+	struct nursery *nursery = context;
+	struct nursery_counts *counts = nursery->counts;
+
+	if (left && !atomic_exchange(&counts->failing, true)) {
+		counts->failure = *left;
+		atomic_store(&counts->failed, true);
+	}
+	leave(nursery);
 }
 
 static void retire(struct nursery *nursery)
@@ -90,18 +103,25 @@ void nursery_drop(struct nursery *nursery)
 	leave(nursery);
 }
 
-/* One that can fork is there; -1 with *err. */
-static int ensure(struct nursery *nursery, struct warder_error *err)
+static bool may_fork(const struct nursery *nursery)
 {
 	uint64_t age_us = 0;
 
-	if (nursery->zygote && (jail_zygote_forks(nursery->zygote, &age_us) >= nursery->forks_most ||
-				age_us >= nursery->us_most || jail_zygote_is_stale(nursery->zygote)))
+	return jail_zygote_forks(nursery->zygote, &age_us) < nursery->forks_most &&
+	       age_us < nursery->us_most && jail_zygote_living(nursery->zygote) < nursery->living_most &&
+	       !jail_zygote_is_stale(nursery->zygote);
+}
+
+/* One that can fork is there, and is new if *ret_new; -1 with *err. */
+static int ensure(struct nursery *nursery, bool *ret_new, struct warder_error *err)
+{
+	if (nursery->zygote && !may_fork(nursery))
 		retire(nursery);
+	*ret_new = !nursery->zygote;
 	if (nursery->zygote)
 		return 0;
 	atomic_fetch_add(&nursery->users, 1);
-	if (jail_zygote_new(library_jail_template(nursery->tmpl), nursery->program, leave, nursery,
+	if (jail_zygote_new(library_jail_template(nursery->tmpl), nursery->program, note_end, nursery,
 			    &nursery->zygote, err) != 0) {
 		atomic_fetch_sub(&nursery->users, 1);
 		return -1;
@@ -133,21 +153,29 @@ static int fork_one(struct nursery *nursery, struct jail_template *tmpl, char *c
 int nursery_park(struct nursery *nursery, struct jail_template *tmpl, char *const *program, bool merged,
 		 struct jail_run **ret, struct warder_error *err)
 {
+	bool is_new = false;
 	int parked = -1;
 
 	pthread_mutex_lock(&nursery->lock);
 	/* The second time with a new one: the present one may have died. */
-	for (int i = 0; i < 2 && parked != 0; i++) {
-		if (ensure(nursery, err) != 0)
+	while (parked != 0 && !is_new) {
+		if (ensure(nursery, &is_new, err) != 0)
 			break;
 		parked = fork_one(nursery, tmpl, program, merged, ret, err);
 		if (parked != 0)
 			retire(nursery);
 	}
-	if (parked == 0)
+	if (parked == 0) {
 		atomic_fetch_add(&nursery->counts->forked, 1);
+		atomic_store(&nursery->has_forked, true);
+	}
 	pthread_mutex_unlock(&nursery->lock);
 	return parked;
+}
+
+bool nursery_has_forked(const struct nursery *nursery)
+{
+	return atomic_load(&nursery->has_forked);
 }
 
 char *const *nursery_program(const struct nursery *nursery)

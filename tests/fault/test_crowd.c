@@ -12,6 +12,11 @@
 #include "jail/cgroup/ends.h"
 #include "jail/inside/wire.h"
 #include "jail/run.h"
+#include "jail/zygote.h"
+#include "runtime/library/interpreters.h"
+#include "runtime/library/library.h"
+#include "runtime/library/nursery.h"
+#include "runtime/library/preparation.h"
 #include "tests/fault/stage.h"
 
 #define ROUNDS 5
@@ -220,6 +225,104 @@ Test(crowd, a_kill_waits_for_its_turn, .timeout = 120)
 	cr_expect(jailed->outcome.cause == JAIL_CAUSE_CANCELLED, "%s", jailed->outcome.detail);
 	jail_outcome_done(&jailed->outcome);
 	jail_run_free(jailed->run);
+}
+
+/* ---- a zygote and its forks ---- */
+
+#define FORKS 4
+
+struct told {
+	int inits[FORKS + 1]; /* the last is the zygote's; 0: there is none */
+	uint64_t ended_us[FORKS + 1];
+	struct warder_error err;
+};
+
+static int fork_jails(const struct stage *stage, struct told *told)
+{
+	static const struct policy_subject subject = { "python", POLICY_PAYLOAD_SOURCE };
+	struct preparation_options how = { .subject = &subject,
+					   .cgroup_parent = stage->parent,
+					   .zygote = true };
+	struct policy *policy = &jailed_new_below(stage->parent)->policy;
+	char **words = interpreters_words("python", NULL, &told->err);
+	char **zygote_words = words ? interpreters_zygote_words(words, &told->err) : NULL;
+	static struct nursery_counts counts;
+	struct warder_template *zygote, *forked;
+	struct nursery *nursery;
+	struct jail_run *run;
+
+	if (!zygote_words || library_prepare(policy, &how, false, &zygote, &told->err) != 0)
+		return -1;
+	how.zygote = false;
+	how.forked = true;
+	nursery = nursery_new(zygote, zygote_words, &counts, &told->err);
+	if (!nursery || library_prepare(policy, &how, false, &forked, &told->err) != 0)
+		return -1;
+	for (int i = 0; i < FORKS; i++) {
+		if (nursery_park(nursery, library_jail_template(forked), words, false, &run, &told->err) != 0)
+			return -1;
+		told->inits[i] = run->init_pid;
+		told->inits[FORKS] = run->zygote->run->init_pid;
+	}
+	return 0;
+}
+
+static void watch_ends(struct told *told, uint64_t began)
+{
+	unsigned long ignored;
+	int left = FORKS + 1;
+
+	while (left && clock_us() - began < 10000000ull * jailed_slow()) {
+		for (int i = 0; i <= FORKS; i++)
+			if (!told->ended_us[i] && state_of(told->inits[i], &ignored) == 'Z') {
+				told->ended_us[i] = clock_us() - began;
+				left--;
+			}
+		usleep(1000);
+	}
+}
+
+/* Parked forks, each with a time of its own: they do not end with their zygote. */
+Test(crowd, a_zygote_ends_after_its_forks, .timeout = 120)
+{
+	struct told *told =
+	    mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct stage *stage = stage_new();
+	uint64_t first = UINT64_MAX, last = 0, began;
+	char said = 0;
+	int pair[2];
+	pid_t supervisor;
+
+	cr_assert(told != MAP_FAILED && pipe2(pair, O_CLOEXEC) == 0);
+	supervisor = fork();
+	if (supervisor == 0) {
+		claim_crowd();
+		said = fork_jails(stage, told) == 0 ? 'y' : 'n';
+		if (write(pair[1], &said, 1) == 1)
+			pause();
+		_exit(1);
+	}
+	cr_assert(read(pair[0], &said, 1) == 1);
+	close(pair[0]);
+	close(pair[1]);
+	kill(supervisor, SIGKILL);
+	began = clock_us();
+	waitpid(supervisor, NULL, 0);
+	if (said == 'y')
+		watch_ends(told, began);
+	stage_clean(stage, "forks", false);
+	stage_done(stage);
+	if (said != 'y')
+		cr_skip_test("%s", told->err.text);
+	for (int i = 0; i <= FORKS; i++) {
+		cr_expect(told->ended_us[i] > 0, "jail %d outlives its supervisor", i);
+		cr_expect(told->ended_us[i] <= told->ended_us[FORKS], "fork %d ends after its zygote", i);
+		if (i == FORKS)
+			break;
+		first = told->ended_us[i] < first ? told->ended_us[i] : first;
+		last = told->ended_us[i] > last ? told->ended_us[i] : last;
+	}
+	cr_expect(last - first > 50000, "all forks end within %lu us", (unsigned long)(last - first));
 }
 
 /* ---- with all of them ---- */

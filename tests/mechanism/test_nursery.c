@@ -1,5 +1,7 @@
 /* The fork server, below the pool: when a zygote is replaced, and forks that end while they are set up. */
+#include <glob.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include "base/text.h"
 #include "jail/template.h"
@@ -87,7 +89,7 @@ Test(nursery, a_zygote_is_replaced_after_its_forks_and_ends_with_the_last_of_the
 	begin(&stage);
 	nursery = nursery_new(stage.zygote, stage.zygote_words, &counts, &stage.err);
 	cr_assert(nursery, "%s", stage.err.text);
-	nursery_limit(nursery, 2, NURSERY_US);
+	nursery_limit(nursery, 2, NURSERY_LIVING, NURSERY_US);
 	for (size_t i = 0; i < ARRAY_LENGTH(runs); i++) {
 		park(nursery, &stage, &runs[i]);
 		cr_expect(counts.zygotes == i / 2 + 1 && counts.forked == i + 1, "jail %zu: %d zygotes", i,
@@ -119,13 +121,87 @@ Test(nursery, a_zygote_is_replaced_after_its_time, .timeout = 120)
 	begin(&stage);
 	nursery = nursery_new(stage.zygote, stage.zygote_words, &counts, &stage.err);
 	cr_assert(nursery, "%s", stage.err.text);
-	nursery_limit(nursery, NURSERY_FORKS, 0);
+	nursery_limit(nursery, NURSERY_FORKS, NURSERY_LIVING, 0);
 	for (unsigned int i = 1; i <= 3; i++) {
 		park(nursery, &stage, &run);
 		cr_expect(counts.zygotes == i && counts.forked == i, "%d zygotes", (int)counts.zygotes);
 		jail_run_free(run);
 	}
 	nursery_drop(nursery);
+	end(&stage);
+}
+
+/* All of them would end at once with it. */
+Test(nursery, a_zygote_is_replaced_while_it_has_too_many_jails, .timeout = 120)
+{
+	struct nursery_counts counts = { 0 };
+	struct jail_run *runs[4];
+	struct nursery *nursery;
+	struct stage stage;
+
+	begin(&stage);
+	nursery = nursery_new(stage.zygote, stage.zygote_words, &counts, &stage.err);
+	cr_assert(nursery, "%s", stage.err.text);
+	nursery_limit(nursery, NURSERY_FORKS, 2, NURSERY_US);
+	for (size_t i = 0; i < 3; i++)
+		park(nursery, &stage, &runs[i]);
+	cr_expect(counts.zygotes == 2 && zygote_of(runs[0]) == zygote_of(runs[1]) &&
+		  zygote_of(runs[1]) != zygote_of(runs[2]));
+	jail_run_free(runs[2]);
+	for (size_t i = 2; i < 4; i++)
+		park(nursery, &stage, &runs[i]);
+	cr_expect(counts.zygotes == 2, "%d zygotes, though there is room", (int)counts.zygotes);
+	for (size_t i = 0; i < 4; i++)
+		jail_run_free(runs[i]);
+	nursery_drop(nursery);
+	end(&stage);
+}
+
+Test(nursery, a_parked_fork_keeps_no_descriptor_to_join_its_cgroup_by, .timeout = 120)
+{
+	struct nursery_counts counts = { 0 };
+	struct nursery *nursery;
+	struct jail_run *run;
+	struct stage stage;
+
+	begin(&stage);
+	nursery = nursery_new(stage.zygote, stage.zygote_words, &counts, &stage.err);
+	cr_assert(nursery, "%s", stage.err.text);
+	park(nursery, &stage, &run);
+	cr_expect(run->cgroup.join_v2_fd < 0);
+	for (int i = 0; i < CGROUP_HIERARCHIES_MAX; i++)
+		cr_expect(run->cgroup.join_v1_fd[i] < 0, "hierarchy %d", i);
+	jail_run_free(run);
+	nursery_drop(nursery);
+	end(&stage);
+}
+
+/* A process that does not belong there keeps a cgroup of the zygote. */
+Test(nursery, what_stays_of_a_zygote_is_told, .timeout = 120)
+{
+	struct nursery_counts counts = { 0 };
+	struct nursery *nursery;
+	struct jail_run *run;
+	struct stage stage;
+	char path[300] = "";
+	glob_t found;
+
+	begin(&stage);
+	nursery = nursery_new(stage.zygote, stage.zygote_words, &counts, &stage.err);
+	cr_assert(nursery, "%s", stage.err.text);
+	park(nursery, &stage, &run);
+	snprintf(path, sizeof(path), "/sys/fs/cgroup{/*/*,/*,}/%s", run->zygote->run->cgroup.name);
+	if (glob(path, GLOB_BRACE, NULL, &found) != 0)
+		cr_skip_test("no cgroup of the zygote is found: %s", path);
+	snprintf(path, sizeof(path), "%s/left", found.gl_pathv[0]);
+	globfree(&found);
+	cr_assert(mkdir(path, 0755) == 0);
+	jail_run_free(run);
+	nursery_drop(nursery);
+	cr_expect(atomic_load(&counts.failed) && *counts.failure.text, "nothing is told");
+	rmdir(path);
+	*strrchr(path, '/') = '\0';
+	rmdir(path);
 	end(&stage);
 }
 

@@ -1059,11 +1059,14 @@ struct warder_pool_options {
 	 * forks of one zygote share the address-space layout, the hash seed of Python, the zero of the clocks and the
 	 * host's user id; the receipt says so ("ownAddressSpace"). The at-fork hooks of Python run in each fork, so that
 	 * `random`, `uuid`, `ssl` and `tempfile` differ, and numpy's legacy generator is seeded anew; other states that an
-	 * import has made are the same. A zygote serves one key, and is replaced after 1000 forks, after 10 minutes, and
-	 * when a file that it has loaded changes; its jail is not counted among the jails of the pool, but its memory is.
-	 * If an import leaves threads behind, parking fails (UNSUPPORTED_POLICY). For a policy with an overlay, an image or a
-	 * directory of the host that can be written to, nothing is forked: each jail starts a Python of its own, as with
-	 * 0. */
+	 * import has made are the same. At its end, a fork flushes buffered output, but an object that a module from
+	 * before the fork holds has no `__del__` called. A zygote serves one key, and is replaced after 1000 forks, while
+	 * 100 of its forks live, after 10 minutes, and when a file that it has loaded changes; its jail is not counted
+	 * among the jails of the pool. The memory of the present zygote is counted, that of one that was replaced is not,
+	 * although it lives as long as its forks. If an import leaves threads behind, parking fails (UNSUPPORTED_POLICY).
+	 * For a policy with an overlay, an image or a directory of the host that can be written to, and if the first fork
+	 * fails, nothing is forked: each jail starts a Python of its own, as with 0; `forkRefused` of warder_pool_stats()
+	 * says why. */
 	int fork_server;
 };
 

@@ -69,12 +69,13 @@ struct key {
 	struct warder_template *tmpl; /* a reference */
 	char **program;               /* owned; to be started in advance; or NULL */
 	struct nursery *nursery;      /* a reference: the program is forked; or NULL */
-	bool merged;                  /* its outputs are one pipe */
-	uint64_t bytes;               /* of each jail: what the last one took */
-	unsigned int wanted;          /* jails to keep parked */
-	uint64_t used_us;             /* clock of the last use */
-	unsigned int failures;        /* to park a jail */
-	uint64_t failed_us;           /* clock of the last, or 0 */
+	bool never_forks;      /* the nursery cannot: the next request gives each jail a program of its own */
+	bool merged;           /* its outputs are one pipe */
+	uint64_t bytes;        /* of each jail: what the last one took */
+	unsigned int wanted;   /* jails to keep parked */
+	uint64_t used_us;      /* clock of the last use */
+	unsigned int failures; /* to park a jail */
+	uint64_t failed_us;    /* clock of the last, or 0 */
 	struct warder_error why;
 };
 
@@ -322,11 +323,40 @@ static int park(struct slot *slot, bool merged, struct warder_error *err)
 	return -1;
 }
 
+/* The lock is held. A nursery that has forked no jail yet most likely never will, which is known only after a trial: a host may refuse
+ * user namespaces in a user namespace, and a Python may lack ctypes. */
+static void note_failure(struct warder_pool *pool, const struct slot *slot, const struct warder_error *err)
+{
+	struct key *key = slot->key;
+
+	key->failures++;
+	key->failed_us = clock_us();
+	key->why = *err;
+	/* A program with threads is the caller's own choice. */
+	if (slot->nursery && slot->nursery == key->nursery && !nursery_has_forked(slot->nursery) &&
+	    err->code != WARDER_ERROR_UNSUPPORTED_POLICY) {
+		key->never_forks = true;
+		pool->fork_refused = *err;
+	}
+	pthread_cond_broadcast(&pool->ready); /* for the reason */
+}
+
+/* It may end a zygote. The lock is held before and after. */
+static void leave_nursery(struct warder_pool *pool, struct nursery *nursery)
+{
+	if (!nursery)
+		return;
+	pthread_mutex_unlock(&pool->lock);
+	nursery_drop(nursery);
+	pthread_mutex_lock(&pool->lock);
+}
+
 /* The lock is held before and after, and the key may be gone then. -1 with *err. */
 static int build(struct warder_pool *pool, struct key *key, struct warder_error *err)
 {
 	struct slot *slot = calloc(1, sizeof(*slot));
 	const bool merged = key->merged;
+	struct nursery *nursery;
 	int parked;
 
 	if (!slot || (key->program && !(slot->program = interpreters_copy(key->program, err)))) {
@@ -341,13 +371,11 @@ static int build(struct warder_pool *pool, struct key *key, struct warder_error 
 	slot->state = POOL_BUILDING;
 	slot->key = key;
 	slot->tmpl = library_template_hold(key->tmpl);
-	slot->nursery = nursery_hold(key->nursery);
+	slot->nursery = nursery = nursery_hold(key->nursery);
 	slot->next = pool->slots;
 	pool->slots = slot;
 	pthread_mutex_unlock(&pool->lock);
 	parked = park(slot, merged, err);
-	nursery_drop(slot->nursery);
-	slot->nursery = NULL;
 	if (parked != 0)
 		warder_template_free(slot->tmpl);
 	pthread_mutex_lock(&pool->lock);
@@ -359,25 +387,27 @@ static int build(struct warder_pool *pool, struct key *key, struct warder_error 
 			slot->key->failed_us = 0;
 			slot->key->bytes = slot->bytes;
 		}
+		slot->nursery = NULL;
 		move_to(pool, slot, POOL_READY);
 		if (!wanted)
 			move_to(pool, slot, POOL_CLEANING);
+		leave_nursery(pool, nursery);
 		return 0;
 	}
-	if (slot->key) {
-		slot->key->failures++;
-		slot->key->failed_us = clock_us();
-		slot->key->why = *err;
-		pthread_cond_broadcast(&pool->ready); /* for the reason */
-	}
+	if (slot->key)
+		note_failure(pool, slot, err);
 	unlink_slot(pool, slot);
 	move_to(pool, slot, POOL_GONE);
 	free_slot(slot);
+	leave_nursery(pool, nursery);
 	return -1;
 }
 
+/* For the next request, which has the policy that it takes, a key that never forks is made anew. */
 static bool may_try(const struct key *key, uint64_t now)
 {
+	if (key->never_forks)
+		return false;
 	return !key->failed_us || now - key->failed_us >= TRY_AGAIN_US;
 }
 
@@ -909,15 +939,98 @@ int warder_pool_new(const struct warder_pool_options *options, struct warder_poo
 	return 0;
 }
 
+static void give_back(void *owner, struct jail_run *jail, struct warder_template *tmpl)
+{
+	struct warder_pool *pool = owner;
+
+	pthread_mutex_lock(&pool->lock);
+	for (struct slot *slot = pool->slots; slot; slot = slot->next) {
+		if (slot->state != POOL_RUNNING || slot->run != jail)
+			continue;
+		move_to(pool, slot, POOL_ENDED);
+		move_to(pool, slot, POOL_CLEANING);
+	}
+	pthread_mutex_unlock(&pool->lock);
+	warder_template_free(tmpl); /* the jail's own reference goes with the jail */
+}
+
+/* Of a key whose sources have changed, or which cannot fork, the jails and the template are given up. The lock is held before and after. False: gone. */
+static bool refresh(struct warder_pool *pool, const struct pool_asked *asked, const struct pool_kind *kind,
+		    struct warder_error *err)
+{
+	struct warder_options options = { .size = sizeof(options) };
+	struct warder_pool_key known;
+	struct warder_template *fresh = NULL;
+	struct warder_template *tmpl;
+	struct nursery *nursery, *fresh_nursery = NULL;
+	struct key *key = find_key(pool, kind);
+	bool stale, never_forks;
+	int prepared = 0;
+
+	if (!key)
+		return error_set(err, WARDER_ERROR_CONFLICT, NULL, "the pool was drained meanwhile") == 0;
+	tmpl = library_template_hold(key->tmpl);
+	nursery = nursery_hold(key->nursery);
+	never_forks = key->never_forks;
+	pthread_mutex_unlock(&pool->lock);
+	library_take(&known, sizeof(known), asked->key, asked->key->size, "warder_pool_key", err);
+	if (known.options)
+		library_take(&options, sizeof(options), known.options, known.options->size, "warder_options",
+			     err);
+	stale = never_forks || jail_template_is_stale(library_jail_template(tmpl));
+	if (stale)
+		prepared = prepare(pool, &known, &options, asked->subject,
+				   nursery && !never_forks ? ORIGIN_FORKED : ORIGIN_OWN, &fresh, err);
+	if (stale && prepared == 0 && nursery && !never_forks) {
+		fresh_nursery = new_nursery(pool, &known, &options, asked->subject,
+					    interpreters_copy(nursery_program(nursery), err), err);
+		prepared = fresh_nursery ? 0 : -1;
+	}
+	pthread_mutex_lock(&pool->lock);
+	key = find_key(pool, kind);
+	if (stale && key && key->tmpl == tmpl) {
+		give_up(pool, key, POOL_STALE);
+		if (prepared == 0) {
+			warder_template_free(key->tmpl); /* not the last reference: tmpl */
+			key->tmpl = fresh;
+			fresh = NULL;
+			if (nursery) {
+				nursery_drop(key->nursery); /* nor this */
+				key->nursery = fresh_nursery;
+				fresh_nursery = NULL;
+				key->never_forks = false;
+			}
+			key->failed_us = 0;
+		}
+	}
+	pthread_mutex_unlock(&pool->lock);
+	nursery_drop(fresh_nursery);
+	nursery_drop(nursery);
+	warder_template_free(fresh);
+	warder_template_free(tmpl);
+	pthread_mutex_lock(&pool->lock);
+	if (prepared != 0)
+		return false;
+	return find_key(pool, kind) ||
+	       error_set(err, WARDER_ERROR_CONFLICT, NULL, "the pool was drained meanwhile") == 0;
+}
+
 /* Until the key has so many; the lock is held. The key is found again each time: it may have gone. */
-static int await_jails(struct warder_pool *pool, const struct pool_kind *kind, unsigned int count,
-		       struct warder_error *err)
+static int await_jails(struct warder_pool *pool, const struct pool_asked *asked, const struct pool_kind *kind,
+		       unsigned int count, struct warder_error *err)
 {
 	const uint64_t until = clock_us() + FILL_US;
 	const struct key *key = find_key(pool, kind);
-	const unsigned int failures = key->failures;
+	unsigned int failures = key->failures;
 
 	while (key && count_of(pool, key, POOL_READY) < count) {
+		if (key->never_forks) {
+			if (!refresh(pool, asked, kind, err))
+				return -1;
+			key = find_key(pool, kind);
+			failures = key->failures;
+			pthread_cond_signal(&pool->work);
+		}
 		if (key->failures != failures) {
 			*err = key->why;
 			return -1;
@@ -937,6 +1050,7 @@ static int await_jails(struct warder_pool *pool, const struct pool_kind *kind, u
 int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *given, unsigned int count,
 		     struct warder_error *err)
 {
+	const struct pool_asked asked = { .key = given };
 	struct pool_kind kind;
 	struct key *key;
 	int filled;
@@ -947,7 +1061,7 @@ int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *giv
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "count",
 				 "count is %u, and the pool parks at most %u jails a key (jails_a_key)",
 				 count, pool->options.jails_a_key);
-	key = open_key(pool, &(struct pool_asked){ .key = given }, &kind, err);
+	key = open_key(pool, &asked, &kind, err);
 	if (!key) {
 		free(kind.text);
 		return -1;
@@ -960,84 +1074,11 @@ int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *giv
 		key->used_us = clock_us();
 		key->failed_us = 0;
 		pthread_cond_signal(&pool->work);
-		filled = await_jails(pool, &kind, count, err);
+		filled = await_jails(pool, &asked, &kind, count, err);
 	}
 	pthread_mutex_unlock(&pool->lock);
 	free(kind.text);
 	return filled;
-}
-
-static void give_back(void *owner, struct jail_run *jail, struct warder_template *tmpl)
-{
-	struct warder_pool *pool = owner;
-
-	pthread_mutex_lock(&pool->lock);
-	for (struct slot *slot = pool->slots; slot; slot = slot->next) {
-		if (slot->state != POOL_RUNNING || slot->run != jail)
-			continue;
-		move_to(pool, slot, POOL_ENDED);
-		move_to(pool, slot, POOL_CLEANING);
-	}
-	pthread_mutex_unlock(&pool->lock);
-	warder_template_free(tmpl); /* the jail's own reference goes with the jail */
-}
-
-/* Of a key whose sources have changed, the jails and the template are given up. The lock is held before and after. False: gone. */
-static bool refresh(struct warder_pool *pool, const struct pool_asked *asked, const struct pool_kind *kind,
-		    struct warder_error *err)
-{
-	struct warder_options options = { .size = sizeof(options) };
-	struct warder_pool_key known;
-	struct warder_template *fresh = NULL;
-	struct warder_template *tmpl;
-	struct nursery *nursery, *fresh_nursery = NULL;
-	struct key *key = find_key(pool, kind);
-	bool stale;
-	int prepared = 0;
-
-	if (!key)
-		return error_set(err, WARDER_ERROR_CONFLICT, NULL, "the pool was drained meanwhile") == 0;
-	tmpl = library_template_hold(key->tmpl);
-	nursery = nursery_hold(key->nursery);
-	pthread_mutex_unlock(&pool->lock);
-	library_take(&known, sizeof(known), asked->key, asked->key->size, "warder_pool_key", err);
-	if (known.options)
-		library_take(&options, sizeof(options), known.options, known.options->size, "warder_options",
-			     err);
-	stale = jail_template_is_stale(library_jail_template(tmpl));
-	if (stale)
-		prepared = prepare(pool, &known, &options, asked->subject,
-				   nursery ? ORIGIN_FORKED : ORIGIN_OWN, &fresh, err);
-	if (stale && prepared == 0 && nursery) {
-		fresh_nursery = new_nursery(pool, &known, &options, asked->subject,
-					    interpreters_copy(nursery_program(nursery), err), err);
-		prepared = fresh_nursery ? 0 : -1;
-	}
-	pthread_mutex_lock(&pool->lock);
-	key = find_key(pool, kind);
-	if (stale && key && key->tmpl == tmpl) {
-		give_up(pool, key, POOL_STALE);
-		if (prepared == 0) {
-			warder_template_free(key->tmpl); /* not the last reference: tmpl */
-			key->tmpl = fresh;
-			fresh = NULL;
-			if (nursery) {
-				nursery_drop(key->nursery); /* nor this */
-				key->nursery = fresh_nursery;
-				fresh_nursery = NULL;
-			}
-		}
-	}
-	pthread_mutex_unlock(&pool->lock);
-	nursery_drop(fresh_nursery);
-	nursery_drop(nursery);
-	warder_template_free(fresh);
-	warder_template_free(tmpl);
-	pthread_mutex_lock(&pool->lock);
-	if (prepared != 0)
-		return false;
-	return find_key(pool, kind) ||
-	       error_set(err, WARDER_ERROR_CONFLICT, NULL, "the pool was drained meanwhile") == 0;
 }
 
 /* The program of a key's policy into a parked jail, or (NULL) into a new one of the template. */
@@ -1229,6 +1270,10 @@ static int launch_of(struct warder_pool *pool, const struct pool_asked *asked, c
 		slot = find_slot(pool, key, POOL_READY);
 		launched = slot ? hand_out(pool, slot, asked, kind, ret, err)
 				: do_without(pool, key, asked, was_broken ? &why : NULL, until, ret, err);
+		/* With a Python of its own, the jail may be made after all. */
+		key = slot || launched >= 0 ? NULL : find_key(pool, kind);
+		if (key && key->never_forks)
+			continue;
 		if (launched != 1)
 			return launched;
 		if (slot) {
@@ -1330,6 +1375,11 @@ int warder_pool_drain(struct warder_pool *pool, struct warder_error *err)
 		*err = pool->parts.failure;
 		atomic_store(&pool->parts.failed, false);
 		atomic_store(&pool->parts.failing, false);
+		drained = -1;
+	} else if (atomic_load(&pool->nurseries.failed)) {
+		*err = pool->nurseries.failure;
+		atomic_store(&pool->nurseries.failed, false);
+		atomic_store(&pool->nurseries.failing, false);
 		drained = -1;
 	}
 	pthread_mutex_unlock(&pool->lock);

@@ -577,6 +577,41 @@ Test(pool_code, what_cannot_be_forked_has_its_own_python, .timeout = 60)
 	end();
 }
 
+/* By a module that a zygote loads: on this host it can load it, but not fork. */
+Test(pool_code, a_zygote_that_never_forks_is_given_up, .timeout = 120)
+{
+	static const char *const imports[] = { "warder_imported", NULL };
+	char dir[] = "/var/tmp/warder-imported.XXXXXX";
+	char path[64];
+	char *stats;
+
+	cr_assert(mkdtemp(dir) != NULL && chmod(dir, 0755) == 0);
+	snprintf(path, sizeof(path), "%s/warder_imported.py", dir);
+	write_module(path, "import os\n"
+			   "def refuse(): raise OSError(11, 'no')\n"
+			   "os.fork = refuse\n");
+	fork_server = 1;
+	for (int way = 0; way < 3; way++) {
+		begin(way == 0 ? WARDER_POOL_LAUNCH : WARDER_POOL_WAIT);
+		set("filesystem.paths.readOnly", dir);
+		set("environment.set.PYTHONPATH", dir);
+		set("environment.set.PYTHONDONTWRITEBYTECODE", "1");
+		key.interpreter = "python";
+		key.imports = imports;
+		if (way == 2 && !fill(2))
+			cr_skip_test("%s", err.text);
+		expect_output("print(1)", "1\n");
+		expect_output("print(2)", "2\n");
+		stats = warder_pool_stats(pool);
+		cr_expect(strstr(stats, "\"forked\":0,") && strstr(stats, "\"forkRefused\":\""), "%d: %s",
+			  way, stats);
+		free(stats);
+		end();
+	}
+	unlink(path);
+	rmdir(dir);
+}
+
 Test(pool_code, node, .timeout = 60)
 {
 	struct warder_result *result;

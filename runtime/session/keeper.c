@@ -1154,7 +1154,7 @@ static int begin_parked(struct keeper *keeper, bool *ret_busy, struct warder_err
 		return -1;
 	opened_us = clock_us();
 	if (allow_executions(keeper, err) < 0 ||
-	    (keeper->spec.parks_agent && keeper_park_agent(&keeper->executions, err) < 0))
+	    (keeper->spec.parks_agent && keeper_park_agent(&keeper->executions, keeper->signal_fd, err) < 0))
 		return -1;
 	if (!report(KEEPER_PARKED, NULL))
 		return error_set(err, WARDER_ERROR_CONFLICT, "name", INTERRUPTED);

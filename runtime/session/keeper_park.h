@@ -8,8 +8,9 @@
 
 #include "runtime/session/execution.h"
 
-/* Start the agent, and wait until it runs. If it does not, the session's first client starts another one. -1 with *err. */
-int keeper_park_agent(struct executions *all, struct warder_error *err);
+/* Start the agent, and wait until it runs. If it does not, the session's first client starts another one. -1 with *err, also if the session is to
+ * end meanwhile. */
+int keeper_park_agent(struct executions *all, int signal_fd, struct warder_error *err);
 /* Wait for the name; *ret is heap. -1 with *err: the session is to end. */
 int keeper_park_wait(struct executions *all, int signal_fd, char **ret, struct warder_error *err);
 

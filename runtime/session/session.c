@@ -20,9 +20,8 @@
 #include "runtime/session/elsewhere.h"
 #include "runtime/session/records.h"
 
-#define START_WAIT_US UINT64_C(120000000)
-#define WORD_WAIT_MS  5000 /* for the keeper of a session that has ended */
-#define COPY_TRIES    10   /* of 50 ms */
+#define WORD_WAIT_MS 5000 /* for the keeper of a session that has ended */
+#define COPY_TRIES   10   /* of 50 ms */
 
 static int not_running(const char *name, struct warder_error *err)
 {
@@ -264,7 +263,7 @@ static int check_same(const struct session_spec *wanted, const struct warder_ses
 /* Each command of the setup may take the policy's wall time, which may be without an end. */
 static uint64_t start_deadline(const struct session_spec *spec)
 {
-	const uint64_t begin = clock_us() + START_WAIT_US;
+	const uint64_t begin = clock_us() + SESSION_START_US;
 
 	if (spec->setup_count && spec->policy.limits.wall_time_us == POLICY_UNLIMITED)
 		return UINT64_MAX;

@@ -33,7 +33,8 @@
 #define SESSION_BYTES_MAX       (1024 * 1024) /* of a specification, of a description */
 #define SESSION_TIME_MAX_US     (UINT64_C(30) * 24 * 3600 * 1000000)
 #define SESSION_LIFETIME_US     (UINT64_C(8) * 3600 * 1000000)
-#define SPOOLS_BYTES_MAX        (64u << 20) /* of the output that a session keeps for readers */
+#define SESSION_START_US        UINT64_C(120000000) /* for a start without set-up commands */
+#define SPOOLS_BYTES_MAX        (64u << 20)         /* of the output that a session keeps for readers */
 #define SESSION_IDLE_US         (UINT64_C(30) * 60 * 1000000)
 
 /* ---- place: session_place.c ---- */
@@ -629,8 +630,8 @@ int starter_begin(const struct session_spec *spec, const char *program, int (*ca
  * thread, one at a time.
  */
 struct session_parked;
-/* Wait until it is parked; `agent`: with its agent, which else starts when it is first needed. Of the options, those about set-up commands
- * must be empty. -1 with *err: nothing is left. */
+/* Wait until it is parked, for at most SESSION_START_US; `agent`: with its agent, which else starts when it is first needed. Of the options,
+ * those about set-up commands must be empty. -1 with *err: nothing is left. */
 int session_park(const struct warder_session_options *options, bool agent, struct session_parked **ret,
 		 struct warder_error *err);
 /* The same for a specification that is filled. */

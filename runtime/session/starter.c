@@ -97,10 +97,10 @@ static int spawn(const char *program, int report_fd, int spec_fd, struct warder_
 	return 0;
 }
 
-/* The keeper's last word, or 0 bytes, and the number of its process. If the caller does not want the session any more, the keeper gets to know that by the end of what
- * it reads here, ends the session and says what stays of it. -1 with *err: it hangs, or takes too long for that. */
+/* The keeper's last word, or 0 bytes, and the number of its process. If the caller does not want the session any more, or it is not there at most_us (clock_us()), the keeper gets
+ * to know that by the end of what it reads here, ends the session and says what stays of it. -1 with *err: it hangs, or takes too long for that. */
 static ssize_t receive_report(int fd, struct keeper_report *ret, int *ret_pid, int (*came)(void *context),
-			      struct warder_error *err)
+			      uint64_t most_us, struct warder_error *err)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	struct hang hang = { 0 };
@@ -111,15 +111,16 @@ static ssize_t receive_report(int fd, struct keeper_report *ret, int *ret_pid, i
 
 	do {
 		while (poll(&ready, 1, REPORT_LOOK_MS) <= 0) {
-			if (until_us == UINT64_MAX && came && came(NULL)) {
+			if (until_us == UINT64_MAX && ((came && came(NULL)) || clock_us() >= most_us)) {
 				shutdown(fd, SHUT_WR);
 				until_us = clock_us() + GIVE_UP_US;
 			}
 			if (clock_us() >= until_us)
 				return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
-						 "the start was interrupted, and the session has not ended "
+						 "the start %s, and the session has not ended "
 						 "yet: its keeper, "
 						 "process %d, goes on removing it",
+						 clock_us() >= most_us ? "took too long" : "was interrupted",
 						 *ret_pid);
 			if (hang_look(&hang, *ret_pid))
 				return error_set(
@@ -162,10 +163,10 @@ static int launch_keeper(const struct session_spec *spec, const char *program, i
 
 /* 0: it has reported `wanted`; 1: another one has the name; -1 with *err. */
 static int await_word(int fd, enum keeper_word wanted, int *ret_pid, int (*came)(void *context),
-		      struct warder_error *err)
+		      uint64_t most_us, struct warder_error *err)
 {
 	struct keeper_report report;
-	const ssize_t n = receive_report(fd, &report, ret_pid, came, err);
+	const ssize_t n = receive_report(fd, &report, ret_pid, came, most_us, err);
 
 	if (n < 0)
 		return -1;
@@ -174,6 +175,10 @@ static int await_word(int fd, enum keeper_word wanted, int *ret_pid, int (*came)
 				 "the session's keeper died while it started");
 	if (report.word == KEEPER_FAILED)
 		*err = report.error;
+	if (report.word == KEEPER_FAILED && clock_us() >= most_us)
+		error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+			  "the session did not start within %d s, and was ended",
+			  (int)(SESSION_START_US / 1000000));
 	return report.word == wanted ? 0 : report.word == KEEPER_BUSY ? 1 : -1;
 }
 
@@ -183,8 +188,9 @@ int starter_begin(const struct session_spec *spec, const char *program, int (*ca
 	owned_fd int fd = -1;
 	int pid;
 
-	return launch_keeper(spec, program, &fd, err) < 0 ? -1
-							  : await_word(fd, KEEPER_READY, &pid, came, err);
+	return launch_keeper(spec, program, &fd, err) < 0
+		   ? -1
+		   : await_word(fd, KEEPER_READY, &pid, came, UINT64_MAX, err);
 }
 
 /* ---- parked sessions ---- */
@@ -203,7 +209,8 @@ int starter_park(const struct session_spec *spec, const char *program, struct se
 		return error_no_memory(err, NULL);
 	parked->fd = -1;
 	if (launch_keeper(spec, program, &parked->fd, err) < 0 ||
-	    await_word(parked->fd, KEEPER_PARKED, &parked->pid, NULL, err) != 0) {
+	    await_word(parked->fd, KEEPER_PARKED, &parked->pid, NULL, clock_us() + SESSION_START_US, err) !=
+		0) {
 		session_parked_free(parked);
 		return -1;
 	}
@@ -248,7 +255,7 @@ int session_hand_out(struct session_parked *parked, const char *name, int *ret_f
 	else
 		handed = await_answer(parked, err) < 0
 			     ? -1
-			     : await_word(parked->fd, KEEPER_READY, &pid, NULL, err);
+			     : await_word(parked->fd, KEEPER_READY, &pid, NULL, UINT64_MAX, err);
 	if (handed == 0)
 		*ret_fd = fd_take(&parked->fd);
 	session_parked_free(parked);

@@ -84,8 +84,6 @@ struct jail_probe_options {
 	const char *cgroup_parent; /* see cgroup_probe(); NULL: default */
 	bool overlay;              /* try an overlay also if not thorough: the policy needs one */
 	bool network; /* a launch follows that needs a network namespace: begin making one meanwhile */
-	/* What this process found before, with the same cgroup_parent, or NULL. If it answers all questions, the host is not asked again. */
-	const struct jail_host *known;
 };
 
 const char *jail_feature_name(enum jail_feature feature);

@@ -509,36 +509,11 @@ static void probe_overlay(struct jail_host *host)
 				       : "an ordinary user needs Linux 5.11 and user namespaces");
 }
 
-/* The kernel, and the privilege of this process, are what they were. Where a question was not answered, all are asked again. */
-static bool answers_all(const struct jail_host *known, const struct jail_probe_options *options)
-{
-	bool is_unknown = *known->unanswered != '\0' || known->cgroup.owner_pid != getpid();
-
-	for (int i = 0; i < JAIL_FEATURE_COUNT; i++)
-		is_unknown |= known->features[i].unknown;
-	return !is_unknown && !options->thorough &&
-	       (!options->overlay || known->features[JAIL_FEATURE_OVERLAY].tried);
-}
-
-static void copy(const struct jail_host *known, struct jail_host *ret)
-{
-	memcpy(ret->features, known->features, sizeof(ret->features));
-	ret->landlock_abi = known->landlock_abi;
-	ret->privileged = known->privileged;
-	cgroup_host_copy(&known->cgroup, &ret->cgroup);
-}
-
 void jail_probe(const struct jail_probe_options *options, struct jail_host *ret)
 {
 	struct warder_error ignored;
 
 	memset(ret, 0, sizeof(*ret));
-	if (options && options->known && answers_all(options->known, options)) {
-		copy(options->known, ret);
-		if (options->network && geteuid() == 0)
-			ret->network = network_new(&ignored);
-		return;
-	}
 	ret->thorough = options && options->thorough;
 	/* First: it may need a cgroup in which nobody else is, as a helper would be. */
 	cgroup_probe(options ? options->cgroup_parent : NULL, !options || !options->thorough, &ret->cgroup);

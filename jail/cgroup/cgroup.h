@@ -71,9 +71,6 @@ struct cgroup_host {
  * Leaves behind, until the last cgroup_host_done() for the same base, a parent it made and the self leaf; and for good, the
  * controllers it had to enable in subtree_control files elsewhere. */
 void cgroup_probe(const char *parent, bool look, struct cgroup_host *ret);
-/* In the place of a probe: what this process found before, without what the host may have changed since (whether there is swap space is read
- * again). For the same parent. *known may be in use. *ret as after cgroup_probe(). */
-void cgroup_host_copy(const struct cgroup_host *known, struct cgroup_host *ret);
 /* Give back what cgroup_probe() made, unless another host of this process needs it: the parent where it is empty, the
  * self leaf where nobody else is in it or has a cgroup beside it (else the process stays in it). Safe twice and on a
  * zeroed struct; does nothing in a fork of the process that probed. */

@@ -851,22 +851,6 @@ void cgroup_probe(const char *parent, bool look, struct cgroup_host *ret)
 	pthread_mutex_unlock(&live.lock);
 }
 
-void cgroup_host_copy(const struct cgroup_host *known, struct cgroup_host *ret)
-{
-	pthread_mutex_lock(&live.lock);
-	unlist(ret);
-	*ret = *known;
-	ret->no_swap = has_no_swap();
-	/* They stay the other's, which hands them on to this one if it is given back first. */
-	ret->self_leaf[0] = '\0';
-	ret->self_leaf_enabled = 0;
-	for (size_t h = 0; h < ret->hierarchy_count; h++)
-		ret->hierarchies[h].made_parent = false;
-	ret->next = live.first;
-	live.first = ret;
-	pthread_mutex_unlock(&live.lock);
-}
-
 void cgroup_host_done(struct cgroup_host *host)
 {
 	if (host->owner_pid != getpid())

@@ -491,7 +491,6 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 		/* What joins a session enters the session's. */
 		.network = options->launches && !options->backend && !options->joint &&
 			   policy->network.mode != POLICY_NETWORK_HOST,
-		.known = options->host,
 	};
 	const struct policy *asked = options->asked ? options->asked : policy;
 	struct warder_error unmet;

@@ -56,7 +56,6 @@ struct preparation_options {
 	    zygote; /* the jail of a zygote, or one that a zygote of the same policy forks: jail_plan_zygote() */
 	bool forked;
 	const struct jail_joint *joint; /* of the session that is joined, by backend local; or NULL */
-	const struct jail_host *host;   /* there: what this process found for the session's start; or NULL */
 	const char *root;               /* there: rootfs_encode() of the session */
 	uint64_t
 	    rules; /* there: how often the session's rules were replaced before they were those of the policy */

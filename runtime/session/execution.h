@@ -111,7 +111,6 @@ struct executions {
 	size_t former_count;
 	const struct session_spec *spec;
 	const struct jail_joint *joint;
-	const struct jail_host *host; /* as the keeper found it */
 	const char *root;
 	const char *cgroup_parent; /* of the session; or NULL */
 	struct warder_error

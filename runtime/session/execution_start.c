@@ -219,7 +219,6 @@ static int prepare_and_launch(struct execution *execution, struct warder_error *
 	const struct execution_words *words = &execution->words;
 	const struct preparation_options how = {
 		.joint = all->joint,
-		.host = all->host,
 		.root = all->root,
 		.rules = execution->rules,
 		.background = execution->flags & RECORD_BACKGROUND || keeper_context_may_fork(execution),

@@ -1119,7 +1119,6 @@ static int allow_executions(struct keeper *keeper, struct warder_error *err)
 	keeper->executions.policy = &keeper->spec.policy;
 	keeper->executions.spec = &keeper->spec;
 	keeper->executions.joint = keeper->sessions->joint(keeper->session);
-	keeper->executions.host = keeper->preparation.host;
 	keeper->executions.root = keeper->sessions->root(keeper->session);
 	keeper->executions.cgroup_parent = keeper->spec.cgroup_parent;
 	keeper->clients.all = &keeper->executions;

@@ -6,7 +6,6 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -170,52 +169,4 @@ Test(probe, a_quick_one_tries_no_namespace, .timeout = 60)
 	cr_expect(host.features[JAIL_FEATURE_PRIVILEGED].tried && host.features[JAIL_FEATURE_SECCOMP].tried);
 	cr_expect(host.features[JAIL_FEATURE_OPENAT2].tried && host.features[JAIL_FEATURE_CLONE3].tried);
 	jail_host_done(&host);
-}
-
-/* 0: the answer is the known one; 1: no filter; 2: it was asked again. */
-static int probe_known(const struct refusal *row)
-{
-	struct jail_probe_options options = { 0 };
-	struct jail_host known, host;
-	bool same;
-
-	jail_probe(NULL, &known);
-	if (row->error == 0) /* as if the host had been short of something then */
-		snprintf(known.unanswered, sizeof(known.unanswered), "nothing left");
-	options.known = &known;
-	if (refuse(row->call, ENOSYS) != 0)
-		return 1;
-	jail_probe(&options, &host);
-	same = host.features[row->feature].there;
-	if (same && (host.privileged != known.privileged || host.landlock_abi != known.landlock_abi ||
-		     host.cgroup.hierarchy_count != known.cgroup.hierarchy_count ||
-		     strcmp(host.cgroup.hierarchies[0].base, known.cgroup.hierarchies[0].base) != 0))
-		return 3;
-	jail_host_done(&known);
-	jail_host_done(&host);
-	return same ? 0 : 2;
-}
-
-Test(probe, what_is_known_is_not_asked_again, .timeout = 60)
-{
-	static const struct refusal asked = { "known", SYS_openat2, EPERM, JAIL_FEATURE_OPENAT2 };
-	static const struct refusal unanswered = { "unanswered", SYS_openat2, 0, JAIL_FEATURE_OPENAT2 };
-
-	cr_expect(in_child(probe_known, &asked) == 0);
-	cr_expect(in_child(probe_known, &unanswered) == 2, "a question that was not answered is asked again");
-}
-
-/* What the first one made for itself passes to the second one, whichever is given back first. */
-Test(probe, a_copy_outlasts_the_known_one, .timeout = 60)
-{
-	struct jail_host known, host;
-	const struct jail_probe_options options = { .known = &known };
-
-	for (int i = 0; i < 2; i++) {
-		jail_probe(NULL, &known);
-		jail_probe(&options, &host);
-		cr_expect(host.cgroup.owner_pid == getpid() && !host.network && !*host.cgroup.self_leaf);
-		jail_host_done(i ? &host : &known);
-		jail_host_done(i ? &known : &host);
-	}
 }

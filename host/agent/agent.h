@@ -78,7 +78,7 @@ void watch_done(struct caller *caller);
 
 struct pollfd;
 
-/* Let the kernel keep few bytes of a connection, either to a caller or to a server: they count for the memory of the agent. */
+/* Let the kernel keep few bytes of a caller's connection: they count for the memory of the agent. */
 void port_limit_buffers(int fd);
 void port_begin(struct caller *caller);
 /* What to wait for: the caller, and the server. Only if caller->port. */

@@ -16,8 +16,9 @@
 #include "host/agent/agent.h"
 
 #define LANE_BYTES (16u * 1024)
-#define SOCKET_BYTES                                                                                         \
-	(16u * 1024) /* of each buffer of a connection, in the kernel, which doubles the number */
+/* Of each buffer of a connection, in the kernel, which doubles the number: that of a caller, and that of a server. */
+#define CALLER_BYTES (16 * 1024)
+#define SERVER_BYTES (32 * 1024)
 
 /* One direction. */
 struct lane {
@@ -35,12 +36,15 @@ struct port {
 
 static size_t port_count;
 
-void port_limit_buffers(int fd)
+static void limit_buffers(int fd, int bytes)
 {
-	static const int bytes = SOCKET_BYTES;
-
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+}
+
+void port_limit_buffers(int fd)
+{
+	limit_buffers(fd, CALLER_BYTES);
 }
 
 /* Begin to connect. False with errno. The last descriptor is left: without one, the agent cannot take a further caller, and say why not. */
@@ -65,7 +69,8 @@ static bool dial(struct caller *caller)
 	if (spare_fd < 0)
 		return false;
 	close(spare_fd);
-	port_limit_buffers(port->fd); /* the window that TCP offers depends on it, from the first packet on */
+	/* The window that TCP offers depends on it, from the first packet on. */
+	limit_buffers(port->fd, SERVER_BYTES);
 	return connect(port->fd, address, port->is_v6 ? sizeof(v6) : sizeof(v4)) == 0 || errno == EINPROGRESS;
 }
 

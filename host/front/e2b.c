@@ -104,16 +104,20 @@ static void send_session(struct exchange *x, unsigned int status, const char *te
 	exchange_json(x, status, json_take(&w));
 }
 
+/* What the handler remembers of the request, for the answer of the launcher. */
+static void remember(struct exchange *x, uint64_t number)
+{
+	x->data = (void *)(uintptr_t)number;
+}
+
+static uint64_t number_of(const struct exchange *x)
+{
+	return (uintptr_t)x->data;
+}
+
 static void created(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
 {
-	struct json_value *document = NULL;
-	struct warder_error ignored;
-	const struct json_value *wanted = NULL;
-
-	if (x->body && json_parse(x->body, x->body_len, "request", NULL, &document, &ignored) == 0)
-		wanted = json_member(document, "allow_internet_access");
-	send_session(x, 201, text, wanted && wanted->type == JSON_BOOL && wanted->boolean);
-	json_free(document);
+	send_session(x, 201, text, number_of(x));
 }
 
 static void emptied(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
@@ -274,6 +278,7 @@ static void create(struct exchange *x, uint64_t timeout_s)
 			json_writer_done(&w);
 		} else {
 			json_end_object(&w);
+			remember(x, json_member_true(document, "allow_internet_access"));
 			exchange_ask(x, LINK_CREATE, LINK_CREATE_PLAIN, json_take(&w), created);
 		}
 	}
@@ -305,23 +310,10 @@ static void show_resumed(struct exchange *x, const struct link_answer *answer, c
 	exchange_ask(x, LINK_SHOW, 0, NULL, resumed);
 }
 
-/* The time limit that a request names, in seconds; 0: none. */
-static uint64_t timeout_of(const struct exchange *x)
-{
-	struct json_value *document = NULL;
-	struct warder_error ignored;
-	uint64_t timeout_s = 0;
-
-	if (x->body && json_parse(x->body, x->body_len, "request", NULL, &document, &ignored) == 0)
-		timeout_s = json_member_uint(document, "timeout");
-	json_free(document);
-	return timeout_s;
-}
-
 /* A sandbox that is paused goes on. A time limit of 0, or none, leaves one that runs its time. */
 static void found(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
 {
-	const uint64_t timeout_s = timeout_of(x);
+	const uint64_t timeout_s = number_of(x); /* 0: none */
 	struct json_value *sandbox = read_answer(x, text);
 	bool paused;
 
@@ -343,6 +335,7 @@ static void connect_sandbox(struct exchange *x)
 
 	if (exchange_object(x, &document) < 0)
 		return;
+	remember(x, json_member_uint(document, "timeout"));
 	json_free(document);
 	exchange_ask(x, LINK_SHOW, 0, NULL, found);
 }

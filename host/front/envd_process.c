@@ -123,6 +123,7 @@ static void start(struct process_visit *process)
 	else if (channel_start(visit->channel, &command, &err) < 0)
 		visit_error(visit, &err);
 	visit_drop_policy(visit);
+	process_request_done(&process->request);
 }
 
 /* The first message of the stream, and what the execution has written so far. */

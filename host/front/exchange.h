@@ -20,6 +20,7 @@ struct exchange {
 	char *args[FRONT_ARGS_MAX]; /* owned */
 	char *body;                 /* owned; with a final NUL that is not counted */
 	size_t body_len;
+	bool keeps_body;        /* the handler needs it again; else it is gone when the handler returns */
 	enum link_key key_kind; /* whose key the client showed; LINK_KEY_PEER: none, but it may need none */
 	char key[SHA256_HEX];   /* its digest, or "" */
 	uint64_t tenant;        /* whose it is, by the launcher's number; 0: not known yet */

@@ -391,7 +391,7 @@ static void take_post(struct exchange *x)
 		return;
 	if (post->begins && x->body_len > BEGIN_MAX)
 		exchange_fail(x, 413, "initialize has more than 65536 bytes");
-	else if (post->begins)
+	else if ((x->keeps_body = post->begins))
 		create(x);
 	else if (!find_session(x))
 		return;

@@ -445,6 +445,8 @@ static void call_handler(struct exchange_http *http)
 		return;
 	http->called = true;
 	http->x.route->handle(&http->x);
+	if (!http->x.keeps_body)
+		release_body(http);
 }
 
 /* The launcher has said whose the connection is. */

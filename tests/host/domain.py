@@ -580,6 +580,15 @@ def long_policies():
     tell(all(opened) and grown < 5 << 10, "of a sandbox with 120 KB of variables, 45 WebSockets and 25 programs take less than 5 MiB of the front", (opened, grown))
     for one in sockets + streams:
         one.close()
+    streams, before, opened = [], resident(front(host)), []
+    start = framed({"process": {"cmd": "sleep", "args": ["600"], "envs": {"V%d" % i: "" for i in range(15000)}}, "pad": "x" * 600000})
+    for _ in range(8):
+        streams.append(envd.begin("POST", "/process.Process/Start", start, FRAMES))
+        opened.append(streams[-1].getresponse().status == 200)
+    grown = resident(pid) - before
+    tell(all(opened) and grown < 8 << 10, "nor does it keep the requests that started 8 programs, of 800 KB each", (opened, grown))
+    for one in streams:
+        one.close()
     host.end()
 
 

@@ -176,6 +176,7 @@ static void login(struct exchange *x)
 	x->key_kind = LINK_KEY_TENANT;
 	link_digest(json_member_text(document, "token", ""), x->key);
 	json_free(document);
+	x->keeps_body = true;
 	exchange_ask(x, LINK_WHO, 0, NULL, login_answer);
 }
 

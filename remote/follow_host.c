@@ -1,6 +1,7 @@
 /*
  * follow_host: each event says where its bytes stand in their stream, and the next one begins where it ends, unless the host says that a part is gone. A
- * host that leaves something out, or repeats it, does not follow the protocol.
+ * host that leaves something out, or repeats it, does not follow the protocol. Nor does one that sends an event of more than EVENT_MAX bytes: this is all
+ * that is kept of a stream that is not decoded. Decoded output that the caller does not take waits in follow.c, and the stream with it.
  */
 #include "remote/follow_host.h"
 
@@ -22,8 +23,7 @@ struct host {
 	const struct exchange_order *order;
 	struct follow *follow;
 	uint64_t next[2]; /* offset of the next byte of each stream */
-	char *bytes;      /* owned: of events that are not complete */
-	size_t len;
+	struct sse sse;
 	char input_path[512]; /* of a request with input */
 	bool ended;
 	struct warder_error *err; /* of the bytes that are being taken */
@@ -93,38 +93,12 @@ static void take_event(void *context, const char *name, const struct json_value 
 		host->ended = true;
 }
 
-/* The events that are complete. */
-static void take_complete(struct host *host)
-{
-	const char *end = memrchr(host->bytes, '\n', host->len);
-	size_t used;
-
-	while (end && end > host->bytes && end[-1] != '\n')
-		end = memrchr(host->bytes, '\n', (size_t)(end - host->bytes));
-	if (!end || end == host->bytes)
-		return;
-	used = (size_t)(end - host->bytes) + 1;
-	sse_each(host->bytes, used, take_event, host);
-	memmove(host->bytes, host->bytes + used, host->len - used);
-	host->len -= used;
-}
-
 static int take(struct follow *follow, const char *bytes, size_t len, struct warder_error *err)
 {
 	struct host *host = follow->context;
-	char *grown = realloc(host->bytes, host->len + len);
 
-	if (!grown)
-		return error_no_memory(err, "backend");
-	memcpy(grown + host->len, bytes, len);
-	host->bytes = grown;
-	host->len += len;
 	host->err = err;
-	take_complete(host);
-	if (!host->lies && host->len > EVENT_MAX)
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend",
-				 "the host sends an event of more than 1 MiB");
-	return host->lies ? -1 : 0;
+	return sse_take(&host->sse, bytes, len, take_event, host, err) < 0 || host->lies ? -1 : 0;
 }
 
 static bool is_over(struct follow *follow)
@@ -198,7 +172,7 @@ static void tell_end(struct follow *follow, const struct host *host)
 
 void follow_host_run(const struct exchange_order *order, int fd)
 {
-	struct host host = { .order = order };
+	struct host host = { .order = order, .sse = { .most = EVENT_MAX } };
 	struct follow follow = { .kind = &kind, .context = &host, .fd = fd };
 	struct exchange_order stream = *order;
 	const char *offsets = strstr(order->path, OUTPUT);
@@ -218,5 +192,5 @@ void follow_host_run(const struct exchange_order *order, int fd)
 	else
 		refuse(&follow);
 	follow_done(&follow);
-	free(host.bytes);
+	sse_done(&host.sse);
 }

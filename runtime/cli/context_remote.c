@@ -500,8 +500,8 @@ int context_remote_run(const struct remote_place *place, const struct context_re
 	free(body);
 	remote_place_renew(place);
 	if (status == 0) {
-		sse_each(text, len, hand_event, &to);
-		status = to.status;
+		status = sse_each(text, len, hand_event, &to, err);
+		status = status < 0 ? status : to.status;
 	}
 	free(text);
 	if (status == 0 && !to.ended)

@@ -152,8 +152,8 @@ void remote_result_fetch_output(const struct remote_place *place, const char *ex
 	size_t len = 0;
 
 	snprintf(rest, sizeof(rest), "/executions/%s/output?stdout=0&stderr=0", execution);
-	if (remote_place_ask(place, rest, &how, &text, &len, &err) == 0) {
-		sse_each(text, len, take_event, &output);
+	if (remote_place_ask(place, rest, &how, &text, &len, &err) == 0 &&
+	    sse_each(text, len, take_event, &output, &err) == 0) {
 		reported_count(to, output.from);
 	} else {
 		to->lost = true;

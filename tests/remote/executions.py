@@ -315,7 +315,7 @@ def lying_about_executions():
     done = warder("attach", "-n", NAME), warder("logs", NAME)
     tell(done[0][:2] == (0, b"o\n") and "4 bytes of standard output are missing" in done[0][2] and done[1][:2] == (0, b"o\n") and "4 bytes" in done[1][2], "a part that the host does not have is named", done)
     lies = (("a byte too far", event("stdout", 1, "x"), "byte 0 must follow"), ("a repetition", event("stdout", 0, "hel") + event("stdout", 2, "lo\n"), "byte 3 must follow"), ("a gap from elsewhere", gap(2, 5), "byte 0 must follow"), ("a gap backwards", event("stdout", 0, "hel") + gap(3, 2), "byte 3 must follow"),
-            ("no bytes", b'event: output\ndata: {"stream": "stdout", "offset": 0}\n\n', "without valid bytes"), ("an offset that is none", b'event: output\ndata: {"stream": "stdout", "offset": -1, "text": "x"}\n\n', "without valid bytes"), ("an event of 2 MiB", b"data: " + b"x" * (2 << 20), "1 MiB"))
+            ("no bytes", b'event: output\ndata: {"stream": "stdout", "offset": 0}\n\n', "without valid bytes"), ("an offset that is none", b'event: output\ndata: {"stream": "stdout", "offset": -1, "text": "x"}\n\n', "without valid bytes"), ("an event of 2 MiB", b"data: " + b"x" * (2 << 20), "more than 1048576 bytes"))
     for title, text, word in lies:
         for command in ("attach", "logs"):
             begin(output=stream(text, END))
@@ -324,6 +324,12 @@ def lying_about_executions():
     begin(output=stream(b"\r\n<html>\xff\n\nevent: what\ndata: 5\n\n: a comment\n\n", event("stdout", 0, "hello\n"), END))
     done = warder("attach", "-n", NAME)
     tell(done == (0, b"hello\n", ""), "events that are not known are passed over", done)
+    begin(output=stream((event("stdout", 0, "hello\n") + END).replace(b"\n", b"\r\n")))
+    done = warder("attach", "-n", NAME)
+    tell(done == (0, b"hello\n", ""), "a line may end in CR LF", done)
+    begin(output=stream(b": ping\n" * 200000, event("stdout", 0, "hello\n"), END))
+    done = warder("attach", "-n", NAME)
+    tell(done == (0, b"hello\n", ""), "comments of more than an event may have do not end a stream", done)
     begin(output=stream())
     done = warder("attach", "-n", NAME, timeout=120)
     tell(done[0] == 125 and "again and again" in done[2] and len(asked("/output")) == 5, "a stream that breaks off at once is given up", (done, len(asked("/output"))))

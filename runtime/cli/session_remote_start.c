@@ -397,9 +397,10 @@ static int run_before(const char *command, const char *sandbox, struct warder_er
 			 "the command of --on-recreate failed, or a signal came; no new sandbox was made");
 }
 
-/* The host does not know the sandbox of *place. The new one is the same workspace, if it was one. */
+/* The host does not know the sandbox of *place, which the session's file names if it `has_file`. The new one is the same workspace, if it
+ * was one. */
 static int recreate(const struct args *args, struct remote_place *place, const struct elsewhere *asked,
-		    struct warder_error *err)
+		    bool has_file, struct warder_error *err)
 {
 	const struct elsewhere lost = place->session;
 
@@ -408,7 +409,7 @@ static int recreate(const struct args *args, struct remote_place *place, const s
 	memset(err, 0, sizeof(*err));
 	place->session = *asked;
 	snprintf(place->session.workspace, sizeof(place->session.workspace), "%s", lost.workspace);
-	return start_new(args, place, lost.sandbox, err);
+	return start_new(args, place, has_file ? lost.sandbox : NULL, err);
 }
 
 /* The arguments of a start that would make the same session as the one of `session`. `policy` is that of the file. */
@@ -446,7 +447,7 @@ static int replace_lost(const struct args *args, struct remote_place *place, con
 	free(text);
 	if (status == 0) {
 		ask_the_same(args, now, &policy, &same, &asked);
-		status = recreate(&same, place, &asked, err);
+		status = recreate(&same, place, &asked, true, err);
 	}
 	policy_done(&policy.policy);
 	return status;
@@ -569,7 +570,8 @@ int session_remote_start(const struct args *args, const char *name, char **ret_j
 		status =
 		    args->session.attach ? attach(args, &place, err) : start_new(args, &place, NULL, err);
 	if (status > 0)
-		status = args->session.recreate ? recreate(args, &place, &asked.session, err) : -1;
+		status =
+		    args->session.recreate ? recreate(args, &place, &asked.session, found == 0, err) : -1;
 	elsewhere_release(name, &lock_fd);
 	if (status < 0)
 		return -1;

@@ -926,7 +926,7 @@ def flooded_terminals(path, host):
     def flood():
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
-                if open("/proc/%s/cmdline" % pid).read() == "yes\0%s\0" % word:
+                if open("/proc/%s/cmdline" % pid, "rb").read() == b"yes\0%s\0" % word.encode():
                     return True
             except OSError:
                 pass

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """domain.py: the names that sandboxes have below a domain, PORT-ID.NAME, over TLS: E2B's services, servers in a sandbox, WebSockets, as TAP."""
-import base64, hashlib, http.client, json, os, ssl, subprocess, threading, time
+import base64, hashlib, http.client, json, os, select, ssl, subprocess, threading, time
 
 from lib import SLOW, Host, asking_for_socket, certificate, front, run_parts, skip, tell, until, work
 
@@ -347,15 +347,7 @@ def bodies():
         got = at.upgrade(one, "/ws")
         tell(got.startswith(b"HTTP/1.1 101") and b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" in got, "a WebSocket is opened, by the server's own answer", got)
         many = os.urandom(1 << 20)
-        sender = threading.Thread(target=one.sendall, args=(many,))
-        sender.start()
-        back = b""
-        while len(back) < len(many):
-            more = one.recv(65536)
-            if not more:
-                break
-            back += more
-        sender.join()
+        back = sent_and_back(one, many)
         tell(back == many, "and passes bytes both ways", len(back))
         one.sendall(b"end")
         tell(one.recv(10) == b"", "and ends with the server")
@@ -400,6 +392,28 @@ def halves():
         tell(sent < 32 << 20, "then nothing is taken from that client", sent)
     tell(host.named("api", token).ask("GET", "/health")[0] == 204, "and others are served")
     host.end()
+
+
+def sent_and_back(one, data):
+    """Send these bytes, and receive as many meanwhile. In one thread: two may not use a TLS connection at a time."""
+    back, at, kept = b"", 0, one.gettimeout()
+    end = time.monotonic() + 60 * SLOW
+    one.setblocking(False)
+    while len(back) < len(data) and time.monotonic() < end:
+        try:
+            at += one.send(data[at:at + 65536]) if at < len(data) else 0
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            pass
+        try:
+            more = one.recv(65536)
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            select.select([one], [one] if at < len(data) else [], [], 1)
+            continue
+        if not more:
+            break
+        back += more
+    one.settimeout(kept)
+    return back
 
 
 def answers():

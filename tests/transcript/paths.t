@@ -11,7 +11,7 @@ $ dir=$(cat dir); warder run --prefer limits --ro $dir -- cat $dir/in/f; warder 
 
 = a target below the jail's /tmp is mounted over that, and the way to it can be used
 + mkdir data; echo hi > data/f; ln -s data link
-$ warder run --prefer limits --ro link:/tmp/a/b/c --ro data/f:/tmp/file --ro data:/var/tmp/v -- sh -c 'cat /tmp/a/b/c/f /tmp/file /tmp/v/f; echo x > /tmp/a/b/mine && cat /tmp/a/b/mine; echo x 2> /dev/null > /tmp/a/b/c/f || echo refused'; ls data; ls -d /tmp/a 2> /dev/null
+$ warder run --prefer limits --ro link:/tmp/warder-below/b/c --ro data/f:/tmp/file --ro data:/var/tmp/v -- sh -c 'cat /tmp/warder-below/b/c/f /tmp/file /tmp/v/f; echo x > /tmp/warder-below/b/mine && cat /tmp/warder-below/b/mine; echo x 2> /dev/null > /tmp/warder-below/b/c/f || echo refused'; ls data; ls -d /tmp/warder-below 2> /dev/null
 | hi
 | hi
 | hi

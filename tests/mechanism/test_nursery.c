@@ -1,9 +1,12 @@
 /* The fork server, below the pool: when a zygote is replaced, and forks that end while they are set up. */
+#include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <signal.h>
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "jail/cgroup/file.h"
 #include "jail/template.h"
 #include "jail/zygote.h"
 #include "runtime/library/interpreters.h"
@@ -193,6 +196,9 @@ Test(nursery, what_stays_of_a_zygote_is_told, .timeout = 120)
 	snprintf(path, sizeof(path), "/sys/fs/cgroup{/*/*,/*,}/%s", run->zygote->run->cgroup.name);
 	if (glob(path, GLOB_BRACE, NULL, &found) != 0)
 		cr_skip_test("no cgroup of the zygote is found: %s", path);
+	/* On cgroup v2, Warder forbids cgroups below it. */
+	snprintf(path, sizeof(path), "%s/cgroup.max.descendants", found.gl_pathv[0]);
+	cr_assert(cgroup_file_write(AT_FDCWD, path, "max") == 0 || errno == ENOENT, "%s: %m", path);
 	snprintf(path, sizeof(path), "%s/left", found.gl_pathv[0]);
 	globfree(&found);
 	cr_assert(mkdir(path, 0755) == 0);

@@ -54,9 +54,9 @@
  * flushed, in Python and in libc. Exceptions of each step are reported and end nothing, as in Python. Each collection but the last is also Python's: the
  * first puts a file before its buffer, so that a later one closes the file first.
  *
- * It differs in this: the modules from before the fork stay. Files that they hold are flushed but not closed, and only if no
- * thread runs any more, which could hold the lock of one; other objects that they hold have no __del__ called. Functions that libraries have
- * registered with the atexit() of libc are not called. */
+ * It differs in this: the modules from before the fork stay. Files that they hold are flushed but not closed; other objects that they hold
+ * have no __del__ called. These files and the streams of libc are flushed only if no thread runs any more, which could hold the lock of
+ * one for ever. Functions that libraries have registered with the atexit() of libc are not called. */
 #define PYTHON_DEFINE_END                                                                                    \
 	"import _thread,_weakref,atexit,ctypes\n"                                                            \
 	"libc=ctypes.PyDLL(None)\n"                                                                          \
@@ -80,9 +80,10 @@
 	"def finish(code):\n"                                                                                \
 	" global main\n"                                                                                     \
 	" threading=modules.get('threading')\n"                                                              \
-	" if threading:\n"                                                                                   \
+	" if threading is not None:\n"                                                                       \
 	"  attempt(lambda:threading._shutdown(),threading)\n"                                                \
-	"  threading.excepthook=lambda error:None\n"                                                         \
+	"  try:threading.excepthook=lambda error:None\n"                                                     \
+	"  except BaseException:pass\n"                                                                      \
 	" attempt(atexit._run_exitfuncs,atexit)\n"                                                           \
 	" for name in 'stdout','stderr':\n"                                                                  \
 	"  if flush(getattr(sys,name,None)):code=120\n"                                                      \
@@ -100,13 +101,14 @@
 	" module=names=None\n"                                                                               \
 	" gc.collect()\n"                                                                                    \
 	" rest=[*streams]\n"                                                                                 \
-	" if not _thread._count():\n"                                                                        \
-	"  rest+=[file for file in gc.get_objects() if issubclass(type(file),writers)]\n"                    \
+	" alone=not _thread._count()\n"                                                                      \
+	" if alone:rest+=[file for file in gc.get_objects() if issubclass(type(file),writers)]\n"            \
 	" for file in rest:\n"                                                                               \
 	"  try:file.flush()\n"                                                                               \
 	"  except BaseException:pass\n"                                                                      \
-	" fflush(None)\n"                                                                                    \
-	" leave(code&255)\n"                                                                                 \
+	" if alone:fflush(None)\n"                                                                           \
+	" code=int.__index__(code)\n"                                                                        \
+	" leave(code&255 if -2**63<=code<2**63 else 255)\n"                                                  \
 	"known={*modules,'threading'}-{'__main__'}\n"
 /* The same in a zygote: what follows the fork is the jail's program (jail/inside/forked.h). os.fork() runs the at-fork hooks, by which random and
  * others renew what they have. numpy's old generator has no such hook. The handlers of signals that Python sets at its start (SIGINT,
@@ -159,7 +161,7 @@
 	"except SystemExit as error:\n"                                                                      \
 	" code=error.code\n"                                                                                 \
 	" if code is None:code=0\n"                                                                          \
-	" elif not isinstance(code,int):\n"                                                                  \
+	" elif not issubclass(type(code),int):\n"                                                            \
 	"  say('%s',code)\n"                                                                                 \
 	"  code=1\n"                                                                                         \
 	"finish(code)\n"

@@ -350,6 +350,9 @@ Test(pool_code, the_end_of_a_fork_is_that_of_python, .timeout = 120)
 		{ "import sys\nsys.exit('why')", "", "why\n", 1 },
 		{ "import sys\nsys.exit(None)", "", "", 0 },
 		{ "raise SystemExit(300)", "", "", 44 },
+		{ "raise SystemExit(2**70)", "", "", 255 },
+		{ "raise SystemExit(-2**63)", "", "", 0 },
+		{ "class I(int):\n  __and__ = __lt__ = __ge__ = None\nraise SystemExit(I(3))", "", "", 3 },
 		{ "import atexit\natexit.register(print, 'exit')\nprint('end')", "end\nexit\n", "", 0 },
 		{ "import threading, time\n"
 		  "threading.Thread(target=lambda: (time.sleep(0.1), "
@@ -388,6 +391,15 @@ Test(pool_code, the_end_of_a_fork_is_that_of_python, .timeout = 120)
 		{ "import queue, threading, time\nq = queue.Queue()\ndef take():\n  while True:\n"
 		  "    try: q.get(timeout=1e-5)\n    except queue.Empty: pass\n"
 		  "threading.Thread(target=take, daemon=True).start()\nprint('end')",
+		  "end\n", "", 0 },
+		{ "import ctypes, os, threading, time\nlibc = ctypes.CDLL(None)\n"
+		  "libc.fdopen.restype = ctypes.c_void_p\n"
+		  "file = ctypes.c_void_p(libc.fdopen(os.pipe()[0], b'r'))\n"
+		  "threading.Thread(target=libc.fgetc, args=(file,), daemon=True).start()\n"
+		  "time.sleep(0.1)\nprint('holds a lock of libc')",
+		  "holds a lock of libc\n", "", 0 },
+		{ "import sys\nclass T:\n  __slots__ = ()\n  __bool__ = None\n"
+		  "  def _shutdown(self): print('end')\nsys.modules['threading'] = T()",
 		  "end\n", "", 0 },
 	};
 

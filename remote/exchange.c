@@ -143,13 +143,15 @@ static bool set_options(CURL *curl, const struct exchange_order *order, const ch
 	return good;
 }
 
-/* As a number of errno, if another connection may bring an answer; or 0. */
+/* As a number of errno, if another connection may bring an answer; or 0. A certificate that is refused (CURLE_PEER_FAILED_VERIFICATION) stays so. */
 static int errno_of(CURLcode done)
 {
 	switch (done) {
 	case CURLE_OPERATION_TIMEDOUT:
 		return ETIMEDOUT;
+	case CURLE_COULDNT_RESOLVE_HOST:
 	case CURLE_COULDNT_CONNECT:
+	case CURLE_SSL_CONNECT_ERROR:
 		return ECONNREFUSED;
 	case CURLE_GOT_NOTHING:
 	case CURLE_PARTIAL_FILE:

@@ -52,11 +52,17 @@ static uint64_t poll_ms(const struct remote_place *place, const struct state *st
 	return state->kill_ms > now ? state->kill_ms - now : 1;
 }
 
+/* 502 and 504 are those of a proxy whose host restarts or is slow. */
+static bool is_busy(unsigned int status)
+{
+	return status == 429 || status == 502 || status == 503 || status == 504;
+}
+
 /* Whether the request may succeed later. If the host is busy, or a connection was lost, wait a little before that. heard: it answers other requests. */
 static bool may_repeat(struct state *state, const struct remote_asking *how, bool heard,
 		       const struct warder_error *err)
 {
-	const bool busy = how->status == 503 || how->status == 429;
+	const bool busy = is_busy(how->status);
 
 	if (!busy && (!remote_place_is_lost(err) || state->signals == 2))
 		return false;

@@ -2,7 +2,7 @@
 import base64, hashlib, json, os, signal, socket, subprocess, sys, time
 
 from serving import below, warder, work
-from tap import SLOW, WARDER, tell, until
+from tap import SLOW, WARDER, skip, tell, until
 
 run = sys.modules["__main__"]  # the suite that has the hosts
 
@@ -255,6 +255,40 @@ def result(**more):
     return json.dumps(dict(run.RESULT, stdout={"bytesTotal": 6}, stderr={"bytesTotal": 0}, outputs=outputs, **more)).encode()
 
 
+def signed_result(handler):
+    words = handler.path.replace("?", "/").replace("=", "/").split("/")
+    handler.signed("execution", " ".join(words[i] for i in (3, 5, -1)).encode(), result())
+
+
+def unfinished_handshakes():
+    made = run.make_certificate()
+    if not made:
+        skip("unfinished_handshakes", "openssl makes no certificate")
+        return
+    server, accept, left = run.serve("good", made[0]), socket.socket.accept, []
+
+    def get_request():
+        if not left:
+            return server.socket.accept()
+        left.pop()
+        accept(server.socket)[0].close()
+        raise OSError("closed before the handshake")
+
+    def breaks(handler):
+        left.extend([None] * 4)
+        dies(handler)
+    server.get_request = get_request
+    server.sandbox = {"list": json.dumps([ROW]).encode(), "output": stream(event("stdout", 0, "hello\n"), END), "result": turns(breaks, signed_result)}
+    path = run.document("tls.json", {"big": run.entry("https://127.0.0.1:%d" % server.server_address[1], hostKey=run.EVIL_KEY, caFile=made[1])})
+    run.session("start", "liar", "--backends", path, "--backend", "remote:big", *run.PREFER, "--idle-timeout", "%ds" % (8 * SLOW))
+    done = warder("wait", NAME)
+    tell(done[0] == 0 and not left, "a connection that ends before TLS begins does not end wait", (done, left))
+    server.sandbox = {}
+    run.session("stop", "liar")
+    server.shutdown()
+    server.server_close()
+
+
 def lying_about_executions():
     server = run.serve("good")
     server.sandbox = {}
@@ -360,9 +394,12 @@ def lying_about_executions():
             done = warder(command, *(["-n"] if command == "attach" else ["--json"]), NAME)
             text = done[2] if command == "attach" else json.loads(done[1] or "{}").get("detail", "")
             tell(done[0] == 137 and word in text, "%s says that a result is not good: %s" % (command, title), done)
-    begin(result=turns(dies, says(503, kind="unavailable", message="busy"), lambda handler: handler.signed("execution", " ".join(handler.path.replace("?", "/").replace("=", "/").split("/")[i] for i in (3, 5, -1)).encode(), result())))
+    begin(result=turns(dies, says(503, kind="unavailable", message="busy"), signed_result))
     done = warder("wait", NAME)
     tell(done[0] == 0 and len([one for one in server.asked if one[1].endswith(ROW["id"])]) == 3, "a lost connection does not end wait", done)
+    begin(result=turns(says(502), says(504), signed_result))
+    done = warder("wait", NAME)
+    tell(done[0] == 0, "nor does a proxy whose host is away", done)
     begin(result=dies, timeout=dies)
     done = warder("wait", "--json", NAME, timeout=120)
     tell(done[0] == 137 and "whole idle time" in json.loads(done[1])["detail"], "a host that is gone for the whole idle time does", done)

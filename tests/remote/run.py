@@ -1711,15 +1711,24 @@ def secrecy(path):
     process.wait()
 
 
-def certificates():
+def make_certificate():
+    """What a server with TLS needs, and the file with its certificate; or None."""
     key, certificate = os.path.join(work, "key.pem"), os.path.join(work, "cert.pem")
     made = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=host",
                            "-addext", "subjectAltName=IP:127.0.0.1"], capture_output=True)
     if made.returncode:
-        skip("certificates", "openssl makes no certificate")
-        return
+        return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
+    return context, certificate
+
+
+def certificates():
+    made = make_certificate()
+    if not made:
+        skip("certificates", "openssl makes no certificate")
+        return
+    context, certificate = made
     (status, out, err), asked, took = evil("good", context=context)
     tell(status == 125 and "remote:big" in err and not asked, "a certificate that nobody vouches for is refused", (status, err, asked))
     (status, out, err), asked, took = evil("good", context=context, caFile=certificate)
@@ -1777,7 +1786,7 @@ RESULT = json.loads(remote(path, "echo", "result", flags=PREFER + ["--json"])[1]
 for row in RESULT["receipt"]["controls"]:
     row["status"] = row.pop("reported")
 parts = ((signatures, host), (trust, host), (same, path), (results, path), (refusals, path), (pieces, path), (lying_about_code,), (sessions, path, host), (contexts, path, host),
-         (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (recovered, path, host), (terminals, path, host), (flooded_terminals, path, host), (slow_terminals,), (lying_about_terminals,), (theirs.detached, path, host), (theirs.detached_terminals, path, host), (theirs.restarted, path, host), (theirs.lying_about_executions,), (copied, path, host), (workspaces, host), (copied_trees, path, host), (lying_about_copies,), (lying_about_errors,), (lying_about_trees,), (damaged, path, host), (unlisted, path), (silent,), (signed_results, path, host), (signed_outputs, path, host), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
+         (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (recovered, path, host), (terminals, path, host), (flooded_terminals, path, host), (slow_terminals,), (lying_about_terminals,), (theirs.detached, path, host), (theirs.detached_terminals, path, host), (theirs.restarted, path, host), (theirs.lying_about_executions,), (theirs.unfinished_handshakes,), (copied, path, host), (workspaces, host), (copied_trees, path, host), (lying_about_copies,), (lying_about_errors,), (lying_about_trees,), (damaged, path, host), (unlisted, path), (silent,), (signed_results, path, host), (signed_outputs, path, host), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
          (tokens, host.url), (hostile,), (secrecy, path), (certificates,), (ends_with_client, host, path), (vanishes, host, path))
 for part, *args in parts:
     if not sys.argv[1:] or part.__name__ in sys.argv[1:]:

@@ -640,8 +640,9 @@ int starter_park(const struct session_spec *spec, const char *program, struct se
 /* False: it has ended by itself. */
 bool session_parked_lives(const struct session_parked *parked);
 /* Its keeper reads again what may have changed while it was parked, and takes the name. *parked is freed. 0: the session runs, and *ret_fd, the
- * caller's, is readable as soon as its keeper is gone, and never before; 1: another one has the name; -1 with *err: it could not be used
- * any more, and has ended; or it did not answer within 3 s, and never has the name afterwards, except for the moment in which it ends. */
+ * caller's, is readable as soon as its keeper is gone, and never before (-1: the keeper answered so late that there is none); 1: another one
+ * has the name; -1 with *err: it could not be used any more, and has ended; or it did not answer within 3 s, and never has the name
+ * afterwards, except for the moment in which it ends. */
 int session_hand_out(struct session_parked *parked, const char *name, int *ret_fd, struct warder_error *err);
 /* Tell it to end, and do not wait. Then: whether it has, after at most wait_ms. */
 void session_parked_end(struct session_parked *parked);

@@ -226,7 +226,8 @@ bool session_parked_lives(const struct session_parked *parked)
 	return poll(&fd, 1, 0) == 0;
 }
 
-/* Wait until its keeper answers. If it does not, it never has the name: what it says after this fails, and then it ends. -1 with *err. */
+/* Wait until its keeper answers. If it does not, it never has the name: what it says after this fails, and then it ends. -1 with *err.
+ * 1: it answered so late that its socket is shut down: the answer can be read, but no longer the end of the keeper. */
 static int await_answer(const struct session_parked *parked, struct warder_error *err)
 {
 	struct pollfd fd = { .fd = parked->fd, .events = POLLIN };
@@ -238,7 +239,7 @@ static int await_answer(const struct session_parked *parked, struct warder_error
 	shutdown(parked->fd, SHUT_RDWR);
 	/* It may have said something since the last look. */
 	if (recv(parked->fd, &(char){ 0 }, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
-		return 0;
+		return 1;
 	return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
 			 "the keeper of the parked session, process %d, did not answer within %d s",
 			 parked->pid, (int)(HAND_OUT_US / 1000000));
@@ -247,17 +248,18 @@ static int await_answer(const struct session_parked *parked, struct warder_error
 int session_hand_out(struct session_parked *parked, const char *name, int *ret_fd, struct warder_error *err)
 {
 	struct keeper_name message = { .magic = KEEPER_NAME_MAGIC };
+	int answered = 0;
 	int handed, pid;
 
 	snprintf(message.name, sizeof(message.name), "%s", name);
 	if (send(parked->fd, &message, sizeof(message), MSG_NOSIGNAL) != sizeof(message))
 		handed = error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the parked session has ended");
 	else
-		handed = await_answer(parked, err) < 0
+		handed = (answered = await_answer(parked, err)) < 0
 			     ? -1
 			     : await_word(parked->fd, KEEPER_READY, &pid, NULL, UINT64_MAX, err);
 	if (handed == 0)
-		*ret_fd = fd_take(&parked->fd);
+		*ret_fd = answered == 1 ? -1 : fd_take(&parked->fd);
 	session_parked_free(parked);
 	return handed;
 }

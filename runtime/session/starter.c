@@ -177,8 +177,8 @@ static int await_word(int fd, enum keeper_word wanted, int *ret_pid, int (*came)
 		*err = report.error;
 	if (report.word == KEEPER_FAILED && clock_us() >= most_us)
 		error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
-			  "the session did not start within %d s, and was ended",
-			  (int)(SESSION_START_US / 1000000));
+			  "the session did not start within %d s, and was ended: %s",
+			  (int)(SESSION_START_US / 1000000), report.error.text);
 	return report.word == wanted ? 0 : report.word == KEEPER_BUSY ? 1 : -1;
 }
 

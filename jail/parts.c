@@ -76,28 +76,28 @@ void part_done(struct part *part)
 
 struct opening {
 	struct part part;
+	int net_fd;
 	long error;
 };
 
-/* Shares our descriptors, so that those of the files are ours. */
+/* Shares our descriptors, so that those it opens are ours, also if it is killed. */
 static CLONE_BESIDE void open_files_inside(void *arg)
 {
 	struct opening *opening = arg;
 	struct part *part = &opening->part;
 	long ret = sys(setns, part->ns_fd, CLONE_NEWNET);
-	long net = -1;
 
 	if (ret == 0)
-		ret = net = sys(openat, AT_FDCWD, "/proc/self/net", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+		ret = sys(openat, AT_FDCWD, "/proc/self/net", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+	if (ret >= 0)
+		opening->net_fd = (int)ret;
 	for (size_t i = 0; i < FILES && ret >= 0; i++) {
-		ret = sys(openat, net, files[i], O_RDONLY | O_CLOEXEC, 0);
+		ret = sys(openat, opening->net_fd, files[i], O_RDONLY | O_CLOEXEC, 0);
 		if (ret >= 0)
 			part->file_fds[i] = (int)ret;
 		if (ret == -ENOENT)
 			ret = 0; /* a kernel without IPv6 */
 	}
-	if (net >= 0)
-		sys(close, net);
 	opening->error = ret < 0 ? ret : 0;
 	sys(exit_group, 0);
 }
@@ -112,10 +112,14 @@ static int open_files(struct part *part)
 	if (!opening)
 		return -ENOMEM;
 	/* An error until the helper says otherwise: it may be killed half-way. */
-	*opening = (struct opening){ .part = *part, .error = -EINTR };
+	*opening = (struct opening){ .part = *part, .net_fd = -1, .error = -EINTR };
 	left = clone_begin(&helper, CLONE_FILES, open_files_inside, opening);
-	if (left == 0 && clone_end(&helper) == CLONE_HANGS)
-		return -ETIMEDOUT; /* what it uses stays */
+	if (left == 0 && clone_end(&helper) == CLONE_HANGS) {
+		/* The helper still uses *opening and our descriptors: nothing may get the number of one. */
+		part->ns_fd = -1;
+		return -ETIMEDOUT;
+	}
+	fd_done(&opening->net_fd);
 	*part = opening->part;
 	left = left < 0 ? left : (int)opening->error;
 	part->is_open = left == 0;

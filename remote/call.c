@@ -31,7 +31,7 @@ void call_put(struct call *call, unsigned int status, char *body)
 			  "the host sent a result of more than 16 MiB");
 	else if (!body)
 		error_no_memory(&err, "backend");
-	if (err.code) {
+	if (!body || err.code) {
 		free(body);
 		call_put_error(call, &err);
 		return;

@@ -99,20 +99,34 @@ static size_t bytes_of(const struct json_value *value)
 	return bytes;
 }
 
-/* Those of short documents always fit: a tenant has a limited number of requests at a time. */
+/* Without a key, only the launcher knows whose a request is. */
+static bool has_same_key(const struct exchange *a, const struct exchange *b)
+{
+	return a->key[0] && strcmp(a->key, b->key) == 0;
+}
+
+static bool has_same_owner(const struct exchange *a, const struct exchange *b)
+{
+	return has_same_key(a, b) || (a->tenant && a->tenant == b->tenant);
+}
+
+/* Short documents always fit: a tenant has a limited number of requests at a time. Of the memory for long ones, a tenant has at most half. */
 bool exchange_keep(struct exchange *x, const struct json_value *document)
 {
 	struct server *server = x->front->server;
 	const size_t most = x->front->welcome.limits.waiting_bytes / 4;
 	const size_t bytes = document ? bytes_of(document) : 0;
+	size_t own = 0;
 
 	server->kept -= x->http->kept;
 	x->http->kept = 0;
-	if (bytes > most) {
+	if (bytes > most / 2) {
 		exchange_fail(x, 413, "the body has too many values, or too long ones");
 		return false;
 	}
-	if (bytes > SHORT_BYTES && server->kept + bytes > most) {
+	for (const struct exchange_http *one = server->exchanges; one; one = one->next)
+		own += has_same_owner(&one->x, x) ? one->kept : 0;
+	if (bytes > SHORT_BYTES && (server->kept + bytes > most || own + bytes > most / 2)) {
 		exchange_set(x, "Retry-After", "1");
 		exchange_fail(x, 503, "too many long requests are being served at this time; try again");
 		return false;
@@ -542,12 +556,6 @@ int exchange_connection(const struct exchange *x)
 	return info ? (int)info->connect_fd : -1;
 }
 
-/* Without a key, only the launcher knows whose a request is. */
-static bool has_same_key(const struct exchange *a, const struct exchange *b)
-{
-	return a->key[0] && strcmp(a->key, b->key) == 0;
-}
-
 bool exchange_has_room(struct exchange *x)
 {
 	const struct exchange_http *all = x->front->server->exchanges;
@@ -559,7 +567,7 @@ bool exchange_has_room(struct exchange *x)
 		if (has_same_key(&one->x, x))
 			exchange_belongs(x, one->x.tenant);
 	for (const struct exchange_http *one = all; one; one = one->next)
-		count += has_same_key(&one->x, x) || (x->tenant && one->x.tenant == x->tenant);
+		count += has_same_owner(&one->x, x);
 	return count <= x->front->welcome.limits.connections_a_tenant;
 }
 

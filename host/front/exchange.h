@@ -64,8 +64,8 @@ void exchange_relay(struct exchange *x);
 /* The body, which is the caller's from now on; NULL: there is none. */
 char *exchange_take_body(struct exchange *x);
 
-/* A document that the handler keeps, from now on; NULL: none any more. False: all handlers together keep too much for that, and the exchange was
- * answered. */
+/* A document that the handler keeps, from now on; NULL: none any more. False: the handlers together, or those of its tenant, keep too much for
+ * that, and the exchange was answered. */
 bool exchange_keep(struct exchange *x, const struct json_value *document);
 
 /* False: too many wrong keys came from the address of the client, which was answered. */

@@ -279,11 +279,23 @@ static void serve_batch(struct mcp_post *post)
 	end_batch(post);
 }
 
+/* A document that is refused is freed at once, not when the answer has been sent. */
+static bool keep_document(struct mcp_post *post)
+{
+	if (exchange_keep(post->x, post->document))
+		return true;
+	json_free(post->document);
+	post->document = NULL;
+	return false;
+}
+
 /* The key opens the sandbox of the session. */
 static void begin_batch(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
 {
 	struct mcp_post *post = x->data;
 
+	if (!keep_document(post)) /* now the tenant is known */
+		return;
 	json_begin_array(&post->answers);
 	serve_batch(post);
 }
@@ -292,7 +304,7 @@ static void begin_batch(struct exchange *x, const struct link_answer *answer, co
 static void check_batch(struct mcp_post *post)
 {
 	free(exchange_take_body(post->x));
-	if (!exchange_keep(post->x, post->document))
+	if (!keep_document(post))
 		return;
 	post->at = post->document->child;
 	exchange_ask(post->x, LINK_SHOW, 0, NULL, begin_batch);

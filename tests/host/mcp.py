@@ -250,16 +250,17 @@ def waits():
 
 
 def long_messages():
-    """What a batch keeps while its calls run is limited, of all batches together."""
+    """What a batch keeps while its calls run is limited, of all batches together and of those of a tenant."""
     host = Host("long")
     token, other = host.tenant("me", launchesPerSecond=1000), host.tenant("other")
-    session, pid = begin(host, token), front(host)
+    session, others, pid = begin(host, token), begin(host, other), front(host)
     status, data, _ = host.ask("POST", "/mcp", token, message("initialize", 1, protocolVersion="2025-06-18", pad="x" * 70000))
     tell(status == 413 and "65536" in data["message"], "an initialize of 70,000 bytes is refused", (status, data))
     answers = []
+    def pad(values):
+        return json.dumps({"jsonrpc": "2.0", "method": "notifications/pad", "params": {"a": [0] * values}}, separators=(",", ":")).encode()
     def send(values, number):
-        pad = json.dumps({"jsonrpc": "2.0", "method": "notifications/pad", "params": {"a": [0] * values}}, separators=(",", ":")).encode()
-        answers.append(post(host, token, session, b"[" + tool(number, "run_command", command="sleep 2") + b"," + pad + b"]", version=None))
+        answers.append(post(host, token, session, b"[" + tool(number, "run_command", command="sleep 2") + b"," + pad(values) + b"]", version=None))
     def at_once(values):
         answers.clear()
         senders = [threading.Thread(target=send, args=(values, number)) for number in range(12)]
@@ -268,9 +269,16 @@ def long_messages():
         for one in senders:
             one.join()
         return sorted({one[0] for one in answers})
-    tell(at_once(95000) == [413], "batches of 95,000 values are refused", answers[:2])
+    tell(at_once(95000) == [413], "batches of 95,000 values are refused", [one[:2] for one in answers])
     tell(at_once(10000) == [200, 503], "of 12 batches of 10,000 values, some are served, and the others asked to come again", [one[:2] for one in answers])
     tell(all(one[0] == 200 or one[2]["Retry-After"] == "1" for one in answers), "soon", answers)
+    sender = threading.Thread(target=at_once, args=(10000,))
+    sender.start()
+    tell(until(lambda: any(one[0] == 503 for one in answers)), "a tenant has as many of these as it may have")
+    body = b"[" + message("ping", 1) + b"," + pad(10000) + b"]"
+    got = post(host, other, others, body, version=None)
+    tell(got[0] == 200, "another tenant's batch is served meanwhile", got[:2])
+    sender.join()
     tell(at_once(100) == [200], "short ones are all served", answers[:2])
     tell(host.ask("GET", "/v1/host", other)[0] == 200 and front(host) == pid, "and the front lives on", (pid, front(host)))
     host.end()

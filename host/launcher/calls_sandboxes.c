@@ -190,7 +190,7 @@ static void remove_finish(struct job *job, void *of)
 
 	if (call->answer.status == 204) {
 		stock_sandbox_ends(&launcher->stock, sandbox);
-		sandboxes_remove(&launcher->sandboxes, sandbox);
+		sandboxes_end(&launcher->sandboxes, sandbox);
 	} else {
 		launcher->options->log(call->answer.error.text);
 		sandbox->state = SANDBOX_RUNNING;

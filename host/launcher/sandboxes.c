@@ -93,9 +93,14 @@ void sandboxes_remove(struct sandboxes *sandboxes, struct sandbox *sandbox)
 			sandboxes->items[i] = sandboxes->items[--sandboxes->count];
 			break;
 		}
+	sandbox_free(sandbox);
+}
+
+void sandboxes_end(struct sandboxes *sandboxes, struct sandbox *sandbox)
+{
 	memcpy(sandboxes->ended[sandboxes->next_ended], sandbox->access_digest, SHA256_HEX);
 	sandboxes->next_ended = (sandboxes->next_ended + 1) % SANDBOX_ENDED_MAX;
-	sandbox_free(sandbox);
+	sandboxes_remove(sandboxes, sandbox);
 }
 
 bool sandboxes_had(const struct sandboxes *sandboxes, const char *access_digest)

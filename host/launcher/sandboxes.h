@@ -5,7 +5,7 @@
  * record is written before the session is started and removed when it is gone, so that a launcher that was killed leaves nothing that its
  * successor does not find.
  *
- * Life: sandbox_new() -> STARTING -> RUNNING -> ENDING -> sandboxes_remove(). Main thread.
+ * Life: sandbox_new() -> STARTING -> RUNNING -> ENDING -> sandboxes_end(); or sandboxes_remove() if it does not start. Main thread.
  */
 #ifndef WARDER_HOST_LAUNCHER_SANDBOXES_H
 #define WARDER_HOST_LAUNCHER_SANDBOXES_H
@@ -59,7 +59,7 @@ struct sandbox {
 struct sandboxes {
 	struct sandbox **items;
 	size_t count;
-	char ended[SANDBOX_ENDED_MAX][SHA256_HEX]; /* access digests of the last ones that were removed */
+	char ended[SANDBOX_ENDED_MAX][SHA256_HEX]; /* access digests of the last ones that ended */
 	size_t next_ended;                         /* the place that the next one takes */
 };
 
@@ -81,7 +81,9 @@ bool sandbox_is_of(const struct sandbox *sandbox, const struct tenant *tenant);
 const struct tenant *sandbox_owner(const struct tenants *tenants, const struct sandbox *sandbox);
 /* Take it out of the list, and free it. */
 void sandboxes_remove(struct sandboxes *sandboxes, struct sandbox *sandbox);
-/* Whether a sandbox with this access token's digest was removed lately. */
+/* The same for one that has run: sandboxes_had() knows it from then on. */
+void sandboxes_end(struct sandboxes *sandboxes, struct sandbox *sandbox);
+/* Whether a sandbox with this access token's digest ended lately. */
 bool sandboxes_had(const struct sandboxes *sandboxes, const char *access_digest);
 void sandboxes_done(struct sandboxes *sandboxes);
 /* What a tenant has at the moment. */

@@ -332,9 +332,9 @@ static void note_failure(struct warder_pool *pool, const struct slot *slot, cons
 	key->failures++;
 	key->failed_us = clock_us();
 	key->why = *err;
-	/* A program with threads is the caller's own choice. */
+	/* A program with threads is the caller's own choice; too little memory passes. */
 	if (slot->nursery && slot->nursery == key->nursery && !nursery_has_forked(slot->nursery) &&
-	    err->code != WARDER_ERROR_UNSUPPORTED_POLICY) {
+	    err->code != WARDER_ERROR_UNSUPPORTED_POLICY && err->sys_errno != ENOMEM) {
 		key->never_forks = true;
 		pool->fork_refused = *err;
 	}

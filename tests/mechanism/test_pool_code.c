@@ -4,6 +4,7 @@
 #include "tests/lib/library.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <signal.h>
@@ -620,6 +621,43 @@ Test(pool_code, a_zygote_that_never_forks_is_given_up, .timeout = 120)
 		free(stats);
 		end();
 	}
+	unlink(path);
+	rmdir(dir);
+}
+
+/* A later fork may find the memory that the first did not. */
+Test(pool_code, a_zygote_without_memory_is_tried_again, .timeout = 120)
+{
+	static const char *const imports[] = { "warder_imported", NULL };
+	const struct timespec longer = { .tv_sec = 1, .tv_nsec = 200000000 };
+	char dir[] = "/var/tmp/warder-imported.XXXXXX";
+	char path[64];
+	char *stats;
+
+	cr_assert(mkdtemp(dir) != NULL && chmod(dir, 0755) == 0);
+	snprintf(path, sizeof(path), "%s/warder_imported.py", dir);
+	write_module(path, "import os\n"
+			   "def refuse(): raise OSError(12, 'no')\n"
+			   "os.fork = refuse\n");
+	fork_server = 1;
+	begin(WARDER_POOL_WAIT);
+	set("filesystem.paths.readOnly", dir);
+	set("environment.set.PYTHONPATH", dir);
+	set("environment.set.PYTHONDONTWRITEBYTECODE", "1");
+	key.interpreter = "python";
+	key.imports = imports;
+	if (warder_pool_fill(pool, &key, 1, &err) == 0)
+		memset(&err, 0, sizeof(err));
+	if (library_pool_stat(pool, "zygotes") == 0)
+		cr_skip_test("no zygote: %s", err.text);
+	cr_expect(err.sys_errno == ENOMEM, "%s", err.text);
+	write_module(path, "");
+	nanosleep(&longer, NULL);
+	expect_output("print(1)", "1\n");
+	stats = warder_pool_stats(pool);
+	cr_expect(!strstr(stats, "\"forked\":0,") && !strstr(stats, "\"forkRefused\":\""), "%s", stats);
+	free(stats);
+	end();
 	unlink(path);
 	rmdir(dir);
 }

@@ -16,7 +16,14 @@
 #define LOOK_MS   200
 #define ANSWER_MS 15000u /* until the host says that the program runs */
 #define CLOSE_MS  60000u
-#define CONFLICT  409
+#define PAUSE_MS  1000u /* before a request about the input is repeated */
+#define TELL_AT                                                                                              \
+	2 /* the caller hears that the end of the input may be missing, when this many requests have failed */
+/* Statuses. */
+#define CONFLICT    409
+#define TOO_LARGE   413
+#define TOO_MANY    429
+#define UNAVAILABLE 503
 
 /* ---- to the caller ---- */
 
@@ -127,17 +134,33 @@ void follow_begin(struct follow *follow, struct exchange_order *order)
 /* Bytes; NULL: its end. A program may take its time. */
 static void begin_input(struct follow *follow, const char *bytes, size_t len)
 {
-	struct exchange_order order = { 0 };
+	struct exchange_order *order = &follow->input_order;
 
 	free(follow->input_body);
-	follow->input_body = follow->kind->write_input(follow, bytes, len, &order);
+	follow->input_body = follow->kind->write_input(follow, bytes, len, order);
 	if (!follow->input_body) {
 		error_no_memory(&follow->fault, "backend");
 		return;
 	}
 	follow->closes = !bytes;
-	order.timeout_ms = bytes ? 0 : CLOSE_MS;
-	follow->input = begin(follow, &order);
+	follow->repeats = 0;
+	order->timeout_ms = bytes ? 0 : CLOSE_MS;
+	follow->input = begin(follow, order);
+}
+
+/* Whether a request about the input goes on, or is to be repeated. */
+static bool has_input(const struct follow *follow)
+{
+	return follow->input || follow->again_us;
+}
+
+/* The same request, after the pause. */
+static void repeat_input(struct follow *follow)
+{
+	if (!follow->again_us || clock_us() < follow->again_us)
+		return;
+	follow->again_us = 0;
+	follow->input = begin(follow, &follow->input_order);
 }
 
 static void take_piece(struct follow *follow)
@@ -161,7 +184,14 @@ static void end_request(struct follow *follow, struct exchange **exchange, CURLc
 	*exchange = NULL;
 }
 
-/* A program that has no input to close does not mind. What is lost is not sent again: it may have arrived. */
+/* A busy host has not taken the input. To close it twice does no harm. */
+static bool may_repeat(const struct follow *follow, const struct remote_answer *answer)
+{
+	return answer->status == TOO_MANY || answer->status == UNAVAILABLE ||
+	       (follow->closes && answer->status != TOO_LARGE && service_is_out_of_reach(answer));
+}
+
+/* A program that has no input to close does not mind. Bytes that are lost are not sent again: they may have arrived. */
 static void end_input(struct follow *follow, CURLcode done)
 {
 	struct remote_answer answer;
@@ -170,6 +200,13 @@ static void end_input(struct follow *follow, CURLcode done)
 	bool lost;
 
 	end_request(follow, &follow->input, done, &answer, &body);
+	if (may_repeat(follow, &answer)) {
+		follow->again_us = clock_us() + PAUSE_MS * UINT64_C(1000);
+		if (!follow->closes || ++follow->repeats != TELL_AT) {
+			free(body);
+			return;
+		}
+	}
 	lost = service_is_out_of_reach(&answer);
 	if (lost || (!service_is_good(&answer) && !follow->closes)) {
 		service_message(body, answer.bytes, message);
@@ -232,7 +269,7 @@ static bool goes_on(struct follow *follow)
 /* Wait until something moves. What the caller has for us is read only if no other part of its input is on its way. */
 static void wait_and_take(struct follow *follow)
 {
-	const bool reads = follow->connected && !follow->input, held = held_any(&follow->held);
+	const bool reads = follow->connected && !has_input(follow), held = held_any(&follow->held);
 	struct curl_waitfd caller = { .fd = follow->fd,
 				      .events = (short)((reads ? CURL_WAIT_POLLIN : 0) |
 							(held ? CURL_WAIT_POLLOUT : 0)) };
@@ -264,6 +301,7 @@ void follow_loop(struct follow *follow)
 		curl_multi_perform(follow->multi, &running);
 		look_at_head(follow);
 		take_ends(follow);
+		repeat_input(follow);
 		if (follow->stream)
 			wait_and_take(follow);
 		if (follow->stream)
@@ -288,7 +326,7 @@ static bool lacks_input(const struct follow *follow)
 	char kind = 0;
 
 	shutdown(follow->fd, SHUT_RD); /* the caller keeps what it sends from here on */
-	return (follow->input && !follow->closes) ||
+	return (has_input(follow) && !follow->closes) ||
 	       (recv(follow->fd, &kind, 1, MSG_DONTWAIT | MSG_PEEK) == 1 && kind == REMOTE_PIECE_BYTES);
 }
 

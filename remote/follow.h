@@ -32,9 +32,12 @@ struct follow {
 	void *context; /* of the kind */
 	int fd;        /* of the caller: a packet socket */
 	CURLM *multi;
-	struct exchange *stream;   /* owned; NULL: it has ended */
-	struct exchange *input;    /* owned; the request about it that goes on; or NULL */
-	char *input_body;          /* owned */
+	struct exchange *stream; /* owned; NULL: it has ended */
+	struct exchange *input;  /* owned; the request about it that goes on; or NULL */
+	char *input_body;        /* owned */
+	struct exchange_order input_order;
+	unsigned int repeats;      /* of the end of the input */
+	uint64_t again_us;         /* when that request is repeated; 0: it is not */
 	struct warder_error fault; /* code 0: none */
 	struct remote_answer end;  /* of the stream */
 	char *end_body;            /* owned */

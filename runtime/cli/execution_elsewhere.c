@@ -217,6 +217,7 @@ static bool take_piece(struct following *following)
 
 	if (n <= 0)
 		return n < 0 && (errno == EINTR || errno == ECONNRESET);
+	following->renewer.heard_ms = clock_us() / 1000;
 	if (piece[0] == REMOTE_PIECE_TEXT)
 		take_text(following, piece + 1, (size_t)n - 1);
 	else
@@ -267,6 +268,23 @@ static bool move(struct following *following)
 	return shows || !(ready[0].revents & ~POLLOUT) || take_piece(following);
 }
 
+/* A connection to a host that is gone may stay open for long. The renewals of the lease go to the same host, unless it is of the kind e2b; one of them may
+ * take the time of a question. */
+static void check_hope(struct following *following)
+{
+	const struct remote_place *place = following->how->place;
+	const uint64_t silent_ms = clock_us() / 1000 - following->renewer.heard_ms;
+	struct warder_error err = { 0 };
+
+	if (place->host.e2b || is_over(following) ||
+	    silent_ms <= place->session.lease_ms + REMOTE_QUESTION_MS)
+		return;
+	error_set(&err, WARDER_ERROR_UNAVAILABLE, "backend", "%s is silent; the program may still run",
+		  place->session.backend);
+	if (remote_place_check_hope(place, following->renewer.heard_ms, &err) < 0)
+		following->fault = err;
+}
+
 /* The last output before the end of the program, or of the connection, is shown, too. */
 static void move_all(struct following *following)
 {
@@ -274,8 +292,10 @@ static void move_all(struct following *following)
 
 	following->sent = following->closed = following->told = false;
 	snprintf(following->why, sizeof(following->why), "warder-remote ended");
-	while (good && !is_over(following))
+	while (good && !is_over(following)) {
 		good = move(following);
+		check_hope(following);
+	}
 	while (following->output_len && !following->failed && !ending_signal()) {
 		struct pollfd ready = { .fd = following->shown_fd, .events = POLLOUT };
 

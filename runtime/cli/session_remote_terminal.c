@@ -23,12 +23,14 @@
 #include "base/fd.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/renewer.h"
+#include "runtime/cli/term.h"
 #include "runtime/cli/terminal.h"
 
 #define LOOK_MS   200
 #define PAUSE_MS  1000 /* before another connection */
 #define REDRAW_MS 100  /* until the program has seen the size that it gets for a moment */
 #define KEYS_MAX  4096 /* of a piece */
+#define CTRL_C    0x03
 
 struct lent {
 	const struct remote_terminal *how;
@@ -221,14 +223,55 @@ static int reach(struct lent *lent, struct warder_error *err)
 	return backend_remote_open_terminal(&lent->how->place->host, path, ending_came, &lent->link, err);
 }
 
-/* Over one connection after the other. */
+/* ---- between two connections ---- */
+
+/* The terminal is raw: a line does not begin at its left by itself. */
+static void tell_loss(const struct lent *lent, struct warder_error *err)
+{
+	const bool raw = isatty(STDERR_FILENO);
+
+	if (raw)
+		fputs("\r\n", stderr);
+	term_complain(
+	    "the connection to the terminal was lost (%s) and is made anew; until then, no keys are "
+	    "sent, and ctrl-c %s",
+	    term_clean(err->text), lent->how->keys ? "detaches, too" : "ends the command");
+	if (raw)
+		fputc('\r', stderr);
+}
+
+/* The keys do not reach the program. Those that detach do so, and ctrl-c is the signal that the terminal does not send. */
+static void read_keys(struct lent *lent)
+{
+	put_input(lent);
+	if (lent->keys_len && memchr(lent->keys + 1, CTRL_C, lent->keys_len - 1))
+		raise(SIGINT);
+	lent->keys_len = 0;
+}
+
+static void pause_between(struct lent *lent)
+{
+	const uint64_t until_us = clock_us() + PAUSE_MS * UINT64_C(1000);
+	uint64_t now_us;
+
+	while (!is_over(lent) && (now_us = clock_us()) < until_us) {
+		struct pollfd input = { .fd = lent->input_ended ? -1 : STDIN_FILENO, .events = POLLIN };
+
+		if (poll(&input, 1, (int)((until_us - now_us) / 1000) + 1) > 0)
+			read_keys(lent);
+	}
+}
+
+/* Over one connection after the other. A short loss is not reported: the output goes on where it ended. */
 static int follow_to_end(struct lent *lent, struct warder_error *err)
 {
+	bool told = false;
 	int status = 0;
 
 	while (status == 0 && !is_over(lent)) {
 		if (reach(lent, err) == 0) {
 			lent->renewer.heard_ms = clock_us() / 1000;
+			told = false;
 			follow(lent);
 			backend_remote_close_terminal(&lent->link);
 			lent->resized = true;
@@ -236,11 +279,14 @@ static int follow_to_end(struct lent *lent, struct warder_error *err)
 				  "the connection to the terminal ended");
 		} else if (err->code != WARDER_ERROR_UNAVAILABLE) {
 			status = -1;
+		} else if (!told && !is_over(lent)) {
+			tell_loss(lent, err);
+			told = true;
 		}
 		renewer_hear(&lent->renewer);
 		if (status == 0 && !is_over(lent)) {
 			status = remote_place_check_hope(lent->how->place, lent->renewer.heard_ms, err);
-			poll(NULL, 0, PAUSE_MS);
+			pause_between(lent);
 		}
 	}
 	return status;

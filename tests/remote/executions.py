@@ -186,16 +186,22 @@ def detached_terminals(path, host):
 
 def restarted(path, host):
     """A host that is killed and comes back."""
-    run.session("start", "far", "--backends", path, "--backend", "remote:big", *run.PREFER, "--timeout", "600s")
+    run.session("start", "far", "--backends", path, "--backend", "remote:big", "--set", "devices.terminals=2", *run.PREFER, "--timeout", "600s")
+    terminal = start("far", "-t", "--", "sh", "-c", "trap 'stty size' WINCH; while :; do read a; done")
+    lent = [run.Terminal("attach", terminal) for i in range(2)]
+    drawn = [one.until(b"30 100") for one in lent]
     name = start("far", "-i", "--", "sh", "-c", "echo before; read a; echo after $a; exit 5")
     one, two, three = opened("attach", name), opened("wait", "--json", name), opened("session", "exec", "far", "-n", "--", "sh", "-c", "sleep 8; echo here; exit 6")
     came = one.stdout.read(7)
-    until(lambda: len([1 for row in rows("far").values() if row["state"] == "running"]) == 2)
+    until(lambda: len([1 for row in rows("far").values() if row["state"] == "running"]) == 3)
     time.sleep(1)
     host.end(signal.SIGKILL)
     done = warder("wait", name)
     tell(done[0] == 125 and "connect" in done[2], "while the host is away, a new command says so", done)
-    time.sleep(2)
+    told = [one.until(b"is made anew") for one in lent]
+    for client, keys in zip(lent, (b"\x10\x11", b"\x03")):
+        client.send(keys)
+    tell(all(drawn + told) and lent[0].until(b"detached") and [one.end() for one in lent] == [0, 130], "a lent terminal says that the host is away, and the keys that detach and ctrl-c end it", [one.whole for one in lent])
     host.start()
     done = warder("write", name, input=b"all\n"), ends(one), ends(two)
     data = json.loads(done[2][1] or "{}")

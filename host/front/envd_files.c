@@ -606,7 +606,6 @@ static struct file_visit *file_new(struct exchange *x, enum file_call call)
 	file->call = call;
 	file->path = exchange_query(x, "path");
 	file->steps_end = &file->steps;
-	file->visit.uses_agent = true;
 	file->visit.events = &file_events;
 	file->visit.begin = begin;
 	file->visit.said = said;
@@ -615,10 +614,11 @@ static struct file_visit *file_new(struct exchange *x, enum file_call call)
 	return visit_check_user(&file->visit) ? file : NULL;
 }
 
-/* A script begins then. */
+/* A script begins then. ask_result() asks the agent after some. */
 static void open_for_script(struct file_visit *file)
 {
 	file->visit.needs_policy = true;
+	file->visit.uses_agent = file->call == CALL_SERVICE && file->service != FILESYSTEM_REMOVE;
 	visit_open(&file->visit);
 }
 

@@ -192,7 +192,12 @@ def agents():
     host, token, watcher = serve("agents")
     first = begin(host, token, watcher)
     tell(until(lambda: agents_of_parked() and all(agents_of_parked())), "a sandbox is parked with its agent", agents_of_parked())
-    one = lambda: host.ask("DELETE", "/v1/sandboxes/%s" % create(host, token), token)[0] == 204
+
+    def one():
+        """A sandbox that gets a file, which a script writes, and ends."""
+        path = "/v1/sandboxes/%s" % create(host, token)
+        return host.ask("PUT", path + "/files?path=/tmp/f", token, b"x")[0] == 200 and host.ask("DELETE", path, token)[0] == 204
+
     parked = lambda: until(lambda: counts(host, watcher)[0] >= 1)
     tell(one() and parked() and until(lambda: any(agents_of_parked())), "so is the next one, after one that ended without a use of it", agents_of_parked())
     tell(until(lambda: one() and parked() and agents_of_parked() and not any(agents_of_parked()), 30), "after sixteen, the next ones are parked without", agents_of_parked())

@@ -41,7 +41,7 @@ void service_ask(const struct service *service, const char *method, const char *
 		 struct remote_answer *ret, char **ret_body);
 /* Whether the answer has one of the statuses 200 to 299. */
 bool service_is_good(const struct remote_answer *answer);
-/* Whether it comes from something in front of the sandbox, or from nobody: what was sent perhaps did not reach the sandbox. */
+/* Whether there was no answer, or only one of a proxy: the request may not have reached the sandbox. */
 bool service_is_out_of_reach(const struct remote_answer *answer);
 /* Whether a text of the service can be the id of a sandbox. */
 bool service_is_id(const char *id);

@@ -349,7 +349,7 @@ static void tell_loss(struct following *following)
 			  : "");
 }
 
-/* After the first connection. The renewer hears another host than the one that has the stream, so what it hears is no hope for that. */
+/* Connect again. The renewer may talk to another host than the one with the stream, so its answers do not show that the stream's host lives. */
 static int reach_again(struct following *following, struct warder_error *err)
 {
 	const uint64_t lost_ms = clock_us() / 1000;

@@ -58,8 +58,8 @@ int execution_name_take(const char *word, struct execution_name *ret, struct war
 	}
 	return good ? 0
 		    : error_set(err, WARDER_ERROR_INVALID_REQUEST, "id",
-				"%.80s is no execution of a session on another machine: write SESSION:ID, as "
-				"\"warder ps SESSION\" lists them",
+				"%.80s is not the id of an execution on another machine: write SESSION:ID, "
+				"which \"warder ps SESSION\" prints",
 				word);
 }
 

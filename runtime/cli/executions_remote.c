@@ -1,8 +1,8 @@
 /*
- * executions_remote: the host of the session that the name has is asked, and no other.
+ * executions_remote: commands ask the host of the session that the name has, and no other.
  *
- * A host of the kind warder stores output and results for a while, and signs the results. A service of the kind e2b stores neither: what it does not
- * promise is refused with that reason.
+ * A host of the kind warder stores output and results for a while, and signs the results. A service of the kind e2b stores neither, so
+ * commands that need them are refused with this reason.
  */
 #include "runtime/cli/executions_remote.h"
 
@@ -59,10 +59,10 @@ static int say_ended(const struct executions_remote *opened, struct warder_error
 			       "%s does not run: it has ended, or there was none; %s says nothing about a "
 			       "program that has ended",
 			       opened->name.text, opened->place.session.backend)
-		   : error_set(
-			 err, WARDER_ERROR_NOT_FOUND, "id",
-			 "there is no execution %s (any more); \"warder ps %s\" lists those that %s knows",
-			 opened->name.text, opened->name.session, opened->place.session.backend);
+		   : error_set(err, WARDER_ERROR_NOT_FOUND, "id",
+			       "there is no execution %s, or its record was removed; \"warder ps %s\" lists "
+			       "those that %s knows",
+			       opened->name.text, opened->name.session, opened->place.session.backend);
 }
 
 /* A host of the kind warder says the same of an execution that it does not know. */

@@ -186,7 +186,7 @@ struct collecting {
 	struct found *files; /* owned */
 	size_t count, files_max;
 	uint64_t file_bytes, left;
-	size_t outside; /* what matched and is no file any more */
+	size_t outside; /* count of entries that matched, but were no files when they were read */
 	bool cut;
 	int to_fd; /* -1: none */
 	struct json_writer w;
@@ -253,7 +253,7 @@ static int check_free(const struct collecting *c, struct warder_error *err)
 	return 0;
 }
 
-/* The directory of the file below that of --to, which is made if it is missing; -1 with errno. *ret_name: what is left of the path. */
+/* Open the directory below --to that the file belongs in; make it if it is missing. -1 with errno. *ret_name: the last part of the path. */
 static int open_parent(const struct collecting *c, const char *path, const char **ret_name)
 {
 	owned_fd int dir_fd = fcntl(c->to_fd, F_DUPFD_CLOEXEC, 3);

@@ -56,7 +56,7 @@ int elsewhere_contexts(const char *session, struct json_value **ret, struct ward
 int elsewhere_keep_until(const char *session, uint64_t until_ms, struct warder_error *err);
 /* Say that the sandbox is a workspace with that id. -1 with *err. */
 int elsewhere_name_workspace(const char *session, const char *id, struct warder_error *err);
-/* Remove the file, if the session has that sandbox; NULL: in any case. 0, also if there is no file; 1: it has another one by now; -1 with *err. */
+/* Remove the file if it names this sandbox; NULL: whatever it names. 0: it is gone, or there was none; 1: it names another sandbox; -1 with *err. */
 int elsewhere_remove(const char *name, const char *sandbox, struct warder_error *err);
 /* Call back with the name of each of them, until it returns another number than 0. That; -1 with *err. */
 int elsewhere_each(int (*each)(void *context, const char *name), void *context, struct warder_error *err);

@@ -1,7 +1,7 @@
 /*
  * floor: a jail of the default policy, made by as few system calls as the kernel allows. Private to tests/bench/.
  *
- *   floor.c      options, what is prepared once, and the two services
+ *   floor.c      the options, the preparations for all launches, and the two services
  *   inside.c     what the child does: root, identity, layers, exec
  *   launches.c   what the parent does: one launch, step by step
  *   leaves.c     control groups

@@ -189,7 +189,8 @@ static bool head_fits(const struct exchange_http *http)
 	return bytes <= http->x.front->welcome.limits.header_bytes + HTTP_OWN_BYTES;
 }
 
-/* A header may be what protects a browser. Without one of them, only this is said. */
+/* A header may be what protects a browser. Without one of them, only this is said, and what would have been streamed is thrown away, as is the rest
+ * of the request. */
 static void replace_by_error(struct exchange_http *http, const char *message)
 {
 	char text[160];
@@ -198,6 +199,9 @@ static void replace_by_error(struct exchange_http *http, const char *message)
 	MHD_destroy_response(http->response);
 	http->response = MHD_create_response_from_buffer((size_t)len, text, MHD_RESPMEM_MUST_COPY);
 	http->status = 502;
+	http->streams = false;
+	http->over = true;
+	exchange_release(http);
 }
 
 static void respond(struct exchange_http *http, unsigned int status, const char *media_type,

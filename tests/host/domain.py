@@ -31,6 +31,9 @@ def serve(one):
         while one.recv(65536):
             pass
         return
+    if path == "/long":
+        one.sendall(b"HTTP/1.1 200 OK\r\nX: " + b"y" * 4000 + b"\r\n\r\n")
+        threading.Event().wait()
     if path == "/broken":
         wait.wait()
         one.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nearly")
@@ -357,7 +360,7 @@ def bodies():
 
 def halves():
     """One side is gone, and the other one goes on."""
-    host = Named("halves", encrypts=False, fileBytes=64 << 20)
+    host = Named("halves", encrypts=False, fileBytes=64 << 20, headerBytes=4096)
     token = host.tenant("me")
     box, traffic, _ = host.sandbox(token)
     host.server(token, box)
@@ -386,6 +389,11 @@ def halves():
     except (OSError, http.client.HTTPException) as error:
         found = error
     tell(isinstance(found, http.client.IncompleteRead), "a server that closes in its answer, and has not read the request, leaves no client waiting", found)
+    try:
+        status, said, _ = at.ask("POST", "/long", b"x" * (48 << 20), {"X-Pad": "p" * 3600})
+    except OSError as error:
+        status, said = None, error
+    tell(status == 502 and "too long" in said["message"], "nor does one whose answer has too long a header, and which has not read the request", (status, said))
     with at.connect(receives=4096) as one:
         at.upgrade(one, "/ws/flood")
         tell(host.ask("DELETE", "/v1/sandboxes/" + box, token)[0] == 204 and at.ask("GET", "/")[0] == 502, "a sandbox ends while a client of its server does not read")

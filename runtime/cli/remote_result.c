@@ -116,32 +116,44 @@ int remote_result_wait(const struct remote_waiting *waiting, char **ret, size_t 
 /* The output as it comes. */
 struct output {
 	struct reported_streams *streams;
-	uint64_t from[2]; /* offset of the first byte */
+	uint64_t from[2];          /* offset of the first byte */
+	struct warder_error fault; /* code 0: all of it is there */
 };
 
-static void append(struct reported_streams *to, int stream, const char *bytes, size_t len)
+static void append(struct output *output, int stream, const char *bytes, size_t len)
 {
+	struct reported_streams *to = output->streams;
 	char *grown = realloc(to->bytes[stream], to->len[stream] + len + 1);
 
-	if (!grown)
+	if (!grown) {
+		error_no_memory(&output->fault, "backend");
 		return;
+	}
 	memcpy(grown + to->len[stream], bytes, len);
 	to->bytes[stream] = grown;
 	to->len[stream] += len;
 	grown[to->len[stream]] = '\0';
 }
 
+/* After a fault, nothing more is kept: the output would have a hole. */
 static void take_event(void *context, const char *name, const struct json_value *data)
 {
 	struct output *output = context;
 	const int stream = sse_stream(data);
 	size_t len = 0;
-	char *bytes = sse_bytes(data, &len);
+	char *bytes;
 
-	if (bytes && !output->streams->len[stream])
+	if (output->fault.code || strcmp(name, "output") != 0)
+		return;
+	bytes = sse_bytes(data, &len);
+	if (!bytes) {
+		error_set(&output->fault, WARDER_ERROR_UNAVAILABLE, "backend",
+			  "an event of output has no valid bytes, or no memory is left for them");
+		return;
+	}
+	if (!output->streams->len[stream])
 		output->from[stream] = json_member_uint(data, "offset");
-	if (bytes)
-		append(output->streams, stream, bytes, len);
+	append(output, stream, bytes, len);
 	free(bytes);
 }
 
@@ -159,7 +171,9 @@ void remote_result_fetch_output(const struct remote_place *place, const char *ex
 
 	snprintf(rest, sizeof(rest), "/executions/%s/output?stdout=0&stderr=0", execution);
 	if (remote_place_ask(place, rest, &how, &text, &len, &err) == 0 &&
-	    sse_each(text, len, take_event, &output, &err) == 0) {
+	    sse_each(text, len, take_event, &output, &err) == 0)
+		err = output.fault;
+	if (!err.code) {
 		reported_count(to, output.from);
 	} else {
 		to->lost = true;

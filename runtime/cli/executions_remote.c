@@ -26,6 +26,8 @@
 
 #define E2B_INPUT_PART  ((size_t)256 << 10) /* of one request */
 #define HOST_INPUT_PART ((size_t)32 << 10)
+#define BUSY_MS         120000 /* in which a host that is busy is asked again */
+#define AGAIN_MS        1000   /* between two of these requests */
 
 static int open_session(const char *session, struct remote_place *ret, struct warder_error *err)
 {
@@ -86,16 +88,28 @@ int executions_remote_explain(const struct executions_remote *opened, struct war
 	return error_context(err, "%s", opened->name.text);
 }
 
-/* `how` has the body, and how long that takes. */
+/* Answers of a host that has certainly not done what was asked. */
+static bool is_busy(unsigned int status)
+{
+	return status == 429 || status == 503;
+}
+
+/* `how` has the body, and how long that takes. A busy host is asked again. */
 static int ask_about(const struct executions_remote *opened, const char *word, struct remote_asking *how,
 		     struct warder_error *err)
 {
+	const uint64_t until_us = clock_us() + BUSY_MS * UINT64_C(1000);
 	char rest[160];
+	int asked;
 
 	snprintf(rest, sizeof(rest), "/executions/%s/%s", opened->name.id, word);
-	return remote_place_ask(&opened->place, rest, how, NULL, NULL, err) == 0
-		   ? 0
-		   : executions_remote_explain(opened, err);
+	while ((asked = remote_place_ask(&opened->place, rest, how, NULL, NULL, err)) != 0 &&
+	       is_busy(how->status) && clock_us() < until_us) {
+		poll(NULL, 0, AGAIN_MS);
+		if (how->keeping)
+			remote_place_keep(&opened->place, &how->keeping->renewed_ms);
+	}
+	return asked == 0 ? 0 : executions_remote_explain(opened, err);
 }
 
 /* ---- ps ---- */

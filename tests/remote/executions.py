@@ -440,6 +440,13 @@ def lying_about_executions():
     begin(input=takes)
     done = warder("write", "--close", NAME, input=blob * 10)
     tell(done[0] == 0 and b"".join(base64.b64decode(body["base64"]) for body in bodies) == blob * 10 and all(len(body["base64"]) <= 43692 for body in bodies) and bodies[-1]["close"], "write sends parts of 32 KiB, and closes last", (done, len(bodies)))
+    for status in (429, 503):
+        bodies.clear()
+        busy = lambda handler: takes(handler, status, kind="unavailable", message="busy")
+        begin(input=turns(busy, busy, takes), signal=turns(says(status, kind="unavailable", message="busy"), says(200)))
+        done = warder("write", "--close", NAME, input=b"x"), warder("kill", NAME)
+        tell(done == ((0, b"", ""),) * 2 and len(bodies) == 3 and all(body == bodies[0] for body in bodies) and len(asked("/signal", "POST")) == 2,
+             "write and kill ask a busy host again: %d" % status, (done, bodies))
     begin(input=dies)
     done = warder("write", NAME, input=b"x")
     tell(done[0] == 125 and "not known whether the input arrived" in done[2], "input whose answer is lost is no success", done)

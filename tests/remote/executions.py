@@ -391,6 +391,15 @@ def lying_about_executions():
     begin(output=turns(stream(event("stdout", 0, "hel"), dies=True), dies), timeout=dies)
     done = warder("attach", "-n", NAME, timeout=120)
     tell(done[0] == 125 and "whole idle time" in done[2], "a host that dies is given up after the idle time", done)
+    quiet = lambda handler: time.sleep(90 * SLOW)
+    begin(output=stream(event("stdout", 0, "hel"), wait=quiet), timeout=quiet)
+    done = [ends(one) for one in (opened("attach", "-n", NAME), opened("logs", "-f", NAME))]
+    for command, one in zip(("attach", "logs -f"), done):
+        tell(one[:2] == (125, b"hel") and all(word in one[2] for word in ("is silent", "may still run", "whole idle time")), "a host that keeps the connection and says nothing is given up after the idle time: " + command, one)
+    late = lambda handler: time.sleep(8 * SLOW + 18) or handler.wfile.write(event("stdout", 3, "lo\n") + END)
+    begin(output=stream(event("stdout", 0, "hel"), wait=late))
+    done = warder("attach", "-n", NAME, timeout=120)
+    tell(done == (0, b"hello\n", ""), "but not one that still renews the lease, while the program says nothing", done)
     # the result
     other = lambda text: dict(json.loads(result()), outputs={"stdout": run.digest(text), "stderr": run.digest(b"")})
     for title, lie, word in (("other output", json.dumps(other(b"hullo\n")).encode(), "differs from what the host has signed"), ("no signature", lambda handler: handler.answer(200, result()), "not signed"), ("one for another", lambda handler: handler.signed("execution", b"abc1 x x", result()), "signature"),

@@ -1064,9 +1064,10 @@ struct warder_pool_options {
 	 * 100 of its forks live, after 10 minutes, and when a file that it has loaded changes; its jail is not counted
 	 * among the jails of the pool. The memory of the present zygote is counted, that of one that was replaced is not,
 	 * although it lives as long as its forks. If an import leaves threads behind, parking fails (UNSUPPORTED_POLICY).
-	 * For a policy with an overlay, an image or a directory of the host that can be written to, and if the first fork
-	 * fails, nothing is forked: each jail starts a Python of its own, as with 0; `forkRefused` of warder_pool_stats()
-	 * says why. */
+	 * For a policy with an overlay, an image or a directory of the host that can be written to, nothing is forked:
+	 * each jail starts a Python of its own, as with 0. If the first fork fails, it is so until another one succeeds:
+	 * the pool tries that with a jail that no launch waits for, after 2 s, and then after twice as long each time, up to
+	 * about 8 minutes. `forkRefused` of warder_pool_stats() says why. */
 	int fork_server;
 };
 

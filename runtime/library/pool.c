@@ -45,6 +45,8 @@
 #define FILL_US       UINT64_C(30000000)
 #define TRY_AGAIN_US  UINT64_C(1000000)
 #define MAINTAIN_US   UINT64_C(1000000)
+#define FORK_AGAIN_US UINT64_C(2000000) /* after the first fork that failed; doubled each time */
+#define FORK_DOUBLED  8u                /* times at most: about 8.5 minutes */
 #define REST_US                                                                                              \
 	UINT64_C(3000) /* after a hand-out: the usual time of a short program, its caller's included */
 #define THREADS_MAX   4u
@@ -59,6 +61,7 @@ struct slot {
 	struct jail_run *run;         /* NULL while it is being built */
 	char **program;               /* owned; that was started in it; or NULL */
 	struct nursery *nursery;      /* in BUILDING: a reference, of the key's; or NULL */
+	bool is_trial;                /* in BUILDING: it has the key's trial */
 	uint64_t bytes;               /* that it takes while it is parked */
 	bool is_removed_now;          /* in CLEANING: by the thread */
 };
@@ -69,13 +72,18 @@ struct key {
 	struct warder_template *tmpl; /* a reference */
 	char **program;               /* owned; to be started in advance; or NULL */
 	struct nursery *nursery;      /* a reference: the program is forked; or NULL */
-	bool never_forks;      /* the nursery cannot: the next request gives each jail a program of its own */
-	bool merged;           /* its outputs are one pipe */
-	uint64_t bytes;        /* of each jail: what the last one took */
-	unsigned int wanted;   /* jails to keep parked */
-	uint64_t used_us;      /* clock of the last use */
-	unsigned int failures; /* to park a jail */
-	uint64_t failed_us;    /* clock of the last, or 0 */
+	bool never_forks; /* the nursery cannot: the next request gives each jail a program of its own */
+	struct warder_template
+	    *trial; /* with trial_nursery, for the next jail that a thread parks, which is forked; or NULL */
+	struct nursery *trial_nursery;
+	unsigned int refusals;  /* times in a row that no jail could be forked */
+	uint64_t fork_again_us; /* clock at which a request prepares a trial; 0: none is due */
+	bool merged;            /* its outputs are one pipe */
+	uint64_t bytes;         /* of each jail: what the last one took */
+	unsigned int wanted;    /* jails to keep parked */
+	uint64_t used_us;       /* clock of the last use */
+	unsigned int failures;  /* to park a jail */
+	uint64_t failed_us;     /* clock of the last, or 0 */
 	struct warder_error why;
 };
 
@@ -253,6 +261,8 @@ static void free_key(struct key *key)
 	if (!key)
 		return;
 	nursery_drop(key->nursery);
+	nursery_drop(key->trial_nursery);
+	warder_template_free(key->trial);
 	warder_template_free(key->tmpl);
 	interpreters_free(key->program, text_count(key->program));
 	pool_kind_done(&key->kind);
@@ -323,12 +333,26 @@ static int park(struct slot *slot, bool merged, struct warder_error *err)
 	return -1;
 }
 
-/* The lock is held. A nursery that has forked no jail yet most likely never will, which is known only after a trial: a host may refuse
- * user namespaces in a user namespace, and a Python may lack ctypes. */
+/* The lock is held. Until the next trial, each jail has a program of its own. */
+static void refuse_fork(struct warder_pool *pool, struct key *key, const struct warder_error *err)
+{
+	const unsigned int doubled = key->refusals < FORK_DOUBLED ? key->refusals : FORK_DOUBLED;
+
+	key->refusals++;
+	key->fork_again_us = clock_us() + (FORK_AGAIN_US << doubled);
+	pool->fork_refused = *err;
+}
+
+/* The lock is held. A nursery that has forked no jail yet may never do so: a host may refuse user namespaces in a user namespace, and a Python may
+ * lack ctypes. Or a module was half written, or the machine too busy. */
 static void note_failure(struct warder_pool *pool, const struct slot *slot, const struct warder_error *err)
 {
 	struct key *key = slot->key;
 
+	if (slot->is_trial) {
+		refuse_fork(pool, key, err);
+		return;
+	}
 	key->failures++;
 	key->failed_us = clock_us();
 	key->why = *err;
@@ -336,25 +360,54 @@ static void note_failure(struct warder_pool *pool, const struct slot *slot, cons
 	if (slot->nursery && slot->nursery == key->nursery && !nursery_has_forked(slot->nursery) &&
 	    err->code != WARDER_ERROR_UNSUPPORTED_POLICY && err->sys_errno != ENOMEM) {
 		key->never_forks = true;
-		pool->fork_refused = *err;
+		refuse_fork(pool, key, err);
 	}
 	pthread_cond_broadcast(&pool->ready); /* for the reason */
 }
 
-/* It may end a zygote. The lock is held before and after. */
-static void leave_nursery(struct warder_pool *pool, struct nursery *nursery)
+/* That may take a while, and end a zygote. Both may be NULL. The lock is held before and after. */
+static void leave_sources(struct warder_pool *pool, struct warder_template *tmpl, struct nursery *nursery)
 {
-	if (!nursery)
+	if (!tmpl && !nursery)
 		return;
 	pthread_mutex_unlock(&pool->lock);
 	nursery_drop(nursery);
+	warder_template_free(tmpl);
 	pthread_mutex_lock(&pool->lock);
 }
 
-/* The lock is held before and after, and the key may be gone then. -1 with *err. */
-static int build(struct warder_pool *pool, struct key *key, struct warder_error *err)
+/* The lock is held. What the slot's jail is made of. */
+static void take_sources(struct slot *slot, struct key *key, bool tries)
+{
+	slot->is_trial = tries && key->trial;
+	if (!slot->is_trial) {
+		slot->tmpl = library_template_hold(key->tmpl);
+		slot->nursery = nursery_hold(key->nursery);
+		return;
+	}
+	slot->tmpl = key->trial;
+	slot->nursery = key->trial_nursery;
+	key->trial = NULL;
+	key->trial_nursery = NULL;
+}
+
+/* The lock is held. The trial has succeeded: further jails are forked, too. Those that are parked already stay. Returns the template that is to be
+ * freed without the lock. */
+static struct warder_template *adopt(struct key *key, const struct slot *slot)
+{
+	struct warder_template *before = key->tmpl;
+
+	key->tmpl = library_template_hold(slot->tmpl);
+	key->nursery = nursery_hold(slot->nursery);
+	key->refusals = 0;
+	return before;
+}
+
+/* The lock is held before and after, and the key may be gone then. tries: a jail that waits for a trial to fork may be this one. -1 with *err. */
+static int build(struct warder_pool *pool, struct key *key, bool tries, struct warder_error *err)
 {
 	struct slot *slot = calloc(1, sizeof(*slot));
+	struct warder_template *before = NULL;
 	const bool merged = key->merged;
 	struct nursery *nursery;
 	int parked;
@@ -370,8 +423,8 @@ static int build(struct warder_pool *pool, struct key *key, struct warder_error 
 	slot->bytes = key->bytes;
 	slot->state = POOL_BUILDING;
 	slot->key = key;
-	slot->tmpl = library_template_hold(key->tmpl);
-	slot->nursery = nursery = nursery_hold(key->nursery);
+	take_sources(slot, key, tries);
+	nursery = slot->nursery;
 	slot->next = pool->slots;
 	pool->slots = slot;
 	pthread_mutex_unlock(&pool->lock);
@@ -387,11 +440,13 @@ static int build(struct warder_pool *pool, struct key *key, struct warder_error 
 			slot->key->failed_us = 0;
 			slot->key->bytes = slot->bytes;
 		}
+		if (wanted && slot->is_trial)
+			before = adopt(slot->key, slot);
 		slot->nursery = NULL;
 		move_to(pool, slot, POOL_READY);
 		if (!wanted)
 			move_to(pool, slot, POOL_CLEANING);
-		leave_nursery(pool, nursery);
+		leave_sources(pool, before, nursery);
 		return 0;
 	}
 	if (slot->key)
@@ -399,7 +454,7 @@ static int build(struct warder_pool *pool, struct key *key, struct warder_error 
 	unlink_slot(pool, slot);
 	move_to(pool, slot, POOL_GONE);
 	free_slot(slot);
-	leave_nursery(pool, nursery);
+	leave_sources(pool, before, nursery);
 	return -1;
 }
 
@@ -576,7 +631,7 @@ static bool work(struct warder_pool *pool, bool is_helper)
 	case POOL_WORK_NONE:
 		return false;
 	case POOL_WORK_PARK:
-		build(pool, key, &ignored);
+		build(pool, key, true, &ignored);
 		break;
 	case POOL_WORK_CLEAN:
 		clean(pool, dead);
@@ -954,15 +1009,68 @@ static void give_back(void *owner, struct jail_run *jail, struct warder_template
 	warder_template_free(tmpl); /* the jail's own reference goes with the jail */
 }
 
+/* What the caller asks for, in the form of open_key(), which has checked it. */
+static void take_asked(const struct pool_asked *asked, struct warder_pool_key *key,
+		       struct warder_options *options)
+{
+	struct warder_error ignored;
+
+	*options = (struct warder_options){ .size = sizeof(*options) };
+	library_take(key, sizeof(*key), asked->key, asked->key->size, "warder_pool_key", &ignored);
+	if (key->options)
+		library_take(options, sizeof(*options), key->options, key->options->size, "warder_options",
+			     &ignored);
+}
+
+/* If the key could not fork some time ago, and it is time: a thread tries again with the next jail that it parks. So no caller waits for that. The lock is
+ * held before and after. */
+static void prepare_trial(struct warder_pool *pool, const struct pool_asked *asked,
+			  const struct pool_kind *kind)
+{
+	struct key *key = find_key(pool, kind);
+	struct warder_template *own, *trial = NULL;
+	struct nursery *nursery = NULL;
+	struct warder_options options;
+	struct warder_pool_key known;
+	struct warder_error err = { 0 };
+	char **words;
+
+	if (!key || key->nursery || !key->fork_again_us || clock_us() < key->fork_again_us)
+		return;
+	key->fork_again_us = 0;
+	words = interpreters_zygote_words(key->program, &err);
+	own = library_template_hold(key->tmpl);
+	pthread_mutex_unlock(&pool->lock);
+	take_asked(asked, &known, &options);
+	nursery = new_nursery(pool, &known, &options, asked->subject, words, &err);
+	if (nursery && prepare(pool, &known, &options, asked->subject, ORIGIN_FORKED, &trial, &err) != 0) {
+		nursery_drop(nursery);
+		nursery = NULL;
+	}
+	pthread_mutex_lock(&pool->lock);
+	key = find_key(pool, kind);
+	if (key && !nursery) {
+		refuse_fork(pool, key, &err);
+	} else if (key && key->tmpl == own) {
+		/* refresh() comes next, without a pause: it sees changes of the sources up to here. */
+		warder_template_free(own); /* not the last reference */
+		key->trial = trial;
+		key->trial_nursery = nursery;
+		return;
+	}
+	leave_sources(pool, trial, nursery);
+	leave_sources(pool, own, NULL);
+}
+
 /* Of a key whose sources have changed, or which cannot fork, the jails and the template are given up. The lock is held before and after. False: gone. */
 static bool refresh(struct warder_pool *pool, const struct pool_asked *asked, const struct pool_kind *kind,
 		    struct warder_error *err)
 {
-	struct warder_options options = { .size = sizeof(options) };
+	struct warder_options options;
 	struct warder_pool_key known;
 	struct warder_template *fresh = NULL;
-	struct warder_template *tmpl;
-	struct nursery *nursery, *fresh_nursery = NULL;
+	struct warder_template *tmpl, *trial = NULL;
+	struct nursery *nursery, *fresh_nursery = NULL, *trial_nursery = NULL;
 	struct key *key = find_key(pool, kind);
 	bool stale, never_forks;
 	int prepared = 0;
@@ -973,10 +1081,7 @@ static bool refresh(struct warder_pool *pool, const struct pool_asked *asked, co
 	nursery = nursery_hold(key->nursery);
 	never_forks = key->never_forks;
 	pthread_mutex_unlock(&pool->lock);
-	library_take(&known, sizeof(known), asked->key, asked->key->size, "warder_pool_key", err);
-	if (known.options)
-		library_take(&options, sizeof(options), known.options, known.options->size, "warder_options",
-			     err);
+	take_asked(asked, &known, &options);
 	stale = never_forks || jail_template_is_stale(library_jail_template(tmpl));
 	if (stale)
 		prepared = prepare(pool, &known, &options, asked->subject,
@@ -999,11 +1104,20 @@ static bool refresh(struct warder_pool *pool, const struct pool_asked *asked, co
 				key->nursery = fresh_nursery;
 				fresh_nursery = NULL;
 				key->never_forks = false;
+			} else if (key->refusals) { /* other files, another chance */
+				trial = key->trial;
+				trial_nursery = key->trial_nursery;
+				key->trial = NULL;
+				key->trial_nursery = NULL;
+				key->refusals = 0;
+				key->fork_again_us = clock_us();
 			}
 			key->failed_us = 0;
 		}
 	}
 	pthread_mutex_unlock(&pool->lock);
+	nursery_drop(trial_nursery);
+	warder_template_free(trial);
 	nursery_drop(fresh_nursery);
 	nursery_drop(nursery);
 	warder_template_free(fresh);
@@ -1205,7 +1319,7 @@ static int do_without(struct warder_pool *pool, struct key *key, const struct po
 	switch (pool->options.empty) {
 	case WARDER_POOL_LAUNCH:
 		if (asked->work) /* the next look finds it, unless somebody else was quicker */
-			return build(pool, key, err) == 0 ? 1 : -1;
+			return build(pool, key, false, err) == 0 ? 1 : -1;
 		pool->launched++;
 		tmpl = library_template_hold(key->tmpl);
 		pthread_mutex_unlock(&pool->lock);
@@ -1263,6 +1377,7 @@ static int launch_of(struct warder_pool *pool, const struct pool_asked *asked, c
 		struct key *key;
 		int launched;
 
+		prepare_trial(pool, asked, kind);
 		if (!refresh(pool, asked, kind, err))
 			return -1;
 		key = find_key(pool, kind);

@@ -662,6 +662,56 @@ Test(pool_code, a_zygote_without_memory_is_tried_again, .timeout = 120)
 	rmdir(dir);
 }
 
+/* A module may have been half written, or a fork may have taken too long. */
+Test(pool_code, a_zygote_that_failed_is_tried_again, .timeout = 120)
+{
+	static const char *const imports[] = { "warder_imported", NULL };
+	const struct timespec half = { .tv_nsec = 500000000 }, longer = { .tv_sec = 2 };
+	char dir[] = "/var/tmp/warder-imported.XXXXXX";
+	char path[64];
+	long zygotes;
+
+	cr_assert(mkdtemp(dir) != NULL && chmod(dir, 0755) == 0);
+	snprintf(path, sizeof(path), "%s/warder_imported.py", dir);
+	write_module(path, "import os\n"
+			   "def refuse(): raise OSError(11, 'no')\n"
+			   "os.fork = refuse\n");
+	fork_server = 1;
+	begin(WARDER_POOL_WAIT);
+	set("filesystem.paths.readOnly", dir);
+	set("environment.set.PYTHONPATH", dir);
+	set("environment.set.PYTHONDONTWRITEBYTECODE", "1");
+	key.interpreter = "python";
+	key.imports = imports;
+	expect_output("print(1)", "1\n");
+	nanosleep(&half, NULL); /* other threads of the pool may have begun, too */
+	zygotes = library_pool_stat(pool, "zygotes");
+	if (zygotes == 0)
+		cr_skip_test("no zygote");
+	expect_output("print(2)", "2\n");
+	nanosleep(&half, NULL);
+	cr_expect(library_pool_stat(pool, "zygotes") == zygotes, "it is not tried again at once");
+	nanosleep(&longer, NULL);
+	for (int i = 0; i < 100 && library_pool_stat(pool, "zygotes") == zygotes; i++) {
+		expect_output("print(3)", "3\n");
+		nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
+	}
+	cr_expect(library_pool_stat(pool, "zygotes") > zygotes, "it is tried again after 2 s");
+	cr_expect(library_pool_stat(pool, "forked") == 0, "and the module still refuses");
+	write_module(path, "");
+	for (int i = 0; i < 100 && library_pool_stat(pool, "forked") == 0; i++) {
+		expect_output("print(4)", "4\n");
+		nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+	}
+	cr_expect(library_pool_stat(pool, "forked") > 0, "later it forks");
+	for (int i = 0; i < 10; i++)
+		expect_output("print(5)", "5\n");
+	cr_expect(library_pool_stat(pool, "forked") > 1, "and goes on");
+	end();
+	unlink(path);
+	rmdir(dir);
+}
+
 Test(pool_code, node, .timeout = 60)
 {
 	struct warder_result *result;

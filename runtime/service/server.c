@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "runtime/library/interpreters.h"
 #include "runtime/library/pool.h"
+#include "runtime/service/policies.h"
 #include "runtime/service/records.h"
 #include "runtime/session/session.h"
 
@@ -32,6 +33,7 @@
 struct service {
 	struct warder_pool *pool;
 	struct service_self self;
+	struct policies policies;
 	int listen_fd;
 	atomic_int threads, waiting; /* of those that serve: all, and those without a connection */
 	_Atomic uint64_t used_us;    /* clock of the last connection's end */
@@ -71,20 +73,20 @@ static int read_words(int fd, uint64_t len, char **ret, struct warder_error *err
 struct order {
 	struct service_request request;
 	struct service_words words;
-	int fds[SERVICE_FDS_MAX]; /* owned */
-	struct warder_policy *policy, *ceiling;
+	int fds[SERVICE_FDS_MAX];               /* owned */
+	struct warder_policy *policy, *ceiling; /* of the service's policies */
 };
 
-static void order_done(struct order *order)
+static void order_done(struct service *service, struct order *order)
 {
 	for (size_t i = 0; i < SERVICE_FDS_MAX; i++)
 		fd_done(&order->fds[i]);
 	service_words_done(&order->words);
-	warder_policy_free(order->policy);
-	warder_policy_free(order->ceiling);
+	policies_give_back(&service->policies, order->policy);
+	policies_give_back(&service->policies, order->ceiling);
 }
 
-static int receive_order(int fd, struct order *ret, struct warder_error *err)
+static int receive_order(struct service *service, int fd, struct order *ret, struct warder_error *err)
 {
 	struct service_words *words = &ret->words;
 	const ssize_t n = fd_receive(fd, &ret->request, sizeof(ret->request), ret->fds, SERVICE_FDS_MAX, 0);
@@ -98,11 +100,9 @@ static int receive_order(int fd, struct order *ret, struct warder_error *err)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "the request is not valid");
 	if (read_words(ret->fds[0], ret->request.bytes, &bytes, err) < 0 ||
 	    service_take_words(&ret->request, bytes, words, err) < 0 ||
-	    warder_policy_parse(words->policy, strlen(words->policy), NULL, &ret->policy, err) != 0)
+	    policies_take(&service->policies, words->policy, &ret->policy, err) < 0)
 		return -1;
-	return words->ceiling
-		   ? warder_policy_parse(words->ceiling, strlen(words->ceiling), NULL, &ret->ceiling, err)
-		   : 0;
+	return words->ceiling ? policies_take(&service->policies, words->ceiling, &ret->ceiling, err) : 0;
 }
 
 /* ---- a run ---- */
@@ -268,7 +268,7 @@ static void attend(struct service *service, int fd)
 	if (session_peer_has_ended(pidfd))
 		return;
 	/* Read it in any case: closing a socket with unread data discards the answer. */
-	if (receive_order(fd, &order, &err) < 0)
+	if (receive_order(service, fd, &order, &err) < 0)
 		answer(fd, SERVICE_NO, err.text, -1);
 	else if (differs || service_differs_as_said(order.request.secure_bits, why))
 		answer(fd, SERVICE_NO, why, -1);
@@ -276,7 +276,7 @@ static void attend(struct service *service, int fd)
 		answer(fd, SERVICE_NO, "the service ends", -1);
 	else if (answer(fd, SERVICE_ACCEPTED, "", -1) == 0)
 		serve(service, fd, &order);
-	order_done(&order);
+	order_done(service, &order);
 }
 
 /* ---- accepting ---- */
@@ -393,7 +393,9 @@ static int run(int listen_fd, uint64_t idle_us, bool forks, int (*came)(void *co
 	       struct warder_error *err)
 {
 	const struct warder_pool_options options = { .size = sizeof(options), .fork_server = forks };
-	struct service service = { .listen_fd = listen_fd, .used_us = clock_us() };
+	struct service service = { .listen_fd = listen_fd,
+				   .policies = { .lock = PTHREAD_MUTEX_INITIALIZER },
+				   .used_us = clock_us() };
 	int drained;
 
 	if (make_waiting(listen_fd, err) < 0)
@@ -414,6 +416,7 @@ static int run(int listen_fd, uint64_t idle_us, bool forks, int (*came)(void *co
 	close(listen_fd);
 	drained = warder_pool_drain(service.pool, err);
 	warder_pool_free(service.pool);
+	policies_done(&service.policies);
 	service_self_close(&service.self);
 	return drained;
 }

@@ -15,6 +15,7 @@
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/functions.h"
+#include "runtime/cli/heap.h"
 #include "runtime/cli/report.h"
 #include "runtime/cli/served.h"
 #include "runtime/cli/term.h"
@@ -280,6 +281,8 @@ static int call(struct session *session, struct warder_program *program)
 	session->report.service = by_keeper(session) ? NULL : served_word();
 	if (status == 0)
 		return report_result(&session->report, result);
+	if (heap_launch)
+		heap_launch();
 	if (status < 0 ||
 	    (!code_is_prepared(program) && code_prepare(program, args->policy, &options, &err) != 0) ||
 	    function_commands_take(args, &functions, &err) != 0 ||

@@ -8,8 +8,8 @@
  * and unmapped one by one, so that the arena does not grow with what a program prints.
  *
  * A page costs 2 to 3 us when it is first written to, 1.5 us where many are asked for at once, and nothing before. A launch asks
- * for 0.5 MB. It writes to most of the first 144 KB, which are asked for at once, and to little of the rest, which is not. And calloc
- * does not write zeros over memory that the kernel has just given.
+ * for 0.5 MB. It writes to most of the first 144 KB, which heap_launch() asks for at once, and to little of the rest. A command that has its
+ * program launched by a service writes to a few pages only. And calloc does not write zeros over memory that the kernel has just given.
  *
  * A keeper of a session lives as long as the session, and launches as many programs as its clients want: heap_stay() makes the objects that
  * come after it go back on shelves by their size, where the next ones are taken from. Objects above SHELF_MOST are mapped by themselves
@@ -35,7 +35,7 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; an older kernel refuses it */
 #endif
 #define LARGE_BYTES ((size_t)128 << 10)
-/* Of a thread's first arena: what a launch writes to, nearly all of it. */
+/* What a launch writes to, nearly all of it. */
 #define POPULATED_BYTES ((size_t)144 << 10)
 #define LARGEST         ((size_t)1 << 46)
 #define PAGE            4096
@@ -189,21 +189,26 @@ static struct object *take(size_t size)
 	struct object *object;
 
 	if ((size_t)(arena_end - arena_at) < size + sizeof(*object)) {
-		const bool is_first = !arena_begin;
-
 		arena_at = map(ARENA_BYTES);
 		arena_end = arena_at ? arena_at + ARENA_BYTES : NULL;
 		arena_begin = arena_at;
 		arena_fresh = arena_at;
 		if (!arena_at)
 			return NULL;
-		if (is_first)
-			madvise(arena_at, POPULATED_BYTES, MADV_POPULATE_WRITE);
 	}
 	object = (struct object *)(void *)arena_at;
 	*object = (struct object){ .size = size, .kind = KIND_ARENA };
 	arena_at += sizeof(*object) + size;
 	return object;
+}
+
+void heap_launch(void)
+{
+	const size_t left = (size_t)(arena_end - arena_at);
+	char *page = arena_begin + rounded((size_t)(arena_at - arena_begin), PAGE);
+
+	if (!stays && left > POPULATED_BYTES)
+		madvise(page, POPULATED_BYTES - PAGE, MADV_POPULATE_WRITE);
 }
 
 /* What of the arena has been handed out by now may have been written to. */

@@ -11,6 +11,7 @@
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/functions.h"
+#include "runtime/cli/heap.h"
 #include "runtime/cli/report.h"
 #include "runtime/cli/run_remote.h"
 #include "runtime/cli/served.h"
@@ -180,6 +181,8 @@ static int prepare_and_launch(struct report *report)
 
 	if (run_remote(report, &chosen, &status) || serve_run(report, &status))
 		return status;
+	if (heap_launch)
+		heap_launch();
 	if (chosen)
 		options.backend = chosen;
 	if (report_spool(report, &spill, &err) != 0 ||

@@ -32,7 +32,7 @@
 #define ROOT      WORKSPACE_REMOTE_ROOT
 #define INPUTS    "work/inputs"
 #define SCRIPT_MS 60000u
-#define COPY_MS   1800000u /* a copy of any size within the sandbox */
+#define COPY_MS   1800000u /* a copy of any size within the sandbox; copy_there has twice that */
 #define STAGE     "stage"
 
 /* The directories of a workspace, and the variables that name them. */
@@ -348,16 +348,25 @@ static int stage_here(const struct asked *asked, const char *from, const char *d
 }
 
 /* $2 to $3. The copy and an earlier target lie beside the target until the copy is whole, so that a copy that fails changes nothing. $4: a name
- * that nobody uses. With $2 empty, remove what such a script has left that was killed. */
+ * that nobody uses. The name of the copy also says when it began, in seconds: an hour later, nobody waits for it any more, and it is removed. With
+ * $2 empty, remove what such a script has left that was killed. */
 static const char copy_there[] =
-    "cd -- \"$1\" || exit 1; from=./$2 to=./$3\n"
-    "new=${to%/*}/.new-$4 old=${to%/*}/.old-$4\n"
+    "cd -- \"$1\" || exit 1; from=./$2 to=./$3 now=$(date +%s)\n"
+    "new=${to%/*}/.new-$4-$now old=${to%/*}/.old-$4\n"
     "there() { [ -e \"$1\" ] || [ -L \"$1\" ]; }\n"
     "gone() { rm -rf -- \"$1\" 2>/dev/null || { chmod -R u+rwX -- \"$1\"; rm -rf -- \"$1\"; }; }\n"
     "back() { ! there \"$old\" || there \"$to\" || mv -- \"$old\" \"$to\"; gone \"$new\"; }\n"
     "fail() { back; exit 1; }\n"
     "trap fail TERM INT HUP\n"
-    "[ -n \"$2\" ] || { back; gone \"$old\"; exit; }\n"
+    "if [ -z \"$2\" ]; then\n"
+    "  for new in \"${to%/*}/.new-$4\"-*; do back; done\n"
+    "  gone \"$old\"; exit\n"
+    "fi\n"
+    "for other in \"${to%/*}\"/.new-*-*; do\n"
+    "  at=${other##*-} id=${other##*/.new-}; id=${id%-*}\n"
+    "  case $id$at in *[!0-9a-f]*) continue;; esac\n"
+    "  [ ${#id}${#at} = 1610 ] && [ \"$at\" -lt $((now - 3600)) ] && gone \"$other\"\n"
+    "done 2>/dev/null\n"
     "[ -e \"$from\" ] || { printf '%s does not exist\\n' \"$2\" >&2; exit 1; }\n"
     "cp -a -- \"$from\" \"$new\" || fail\n"
     "if there \"$to\"; then mv -- \"$to\" \"$old\" || fail; fi\n"

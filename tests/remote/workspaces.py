@@ -1,5 +1,5 @@
 """Workspaces on other machines: the same checks for hosts of both kinds."""
-import base64, json, os
+import base64, json, os, time
 
 from serving import warder, work, write
 from tap import tell
@@ -70,6 +70,13 @@ def check(backends, backend, flags, sandboxes):
     done = do("stage", name, INSIDE + "work/tool", "--to", "work/copy") if done[0] == 0 else done
     rows = [row["path"] for row in json.loads(do("list", name, "work", "--json")[1])]
     tell(done[0] == 0 and do("read", name, "work/copy")[1] == do("read", name, "work/tool")[1] and not [one for one in rows if "/." in one], "and replaces what was there, also a directory without write permission", (done, rows))
+    kept = ["work/.new-0123456789abcdef-%d" % time.time(), "work/.new-0123456789abcdef-123456789x", "work/.new-1000000000", "work/.old-0123456789abcdef"]
+    do("run", name, "--", "mkdir", *(os.path.join(root, one) for one in ["work/.new-0123456789abcdef-1000000000", *kept]))
+    do("run", name, "--", "sh", "-c", "cd \"$1\" && mkdir x && chmod 500 .", "sh", os.path.join(root, "work/.new-0123456789abcdef-1000000000"))
+    done = do("stage", name, INSIDE + "work/tool", "--to", "work/copy")
+    rows = {row["path"] for row in json.loads(do("list", name, "work", "--json")[1])}
+    tell(done == (0, b"work/copy\n", "") and sorted(one for one in rows if "/." in one) == sorted(kept), "a copy that was killed more than an hour ago is removed by the next one to its directory", (done, rows))
+    do("run", name, "--", "rmdir", *(os.path.join(root, one) for one in kept))
     for source, target in (("work/copy", "work/copy"), ("work", "work/deep/er"), ("work/deep/er", "work/deep"), ("work/inputs/input tree", None), ("work/inputs/input tree/", None)):
         done = do("stage", name, INSIDE + source, *(["--to", target] if target else []))
         tell(done[0] == 125 and "one contains the other" in done[2], "a source and a target that contain each other are refused: %s, %s" % (source, target), done)

@@ -386,12 +386,6 @@ static uint32_t plan_flags(const struct jail_plan *plan, bool reusable)
 	       (plan->forked ? WIRE_FORKED : 0);
 }
 
-/* The supervisor's deadline comes first; this one is for a supervisor that is stopped or stuck. */
-uint64_t block_backstop_ms(uint64_t wall_time_us)
-{
-	return wall_time_us == POLICY_UNLIMITED ? 0 : wall_time_us / 1000 + 2000;
-}
-
 static uint32_t put_rlimits(struct block *block, const struct jail_plan *plan)
 {
 	const uint32_t rows = block_reserve(block, plan->rlimit_count * sizeof(struct wire_rlimit));
@@ -453,7 +447,6 @@ int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusab
 			       WIRE_AT(block.bytes, header.listeners, struct edge_listener), NULL);
 	header.writable = put_writable(&block, plan, &header.writable_count);
 	header.landlock_abi = (uint32_t)plan->landlock_abi;
-	header.backstop_ms = block_backstop_ms(plan->wall_time_us);
 	if (block.failed) {
 		block_done(&block);
 		return error_no_memory(err, NULL);

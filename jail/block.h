@@ -29,8 +29,6 @@ static inline struct wire_block *block_header(struct block *block)
 {
 	return (struct wire_block *)(void *)block->bytes;
 }
-/* Init's own limit of the wall time, behind the supervisor's; 0: none. */
-uint64_t block_backstop_ms(uint64_t wall_time_us);
 /* The part that is the same for every launch of a plan. Entry descriptors are left at -1. */
 int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusable, struct warder_error *err);
 /* The texts of what is different at every launch: what covers names of /proc. */

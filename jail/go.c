@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "base/hang.h"
 #include "base/text.h"
+#include "jail/backstop.h"
 #include "jail/environment.h"
 #include "jail/run.h"
 
@@ -112,15 +113,9 @@ static int write_go(const struct jail_run *run, uint32_t fd_mask, struct block *
 static int send_program(const struct jail_run *run, const struct block *message, const int *fds, size_t count,
 			struct warder_error *err)
 {
-	const struct wire_message to_init = { .type = WIRE_GO,
-					      .backstop_ms = block_backstop_ms(run->given.wall_time_us) };
-
-	/* Init's time begins before the program does; or, where the program waits for its work, with that. */
-	if ((!run->warm.is &&
-	     send(run->control[0], &to_init, sizeof(to_init), MSG_NOSIGNAL) != sizeof(to_init)) ||
-	    fd_send(run->exec[0], message->bytes, message->len, fds, count, 0) < 0)
-		return run_died("before its exec", err);
-	return 0;
+	return fd_send(run->exec[0], message->bytes, message->len, fds, count, 0) < 0
+		   ? run_died("before its exec", err)
+		   : 0;
 }
 
 static int send_parked(struct jail_run *run, struct warder_error *err)
@@ -151,10 +146,21 @@ static int send_parked(struct jail_run *run, struct warder_error *err)
 	return ret;
 }
 
+int run_begin_backstop(const struct jail_run *run, struct warder_error *err)
+{
+	return backstop_begin(run->backstop_fd, run->given.wall_time_us) < 0
+		   ? error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "limits.wallTime", errno,
+				     "init's own limit of the wall time cannot be set")
+		   : 0;
+}
+
 static int send_go(struct jail_run *run, struct warder_error *err)
 {
 	const struct wire_message message = { .type = WIRE_GO };
 
+	/* Where the program waits for its work, the time begins with that. */
+	if (!run->warm.is && run_begin_backstop(run, err) < 0)
+		return -1;
 	if (run->parked)
 		return send_parked(run, err);
 	if (send(run->exec[0], &message, sizeof(message), MSG_NOSIGNAL) != sizeof(message))

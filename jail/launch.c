@@ -301,7 +301,6 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 		header.join_count += run->cgroup.join_v1_fd[i] >= 0;
 	header.join_count += joins_by_file(run);
 	header.clock_offset = run->clock_offset;
-	header.backstop_ms = block_backstop_ms(run->given.wall_time_us);
 	if (run->command.result_bytes)
 		header.flags |= WIRE_RESULT;
 	if (run->command.input_fd > 0)
@@ -453,6 +452,7 @@ static void set_fds(struct jail_run *run, struct spawn *spawn)
 	spawn_set_fd(spawn, WIRE_FD_EXEC, run->exec[1]);
 	spawn_set_fd(spawn, WIRE_FD_BLOCK, run->block_fd);
 	spawn_set_fd(spawn, WIRE_FD_SUPERVISOR, run->tmpl->supervisor_fd);
+	spawn_set_fd(spawn, WIRE_FD_BACKSTOP, run->backstop_fd);
 	spawn_set_fd(spawn, WIRE_FD_MOUNT_NS, run->tmpl->mount_ns_fd);
 	spawn_set_fd(spawn, WIRE_FD_USER_NS, run->identity.user_ns_fd);
 	spawn_set_fd(spawn, WIRE_FD_NET_NS, run->network_fd);
@@ -713,6 +713,7 @@ static void run_init(struct jail_run *run, struct jail_template *tmpl, const str
 	pthread_mutex_init(&run->edge_lock, NULL);
 	run->join_fd = -1;
 	run->block_fd = -1;
+	run->backstop_fd = -1;
 	run->cancel_fd = -1;
 	run->init_fd = -1;
 	run->mount_ns_fd = -1;

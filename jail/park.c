@@ -8,7 +8,7 @@
  *   recheck     /proc/<payload>, cgroup files:
  *               what can have changed
  *   hand-out    pipes, files
- *               GO to init                   ---> the backstop begins
+ *               init's timer                 ---> the backstop begins (no message, so that init sleeps on)
  *               GO with arguments,           ---> takes the descriptors, as its streams; ENTERING, execve
  *               environment, descriptors
  *

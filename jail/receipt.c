@@ -5,6 +5,7 @@
 #include "jail/receipt.h"
 #include "base/array.h"
 #include "base/text.h"
+#include "jail/backstop.h"
 #include "jail/rlimits.h"
 
 #include <stdarg.h>
@@ -231,7 +232,7 @@ static void supervisor_rows(struct jail_run *run)
 		receipt_control(run, POLICY_CONTROL_WALL_TIME, kept_source,
 				"%llu us from the exec on; init's backstop %llu us",
 				(unsigned long long)run->given.wall_time_us,
-				(unsigned long long)block_backstop_ms(run->given.wall_time_us) * 1000);
+				(unsigned long long)backstop_us(run->given.wall_time_us));
 	if (run->given.code_bytes)
 		receipt_control(run, POLICY_CONTROL_CODE, kept_source, "%llu bytes of program text",
 				(unsigned long long)run->given.code_bytes);

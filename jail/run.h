@@ -66,6 +66,7 @@ struct jail_run {
 	int exec[2];                      /* [0] ours, [1] the payload's */
 	int block_fd;
 	struct terminal terminal; /* where the program's streams are one */
+	int backstop_fd;          /* backstop.h; init has it, too */
 	int cancel_fd;            /* eventfd: one of the next four was set */
 	atomic_bool cancelled;    /* by jail_cancel(), or a second jail_stop() */
 	atomic_int stop_signal;
@@ -218,6 +219,8 @@ int run_receive(int socket_fd, struct wire_message *message, int *ret_pid, int *
 int run_look_at_setup(struct jail_run *run, struct hang hangs[2], uint64_t deadline, const char *when,
 		      struct warder_error *err);
 /* -1 with *err: the jail is dead, `when`. */
+/* The program's time begins: init's own limit of it. */
+int run_begin_backstop(const struct jail_run *run, struct warder_error *err);
 int run_died(const char *when, struct warder_error *err);
 
 /* ---- warm.c ---- */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "jail/backstop.h"
 #include "jail/run.h"
 
 /* The jail's user must be able to open /dev/stdout, which is the pipe's inode. */
@@ -156,6 +157,9 @@ int run_step_streams(struct jail_run *run, struct warder_error *err)
 	    setsockopt(run->exec[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 				       "cannot make the jail's sockets");
+	run->backstop_fd = backstop_open();
+	if (run->backstop_fd < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "limits.wallTime", errno, "timerfd");
 	run->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (run->cancel_fd < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "eventfd");
@@ -172,6 +176,7 @@ void run_close_programs_ends(struct jail_run *run)
 int run_undo_streams(struct jail_run *run, struct warder_error *err)
 {
 	fd_done(&run->warm.work_fd);
+	fd_done(&run->backstop_fd);
 	loaded_done(&run->warm.loaded);
 	input_done(&run->input);
 	terminal_done(&run->terminal);

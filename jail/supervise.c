@@ -33,7 +33,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "jail/block.h"
+#include "jail/backstop.h"
 #include "jail/joined.h"
 #include "jail/overlay.h"
 #include "jail/progress.h"
@@ -515,18 +515,17 @@ static void send_signal(struct supervision *sup, int number)
 		    number); /* the grace is for what it does then, or for its end that is on its way */
 }
 
-/* Init has a deadline of its own. If it takes no message, it is about to end. */
+/* Init has a deadline of its own. If that is over, it is about to end. */
 static void extend(struct supervision *sup, uint64_t us)
 {
 	const uint64_t now = clock_us();
-	struct wire_message to_init = { .type = WIRE_GO };
+	uint64_t until_us;
 
 	if (sup->deadline_us == UINT64_MAX)
 		return;
-	sup->deadline_us += us;
-	to_init.backstop_ms = block_backstop_ms(sup->deadline_us > now ? sup->deadline_us - now : 0);
-	if (send(sup->run->control[0], &to_init, sizeof(to_init), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		sup->deadline_us -= us;
+	until_us = sup->deadline_us + us;
+	if (backstop_begin_anew(sup->run->backstop_fd, until_us > now ? until_us - now : 0))
+		sup->deadline_us = until_us;
 }
 
 static void heed_caller(struct supervision *sup)

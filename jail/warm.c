@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,17 +225,16 @@ static int open_input(struct jail_run *run, struct warder_error *err)
 /* All of it at once: nobody would write the rest. */
 static int send_work(struct jail_run *run, const char *work, size_t len, struct warder_error *err)
 {
-	const struct wire_message to_init = { .type = WIRE_GO,
-					      .backstop_ms = block_backstop_ms(run->given.wall_time_us) };
-	const int room = fcntl(run->warm.work_fd, F_GETPIPE_SZ);
+	const int room = len > PIPE_BUF ? fcntl(run->warm.work_fd, F_GETPIPE_SZ) : PIPE_BUF;
 
 	if (len > (size_t)room && fcntl(run->warm.work_fd, F_SETPIPE_SZ, (int)len) < (int)len)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "code",
 				 "the code has %zu bytes, and the kernel gives its pipe no more than %d "
 				 "(/proc/sys/fs/pipe-max-size); use warder_build()",
 				 len, room);
-	if (send(run->control[0], &to_init, sizeof(to_init), MSG_NOSIGNAL) != sizeof(to_init) ||
-	    file_write_all(run->warm.work_fd, work, len) < 0)
+	if (run_begin_backstop(run, err) < 0)
+		return -1;
+	if (file_write_all(run->warm.work_fd, work, len) < 0)
 		return run_died("before it got its work", err);
 	fd_done(&run->warm.work_fd);
 	return 0;

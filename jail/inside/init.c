@@ -682,6 +682,7 @@ static void stay(struct inside *in, int signals)
 
 	sys(close, WIRE_FD_CONTROL);
 	sys(close, WIRE_FD_SUPERVISOR);
+	sys(close, WIRE_FD_BACKSTOP);
 	while (in->left_running) {
 		sys(ppoll, &fd, 1, 0, 0, 0);
 		sys(read, signals, drain, sizeof(drain));
@@ -784,12 +785,14 @@ static int end_in_crowd(const struct inside *in)
  * The program of a jail in a crowd has ended; what it left goes on for a moment. A supervisor that lives kills init in its turn. One that
  * died may itself have ended the program, by a broken pipe, before its death can be seen here.
  */
-static int wait_for_turn(const struct inside *in, struct pollfd *supervisor, struct __kernel_timespec *left)
+static int wait_for_turn(const struct inside *in)
 {
+	struct pollfd fds[2] = { { .fd = WIRE_FD_SUPERVISOR, .events = POLLIN },
+				 { .fd = WIRE_FD_BACKSTOP, .events = POLLIN } };
 	long n;
 
 	do
-		n = sys(ppoll, supervisor, 1, left, 0, 0);
+		n = sys(ppoll, fds, ARRAY_LENGTH(fds), 0, 0, 0);
 	while (n == -EINTR_);
 	return end_in_crowd(in);
 }
@@ -815,19 +818,6 @@ static void report_backstop(const struct inside *in)
 	sys(write, WIRE_FD_CONTROL, &message, sizeof(message));
 }
 
-/* The host's word: the time begins, or begins anew. False: it is another word, or none. */
-static bool take_go(struct inside *in, struct __kernel_timespec *left)
-{
-	struct wire_message word;
-
-	if (sys(read, WIRE_FD_CONTROL, &word, sizeof(word)) != sizeof(word) || word.type != WIRE_GO)
-		return false;
-	in->block_backstop_ms = word.backstop_ms;
-	left->tv_sec = (long)(word.backstop_ms / 1000);
-	left->tv_nsec = (long)(word.backstop_ms % 1000) * 1000000;
-	return true;
-}
-
 static _Noreturn void wait_for_end(struct inside *in)
 {
 	const bool crowded = in->block->flags & WIRE_CROWDED;
@@ -837,12 +827,7 @@ static _Noreturn void wait_for_end(struct inside *in)
 	long signals = sys(signalfd4, -1, &child, sizeof(child), O_CLOEXEC);
 	struct pollfd fds[3] = { { .fd = WIRE_FD_SUPERVISOR, .events = POLLIN },
 				 { .fd = (int)signals, .events = POLLIN },
-				 { .fd = WIRE_FD_CONTROL, .events = POLLIN } };
-	bool parked = in->block->flags & WIRE_PARKED; /* the program's time has not begun */
-	/* A session's time may be extended. */
-	const bool holds = in->block->flags & WIRE_HOLDS;
-	struct __kernel_timespec left = { .tv_sec = (long)(in->block_backstop_ms / 1000),
-					  .tv_nsec = (long)(in->block_backstop_ms % 1000) * 1000000 };
+				 { .fd = WIRE_FD_BACKSTOP, .events = POLLIN } };
 	char drain[128]
 	    __attribute__((aligned(8))); /* one struct signalfd_siginfo, which the number begins */
 	int status = 0;
@@ -853,35 +838,23 @@ static _Noreturn void wait_for_end(struct inside *in)
 	sys(write, in->gate[1], "", 1);
 	sys(close, in->gate[1]);
 	for (;;) {
-		/* ppoll(2) as a system call leaves the time that is left in its argument. */
-		long n;
-
 		/* The forks of a zygote outlive it. */
 		if (reap(in) && !(in->block->flags & WIRE_ZYGOTE)) {
 			if (in->block->flags & WIRE_BACKGROUND)
 				stay(in, (int)signals);
 			else if (crowded)
-				status = wait_for_turn(in, fds, &left);
+				status = wait_for_turn(in);
 			break;
 		}
-		n = sys(ppoll, fds, parked || holds ? 3 : 2, in->block_backstop_ms && !parked ? &left : 0, 0,
-			0);
-		if (n > 0 && (parked || holds) && fds[2].revents) {
-			if (!take_go(in, &left)) {
-				/* A supervisor's socket is closed before its death can be seen. */
-				if (crowded)
-					status = end_in_crowd(in);
-				break;
-			}
-			parked = false;
+		if (sys(ppoll, fds, ARRAY_LENGTH(fds), 0, 0, 0) <= 0)
 			continue;
-		}
-		if (n == 0)
+		if (fds[2].revents)
 			report_backstop(in);
-		if (crowded && (n == 0 || fds[0].revents))
-			status = end_in_crowd(in);
-		if (n == 0 || fds[0].revents)
+		if (fds[0].revents || fds[2].revents) {
+			if (crowded)
+				status = end_in_crowd(in);
 			break;
+		}
 		if (fds[1].revents && sys(read, signals, drain, sizeof(drain)) > 0 &&
 		    *(uint32_t *)(void *)drain == SIGTERM)
 			break;
@@ -965,7 +938,6 @@ void inside_begin(struct inside *in)
 
 	if (ret < 0)
 		inside_fail(in, WIRE_FD_CONTROL, WIRE_STEP_BLOCK, ret, "");
-	in->block_backstop_ms = in->block->backstop_ms;
 	/* Init of a jail stays in the host's time namespace; one that joins can only enter the session's as a whole, in a
 	 * container it is born into it, and a fork of a zygote into the zygote's. */
 	if (in->block->namespaces & CLONE_NEWTIME)

@@ -11,8 +11,7 @@
 #include "jail/inside/wire.h"
 
 struct inside {
-	struct wire_block *block; /* private mapping; read only by convention, except argv and envp */
-	uint64_t block_backstop_ms;
+	struct wire_block *block;   /* private mapping; read only by convention, except argv and envp */
 	int64_t block_clock_offset; /* of the clock that init itself sees */
 	int sysctl_fd; /* the host's /proc/sys/user until no-nesting; -1: nothing is to be limited */
 	int gate[2];   /* pipe: init has given up its privileges */

@@ -26,6 +26,7 @@ enum wire_fd {
 	WIRE_FD_EXEC,       /* the payload's socket */
 	WIRE_FD_BLOCK,      /* this block */
 	WIRE_FD_SUPERVISOR, /* pidfd of the supervising process */
+	WIRE_FD_BACKSTOP,   /* timer: when it expires, init ends the jail by itself */
 	WIRE_FD_MOUNT_NS,   /* prepared mount namespace (privileged launches) */
 	WIRE_FD_USER_NS,    /* prepared user namespace (privileged launches) */
 	WIRE_FD_NET_NS,     /* prepared network namespace (privileged launches with one of their own) */
@@ -95,11 +96,10 @@ enum wire_step {
 #define WIRE_DIES 0x10000u
 
 enum wire_type {
-	WIRE_FAILED, /* init or payload -> host: step, error, detail */
-	WIRE_BORN,   /* payload -> host: namespaces, mounts and cgroups are what they will be */
-	WIRE_READY,  /* payload -> host: everything is applied, nothing untrusted ran */
-	WIRE_GO, /* host -> payload; WIRE_PARKED: as struct wire_go, and before that to init, whose time begins; WIRE_HOLDS: to init, any
-		  * time, whose time begins anew */
+	WIRE_FAILED,   /* init or payload -> host: step, error, detail */
+	WIRE_BORN,     /* payload -> host: namespaces, mounts and cgroups are what they will be */
+	WIRE_READY,    /* payload -> host: everything is applied, nothing untrusted ran */
+	WIRE_GO,       /* host -> payload; WIRE_PARKED: as struct wire_go */
 	WIRE_ENTERING, /* payload -> host: the next thing is the exec */
 	WIRE_NO_EXEC,  /* payload -> host: error of the exec */
 	WIRE_ENDED,    /* init -> host: how the payload ended */
@@ -117,9 +117,8 @@ struct wire_message {
 	int32_t error;       /* positive errno */
 	int32_t wait_status; /* WIRE_ENDED, as of wait4(2) */
 	uint64_t user_us, system_us;
-	uint64_t end_us;      /* WIRE_ENDED, WIRE_BACKSTOP: CLOCK_MONOTONIC of the host */
-	uint64_t applied;     /* WIRE_READY: bits 1 << step of optional layers that are on */
-	uint64_t backstop_ms; /* WIRE_GO, to init: in the place of the block's */
+	uint64_t end_us;  /* WIRE_ENDED, WIRE_BACKSTOP: CLOCK_MONOTONIC of the host */
+	uint64_t applied; /* WIRE_READY: bits 1 << step of optional layers that are on */
 	char detail[64];
 };
 
@@ -298,7 +297,6 @@ struct wire_block {
 	    fail_step; /* test hook: enum wire_step that reports EIO after it ran; with WIRE_DIES: whose process ends */
 	int64_t clock_offset; /* seconds added to the monotonic and boot clocks inside */
 	uint64_t namespaces;  /* CLONE_NEW* of the session that is joined, or that a starter makes */
-	uint64_t backstop_ms; /* init ends the jail by itself after this long; 0: never */
 };
 
 #define WIRE_AT(block, offset, type) ((type *)(void *)((char *)(block) + (offset)))

@@ -76,6 +76,20 @@ static inline struct jailed *jailed_new_below(const char *parent)
 	return jailed;
 }
 
+/* Within so many tenths of a second. */
+static inline bool process_gone(pid_t pid, int tenths)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	while (tenths-- > 0) {
+		if (access(path, F_OK) < 0)
+			return true;
+		usleep(100000);
+	}
+	return false;
+}
+
 static inline struct jailed *jailed_new(void)
 {
 	return jailed_new_below(NULL);

@@ -41,19 +41,6 @@ Test(launch, programs_that_cannot_be_executed, .timeout = 60)
 	jailed_free(j);
 }
 
-static bool process_gone(pid_t pid, int tenths)
-{
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	while (tenths-- > 0) {
-		if (access(path, F_OK) < 0)
-			return true;
-		usleep(100000);
-	}
-	return false;
-}
-
 /* Waited for late: the end is when it was, and it is the program's own. */
 Test(launch, a_late_wait, .timeout = 60)
 {
@@ -114,6 +101,25 @@ Test(launch, deadline_without_a_supervisor, .timeout = 120)
 	j->command.argv = argv;
 	cr_assert_eq(jail_launch(j->tmpl, &j->command, &j->run, &j->err), 0, "%s", j->err.text);
 	/* Nobody supervises: the program is a zombie of init or gone within the backstop of 2.1 s. */
+	cr_expect(process_gone(jail_run_program_pid(j->run), 200));
+	cr_expect_eq(jail_supervise(j->run, &j->outcome, &j->err), 0, "%s", j->err.text);
+	cr_expect_eq(j->outcome.cause, JAIL_CAUSE_WALL_TIME, "%s", j->outcome.detail);
+	jailed_free(j);
+}
+
+/* The same of a parked jail, whose time begins at the hand-out: before, it waits as long as it must. */
+Test(launch, deadline_of_a_parked_jail_without_a_supervisor, .timeout = 120)
+{
+	struct jailed *j = jailed_new();
+	char *argv[] = { "/bin/sleep", "1000", NULL };
+
+	j->policy.limits.wall_time_us = 100000;
+	cr_assert_eq(jailed_prepare(j, true), 0, "%s", j->err.text);
+	cr_assert_eq(jail_park(j->tmpl, &j->run, &j->err), 0, "%s", j->err.text);
+	cr_expect(!process_gone(jail_run_program_pid(j->run), 30));
+	j->command.argv = argv;
+	cr_assert_eq(jail_recheck(j->run, &j->err), 0, "%s", j->err.text);
+	cr_assert_eq(jail_hand_out(j->run, &j->command, &j->err), 0, "%s", j->err.text);
 	cr_expect(process_gone(jail_run_program_pid(j->run), 200));
 	cr_expect_eq(jail_supervise(j->run, &j->outcome, &j->err), 0, "%s", j->err.text);
 	cr_expect_eq(j->outcome.cause, JAIL_CAUSE_WALL_TIME, "%s", j->outcome.detail);

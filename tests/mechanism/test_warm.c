@@ -30,3 +30,22 @@ Test(warm, a_list_with_a_nul_byte_is_refused, .timeout = 60)
 	}
 	jailed_free(j);
 }
+
+/* A supervisor that is stopped after it has given the work cannot enforce its deadline: init does. */
+Test(warm, deadline_without_a_supervisor, .timeout = 120)
+{
+	char *argv[] = { "/bin/sh", "-c", "echo >&3; read -r line <&4; exec sleep 1000", NULL };
+	struct jailed *j = jailed_new();
+
+	j->policy.limits.wall_time_us = 100000;
+	cr_assert_eq(jailed_prepare(j, true), 0, "%s", j->err.text);
+	cr_assert_eq(jail_park(j->tmpl, &j->run, &j->err), 0, "%s", j->err.text);
+	cr_assert_eq(jail_warm(j->run, argv, false, &j->err), 0, "%s", j->err.text);
+	cr_expect(!process_gone(jail_run_program_pid(j->run), 30));
+	cr_assert_eq(jail_recheck(j->run, &j->err), 0, "%s", j->err.text);
+	cr_assert_eq(jail_feed(j->run, &j->command, "\n", 1, &j->err), 0, "%s", j->err.text);
+	cr_expect(process_gone(jail_run_program_pid(j->run), 200));
+	cr_expect_eq(jail_supervise(j->run, &j->outcome, &j->err), 0, "%s", j->err.text);
+	cr_expect_eq(j->outcome.cause, JAIL_CAUSE_WALL_TIME, "%s", j->outcome.detail);
+	jailed_free(j);
+}

@@ -42,7 +42,7 @@
 #define PYTHON_READ                                                                                          \
 	"source=b''\n"                                                                                       \
 	"while True:\n"                                                                                      \
-	" part=os.read(4,65536)\n"                                                                           \
+	" part=os.read(4,len(source)+4096)\n"                                                                \
 	" if not part:break\n"                                                                               \
 	" source+=part\n"                                                                                    \
 	"os.close(4)\n"

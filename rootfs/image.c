@@ -413,7 +413,7 @@ static int read_record(int images_fd, const char *name, const char *path, char *
 	return 0;
 }
 
-/* 0; 1: it is not there (any more); -1 with *err. */
+/* 0; 1: it is not there; -1 with *err. */
 static int claim_layer(int images_fd, const char *images_path, struct image_layer *layer,
 		       struct warder_error *err)
 {

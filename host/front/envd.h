@@ -68,7 +68,7 @@ void visit_error(struct visit *visit, const struct warder_error *err);
 /* With a status of HTTP, where the call is none of Connect. A stream that has begun breaks off. */
 void visit_fail_http(struct visit *visit, unsigned int status, const char *message);
 void visit_error_http(struct visit *visit, unsigned int status, const struct warder_error *err);
-/* The sandbox is not there (any more). */
+/* The sandbox is not there, or has ended. */
 void visit_gone(struct visit *visit);
 /* The client is gone: send a last request about its execution. One that is still being started is killed instead. visit->channel is NULL then. */
 void visit_leave(struct visit *visit, enum record_type last, uint32_t number);

@@ -22,7 +22,7 @@ static const struct {
 	{ AGENT_EXISTS, CONNECT_ALREADY_EXISTS, "the path exists" },
 	{ AGENT_NOT_DIRECTORY, CONNECT_INVALID_ARGUMENT, "the path is not a directory" },
 	{ AGENT_NO_WATCHER, CONNECT_NOT_FOUND,
-	  "there is no such watcher (any more); a watcher ends with the sandbox's agent" },
+	  "there is no such watcher, or it has ended; a watcher ends with the sandbox's agent" },
 	{ AGENT_TOO_MANY, CONNECT_FAILED_PRECONDITION,
 	  "a sandbox has at most 64 watchers, which watch at most 1,024 directories together, in trees of at "
 	  "most "

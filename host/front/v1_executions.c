@@ -409,7 +409,7 @@ static void show_row(struct work *work, const char *text)
 		if (strcmp(json_member_text(row, "id", ""), work->x->args[1]) == 0)
 			found = row;
 	if (!found) {
-		exchange_fail(work->x, 404, "there is no such execution (any more)");
+		exchange_fail(work->x, 404, "there is no such execution, or its record was removed");
 	} else if (strcmp(json_member_text(found, "state", ""), "ended") == 0) {
 		ask_result(work);
 	} else {

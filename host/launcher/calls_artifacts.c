@@ -161,7 +161,8 @@ static int keep_output(const struct call *call, const char *execution, struct wa
 	if (err->code != WARDER_ERROR_NOT_FOUND)
 		return -1;
 	return error_set(err, WARDER_ERROR_NOT_FOUND, "execution",
-			 "sandbox %s has no execution %s (any more)", call->sandbox, execution);
+			 "sandbox %s has no execution %s, or its record was removed", call->sandbox,
+			 execution);
 }
 
 static int keep_files(const struct call *call, struct warder_error *err)

@@ -151,7 +151,7 @@ int calls_result(struct context *context, struct call *call, struct warder_error
 		return -1;
 	if (strspn(text, digits) != REMOTE_ID_LENGTH)
 		return error_set(err, WARDER_ERROR_NOT_FOUND, "execution",
-				 "there is no such execution (any more)");
+				 "there is no such execution, or its record was removed");
 	if (text[REMOTE_ID_LENGTH] != ' ' || !*nonce || strlen(nonce) > NONCE_MAX ||
 	    strspn(nonce, digits) != strlen(nonce))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "nonce",

@@ -101,8 +101,8 @@ int copy_fd(struct copy *copy, int from_fd, const char *to, struct warder_error 
 	if (fstat(from_fd, &st) != 0)
 		return fail(to, "cannot be read", err);
 	if (!S_ISREG(st.st_mode))
-		return error_set(err, WARDER_ERROR_CONFLICT, field, "%.160s is not a regular file (any more)",
-				 to);
+		return error_set(err, WARDER_ERROR_CONFLICT, field,
+				 "%.160s is not a regular file, or was replaced", to);
 	describe(copy, &st, to, &member);
 	if (st.st_nlink > 1 && names_links_add(&copy->links, &st, to, &first) != 0)
 		return error_no_memory(err, field);

@@ -152,6 +152,20 @@ static char **variables_of(const struct json_value *object)
 	return texts;
 }
 
+/* The program is started, which may wait for long before it takes its input. The rest of the request can be many times as long as its text. */
+static void keep_input_alone(struct work *work)
+{
+	if (work->input && !work->decoded) {
+		work->decoded = malloc(work->input_len + 1);
+		if (!work->decoded)
+			return;
+		memcpy(work->decoded, work->input, work->input_len);
+		work->input = work->decoded;
+	}
+	json_free(work->document);
+	work->document = NULL;
+}
+
 static void start_now(struct work *work)
 {
 	const struct json_value *document = work->document;
@@ -183,6 +197,7 @@ static void start_now(struct work *work)
 	free_texts(variables);
 	free(work->policy);
 	work->policy = NULL;
+	keep_input_alone(work);
 }
 
 /* The id of a request with an idempotency key: half of the key's digest, and half of the request's. */

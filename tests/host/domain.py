@@ -612,6 +612,16 @@ def long_policies():
     tell(all(opened) and grown < 8 << 10, "nor does it keep the requests that started 8 programs, of 800 KB each", (opened, grown))
     for one in streams:
         one.close()
+    at, streams, before = "/v1/sandboxes/%s/executions" % box, [host.connect() for _ in range(8)], resident(pid)
+    start = json.dumps({"argv": ["sh", "-c", "sleep 601", *[""] * 15000], "stdin": "x" * 300000}).encode()
+    begun = []
+    for one in streams:
+        one.sendall(host.request("POST", at, token, start))
+        begun.append(until(lambda: sum(row["command"][2:3] == ["sleep 601"] for row in host.ask("GET", at, token)[1]) > len(begun)))
+    grown = resident(pid) - before
+    tell(all(begun) and grown < 6 << 10, "nor the arguments of 8 programs that do not read their input", (begun, grown))
+    for one in streams:
+        one.close()
     host.end()
 
 

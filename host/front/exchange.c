@@ -111,11 +111,11 @@ static bool has_same_owner(const struct exchange *a, const struct exchange *b)
 }
 
 /* Short documents always fit: a tenant has a limited number of requests at a time. Of the memory for long ones, a tenant has at most half. */
-bool exchange_keep(struct exchange *x, const struct json_value *document)
+bool exchange_keep(struct exchange *x, const struct json_value *document, size_t more)
 {
 	struct server *server = x->front->server;
 	const size_t most = x->front->welcome.limits.waiting_bytes / 4;
-	const size_t bytes = document ? bytes_of(document) : 0;
+	const size_t bytes = (document ? bytes_of(document) : 0) + more;
 	size_t own = 0;
 
 	server->kept -= x->http->kept;

@@ -64,9 +64,10 @@ void exchange_relay(struct exchange *x);
 /* The body, which is the caller's from now on; NULL: there is none. */
 char *exchange_take_body(struct exchange *x);
 
-/* A document that the handler keeps, from now on; NULL: none any more. False: the handlers together, or those of its tenant, keep too much for
- * that, and the exchange was answered. */
-bool exchange_keep(struct exchange *x, const struct json_value *document);
+/* Each document that a handler keeps when it returns is counted, and is freed as soon as what it says was passed on. more: bytes that are kept beside
+ * it; NULL, 0: nothing is kept any more. False: the handlers together, or those of its tenant, keep too much for that, and the exchange was
+ * answered. */
+bool exchange_keep(struct exchange *x, const struct json_value *document, size_t more);
 
 /* False: too many wrong keys came from the address of the client, which was answered. */
 bool exchange_may_show_key(struct exchange *x);

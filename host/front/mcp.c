@@ -57,6 +57,15 @@ static void post_free(struct exchange *x)
 	x->gone = NULL;
 }
 
+/* It is needed no longer. */
+static void drop_document(struct mcp_post *post)
+{
+	json_free(post->document);
+	post->document = NULL;
+	post->at = NULL; /* a cancellation may come before the answer has been sent */
+	exchange_keep(post->x, NULL, 0);
+}
+
 /* ---- answers ---- */
 
 static void given_up(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
@@ -94,8 +103,7 @@ static void pass_on(struct exchange *x)
 	struct mcp_post *post = x->data;
 	char *line = exchange_take_body(x);
 
-	json_free(post->document);
-	post->document = NULL;
+	drop_document(post);
 	for (char *at = line; at && *at; at++)
 		if (*at == '\n' || *at == '\r')
 			*at = ' ';
@@ -243,9 +251,7 @@ static void answered_in_batch(struct exchange *x, const struct link_answer *answ
 
 static void end_batch(struct mcp_post *post)
 {
-	json_free(post->document);
-	post->document = NULL;
-	exchange_keep(post->x, NULL);
+	drop_document(post);
 	json_end_array(&post->answers);
 	if (post->answer_count)
 		exchange_json(post->x, 200, json_take(&post->answers));
@@ -282,10 +288,9 @@ static void serve_batch(struct mcp_post *post)
 /* A document that is refused is freed at once, not when the answer has been sent. */
 static bool keep_document(struct mcp_post *post)
 {
-	if (exchange_keep(post->x, post->document))
+	if (exchange_keep(post->x, post->document, 0))
 		return true;
-	json_free(post->document);
-	post->document = NULL;
+	drop_document(post);
 	return false;
 }
 
@@ -399,14 +404,14 @@ static void take_post(struct exchange *x)
 
 	take_message(x);
 	post = x->data;
-	if (!post || !find_version(x, &post->version))
+	if (!post)
 		return;
-	if (post->begins && x->body_len > BEGIN_MAX)
+	if (!find_version(x, &post->version) || (!post->begins && !find_session(x)))
+		drop_document(post);
+	else if (post->begins && x->body_len > BEGIN_MAX)
 		exchange_fail(x, 413, "initialize has more than 65536 bytes");
 	else if ((x->keeps_body = post->begins))
 		create(x);
-	else if (!find_session(x))
-		return;
 	else if (post->message.kind == MCP_NOTIFICATION || post->message.kind == MCP_RESPONSE)
 		note(x);
 	else if (is_served_batch(post))

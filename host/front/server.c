@@ -369,7 +369,7 @@ static void on_completed(void *of, struct MHD_Connection *connection, void **con
 		free(http->names[i]);
 	free(http->names);
 	release_body(http);
-	exchange_keep(&http->x, NULL);
+	exchange_keep(&http->x, NULL, 0);
 	exchange_release(http);
 	front_bury(server->front, http);
 }

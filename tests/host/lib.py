@@ -1,5 +1,5 @@
 """What the suites of the execution host share: a host with settings of its own, and TAP."""
-import http.client, json, os, socket, subprocess, sys
+import http.client, json, os, signal, socket, subprocess, sys, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
 import serving, tenant_documents
@@ -76,6 +76,40 @@ class Host(serving.Host):
         if self.process and self.process.poll() is None:
             self.end()
         super().clear()
+
+
+# ---- the front ----
+
+def status_of(one):
+    """Of the answer that comes on a connection, which is closed; None: none comes."""
+    with one:
+        try:
+            answer = http.client.HTTPResponse(one)
+            answer.begin()
+            answer.read()
+            return answer.status
+        except (OSError, http.client.HTTPException):
+            return None
+
+
+def ask_at_once(host, requests):
+    """The statuses of requests whose last bytes the front finds together, and by how many bytes its memory grew meanwhile."""
+    def peak():
+        with open("/proc/%d/status" % pid) as file:
+            return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM:"))
+    pid = front(host)
+    before = peak()
+    ones = [host.connect() for _ in requests]
+    for one, request in zip(ones, requests):
+        one.sendall(request[:-1])
+    time.sleep(1 * SLOW)
+    os.kill(pid, signal.SIGSTOP)
+    for one, request in zip(ones, requests):
+        one.sendall(request[-1:])
+    time.sleep(0.2 * SLOW)
+    os.kill(pid, signal.SIGCONT)
+    statuses = [status_of(one) for one in ones]
+    return statuses, peak() - before if front(host) == pid else None
 
 
 # ---- keepers ----

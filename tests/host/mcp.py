@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """mcp.py: the Model Context Protocol of a host, at /mcp, by hand, as TAP. tests/sdk/mcp.cjs has the official client."""
-import json, os, signal, subprocess, threading
+import json, os, signal, subprocess, threading, time
 
-from lib import SLOW, Host, front, run_parts, skip, tell, until, words
+from lib import SLOW, Host, ask_at_once, front, run_parts, skip, status_of, tell, until, words
 
 
 def message(method, number=None, **params):
@@ -284,4 +284,38 @@ def long_messages():
     host.end()
 
 
-run_parts((sessions, refusals, ends, batches, waits, long_messages))
+def refused_early():
+    """A long batch that is refused before the launcher is asked is not kept."""
+    pad = json.dumps({"jsonrpc": "2.0", "method": "notifications/pad", "params": {"a": [0] * 95000}}, separators=(",", ":")).encode()
+    for name, head in (("without a session", "MCP-Protocol-Version: 2025-03-26\r\n"), ("in an unknown version", "MCP-Protocol-Version: 2024-11-05\r\nMcp-Session-Id: any\r\n")):
+        host = Host(name.replace(" ", "-"))
+        statuses, grown = ask_at_once(host, [host.request("POST", "/mcp", host.tenant("me"), b"[" + pad + b"]", head)] * 5)
+        tell(statuses == [400] * 5 and grown is not None and grown < 30 << 20, "five long batches %s are refused, and not kept" % name, (statuses, grown))
+        host.end()
+
+
+def refused_late():
+    """A batch that waits for the launcher is refused, because another one came meanwhile, and a cancellation is served before its answer is sent."""
+    host = Host("late")
+    token = host.tenant("me", launchesPerSecond=1000)
+    session, pid, ones = begin(host, token), front(host), []
+    def send(request):
+        ones.append(host.connect())
+        ones[-1].sendall(request)
+        time.sleep(0.1 * SLOW)
+    def ask(body):
+        send(host.request("POST", "/mcp", token, body, "Mcp-Session-Id: %s\r\nMCP-Protocol-Version: 2025-03-26\r\n" % session))
+    os.kill(host.process.pid, signal.SIGSTOP)
+    ask(b"[" + message("notifications/pad", a=[0] * 17300) + b"," + message("ping", 2) + b"]")  # with it, the tenant keeps almost 2 MiB, the most
+    ask(b"[" + message("notifications/pad", a=[0] * 40) + b"]")
+    ask(message("notifications/cancelled", requestId=3))
+    os.kill(pid, signal.SIGSTOP)
+    os.kill(host.process.pid, signal.SIGCONT)
+    time.sleep(0.5 * SLOW)
+    os.kill(pid, signal.SIGCONT)
+    statuses = [status_of(one) for one in ones]
+    tell(statuses == [503, 202, 202] and front(host) == pid, "the batch is refused, and the front lives on", (statuses, pid, front(host)))
+    host.end()
+
+
+run_parts((sessions, refusals, ends, batches, waits, long_messages, refused_early, refused_late))

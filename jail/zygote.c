@@ -171,7 +171,7 @@ struct mapping {
 	char setgroups[48], uid_map[48], gid_map[48]; /* paths */
 	char uids[48], gids[48];
 	long error;
-	const char *what;
+	const char *what; /* a constant: clone_run() frees the copy that the child writes to */
 };
 
 static CLONE_BESIDE void write_maps(void *arg)
@@ -180,12 +180,18 @@ static CLONE_BESIDE void write_maps(void *arg)
 	long ret = sys(setns, mapping->user_ns_fd, CLONE_NEWUSER);
 
 	mapping->what = "the zygote's user namespace";
-	if (ret == 0)
-		ret = spawn_write_self(mapping->what = mapping->setgroups, "deny");
-	if (ret == 0)
-		ret = spawn_write_self(mapping->what = mapping->uid_map, mapping->uids);
-	if (ret == 0)
-		ret = spawn_write_self(mapping->what = mapping->gid_map, mapping->gids);
+	if (ret == 0) {
+		mapping->what = "setgroups";
+		ret = spawn_write_self(mapping->setgroups, "deny");
+	}
+	if (ret == 0) {
+		mapping->what = "uid_map";
+		ret = spawn_write_self(mapping->uid_map, mapping->uids);
+	}
+	if (ret == 0) {
+		mapping->what = "gid_map";
+		ret = spawn_write_self(mapping->gid_map, mapping->gids);
+	}
 	mapping->error = ret;
 	sys(exit_group, 0);
 }

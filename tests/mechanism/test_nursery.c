@@ -211,6 +211,31 @@ Test(nursery, what_stays_of_a_zygote_is_told, .timeout = 120)
 	end(&stage);
 }
 
+/* ---- a fork that cannot be set up ---- */
+
+/* The zygote's user namespace has at most 65536 ids. */
+Test(nursery, an_id_that_cannot_be_mapped_is_told, .timeout = 120)
+{
+	static const char told[] = "cannot map the ids of a fork: uid_map";
+	struct jail_zygote *zygote = NULL;
+	struct jail_run *run = NULL;
+	struct stage stage;
+
+	begin(&stage);
+	need(jail_zygote_new(library_jail_template(stage.zygote), stage.zygote_words, NULL, NULL, &zygote,
+			     &stage.err),
+	     &stage);
+	forked(&stage)->plan.uid += 100000;
+	cr_expect(jail_fork(forked(&stage), zygote, &run, &stage.err) < 0 && !run);
+	cr_expect(strncmp(stage.err.text, told, sizeof(told) - 1) == 0, "%s", stage.err.text);
+	forked(&stage)->plan.uid -= 100000;
+	cr_assert(jail_fork(forked(&stage), zygote, &run, &stage.err) == 0, "%s", stage.err.text);
+	jail_run_free(run);
+	jail_zygote_drop(zygote);
+	warder_template_free(stage.zygote);
+	end(&stage);
+}
+
 /* ---- a fork that ends ---- */
 
 /* Those of a single-threaded process that have not died. */

@@ -1150,6 +1150,7 @@ int readback_check(struct jail_run *run, struct warder_error *err)
 	root_fd = open_root(run, err);
 	if (root_fd < 0 || check_payload(run, root_fd, err) < 0)
 		return -1;
+	readback_layers(run);
 	/* Of a parked one, or of a session's, it stays the same process's, whoever gets its number. */
 	if (!run->parked && !run->tmpl->plan.holds)
 		fd_done(&run->proc_fd);

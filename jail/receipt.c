@@ -282,10 +282,8 @@ static void accounts_row(struct jail_run *run)
 		      run->zygote ? "; what the host gives one user, all forks of the zygote share" : "");
 }
 
-static void layer_rows(struct jail_run *run)
+void readback_layers(struct jail_run *run)
 {
-	if (run_is_bare(run))
-		return;
 	if (!run_is_contained(run) || run_is_joined(run) || run->tmpl->plan.starter->gives_setpcap)
 		receipt_layer(run, "secureBits", true, "PR_SET_SECUREBITS",
 			      "applied by init; the kernel has no read-back from outside",
@@ -403,7 +401,6 @@ static void missing_rows(struct jail_run *run)
 void readback_rest(struct jail_run *run)
 {
 	supervisor_rows(run);
-	layer_rows(run);
 	unrestricted_rows(run);
 	missing_rows(run);
 }

@@ -16,6 +16,8 @@ void receipt_layer(struct jail_run *run, const char *name, bool there, const cha
 
 /* The rows for the controls that the edge enforces: how it checks each row of network.allow, and the other fields of the network. */
 void receipt_edge(struct jail_run *run);
+/* The layers that init and the payload reported when they applied them. At the gate, before a jail is parked: later nothing of them is read. */
+void readback_layers(struct jail_run *run);
 /* In the receipt of a session under `plan`: the rows of network.allow and network.deny are those of `policy` now, since so many us after 1970. */
 void receipt_replace_rules(struct policy_receipt *receipt, const struct jail_plan *plan,
 			   const struct policy *policy, uint64_t since_us);

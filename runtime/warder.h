@@ -1016,7 +1016,7 @@ WARDER_API const char *warder_result_verdict(const struct warder_result *result,
  * WARDER_POOL_WAIT it fails at once (UNSUPPORTED_POLICY). warder_pool_fill() fails, too.
  * Descriptors: a parked jail takes about 26 descriptors of this process, and 32 with an interpreter. The pool parks no
  * further jail when half of the descriptors that RLIMIT_NOFILE allows (the soft limit) are in use: with a limit of
- * 1024, that is about 17 jails, or 14 with an interpreter. It does not change this limit. If fewer than 72
+ * 1024, that is about 17 jails, or 14 with an interpreter. It does not change this limit. If fewer than 88
  * descriptors are free, a launch removes parked jails before it goes on.
  * Threads: each pool has a thread per processor, at most 4; they park and remove jails. Several threads may call all
  * functions at the same time, except warder_pool_free(). A pool belongs to the process that made it.

@@ -585,6 +585,7 @@ static void maintain(struct warder_pool *pool)
 	shed(pool);
 	while ((oldest = least_used(pool, NULL, false)) &&
 	       clock_us() - oldest->used_us >= pool->options.idle_us) {
+		pool->evicted += count_of(pool, oldest, POOL_READY);
 		oldest = take_key(pool, oldest);
 		pthread_mutex_unlock(&pool->lock);
 		free_key(oldest);
@@ -803,8 +804,11 @@ static struct key *link_key(struct warder_pool *pool, struct key *made)
 		return made;
 	for (const struct key *other = pool->keys; other; other = other->next)
 		count++;
-	if (count >= pool->options.keys)
-		replaced = take_key(pool, least_used(pool, NULL, false));
+	if (count >= pool->options.keys) {
+		replaced = least_used(pool, NULL, false);
+		pool->evicted += count_of(pool, replaced, POOL_READY);
+		take_key(pool, replaced);
+	}
 	made->next = pool->keys;
 	pool->keys = made;
 	return replaced;

@@ -450,6 +450,7 @@ Test(pool, a_full_pool_gives_up_what_is_unused, .timeout = 60)
 	key.tenant = "c";
 	fill(1);
 	cr_expect(library_pool_stat(pool, "keys") == 2);
+	cr_expect_eq(library_pool_stat(pool, "evicted"), 2);
 	expect_nothing_left(fds);
 }
 
@@ -463,6 +464,7 @@ Test(pool, an_unused_key_loses_its_jails, .timeout = 60)
 	     i < 100 && (library_pool_stat(pool, "keys") || library_pool_stat(pool, "removed") < 2); i++)
 		nanosleep(&pause, NULL);
 	cr_expect(library_pool_stat(pool, "keys") == 0 && library_pool_stat(pool, "removed") == 2);
+	cr_expect_eq(library_pool_stat(pool, "evicted"), 2);
 	expect_nothing_left(fds);
 }
 

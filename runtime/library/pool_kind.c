@@ -5,35 +5,37 @@
 #include "runtime/library/pool.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/json.h"
+#include "base/text.h"
 #include "runtime/library/preparation.h"
 
-__attribute__((format(printf, 2, 3))) static void add_part(struct json_writer *w, const char *format, ...)
+/* With its length: no two rows of texts become one text. Its bytes are as they are, whatever their encoding. */
+static void add(FILE *out, const char *text)
 {
-	char text[4352];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	json_string(w, text);
+	fprintf(out, "%zu:%s ", strlen(text), text);
 }
 
-static void add_file(struct json_writer *w, const char *path)
+static void add_rows(FILE *out, char *const *rows, size_t count)
+{
+	fprintf(out, "%zu ", count);
+	for (size_t i = 0; i < count; i++)
+		add(out, rows[i]);
+}
+
+static void add_file(FILE *out, const char *path)
 {
 	struct stat st = { 0 };
 
 	if (stat(path, &st) != 0)
 		st = (struct stat){ 0 };
-	add_part(w, "%s %ju %ju %jd.%09ld", path, (uintmax_t)st.st_dev, (uintmax_t)st.st_ino,
-		 (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+	add(out, path);
+	fprintf(out, "%ju %ju %jd.%09ld ", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino,
+		(intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
 static bool has_sources(const struct policy *policy)
@@ -42,16 +44,8 @@ static bool has_sources(const struct policy *policy)
 	       policy->filesystem.read_only.count || policy->filesystem.read_write.count;
 }
 
-static void add_rows(struct json_writer *w, const struct policy_strings *rows)
-{
-	json_begin_array(w);
-	for (size_t i = 0; i < rows->count; i++)
-		json_string(w, rows->items[i]);
-	json_end_array(w);
-}
-
 /* Where the links in the policy's paths lead now. -1 with *err. */
-static int add_followed(struct json_writer *w, const struct policy *policy, struct warder_error *err)
+static int add_followed(FILE *out, const struct policy *policy, struct warder_error *err)
 {
 	const struct policy paths = { .filesystem = policy->filesystem }; /* borrowed */
 	owned_policy struct policy followed = { 0 };
@@ -60,24 +54,25 @@ static int add_followed(struct json_writer *w, const struct policy *policy, stru
 		return 0;
 	if (preparation_follow(&paths, &followed, err) < 0)
 		return -1;
-	json_string(w, followed.filesystem.view_source ? followed.filesystem.view_source : "");
-	json_string(w, followed.filesystem.workspace_root ? followed.filesystem.workspace_root : "");
-	add_rows(w, &followed.filesystem.read_only);
-	add_rows(w, &followed.filesystem.read_write);
+	add(out, followed.filesystem.view_source ? followed.filesystem.view_source : "");
+	add(out, followed.filesystem.workspace_root ? followed.filesystem.workspace_root : "");
+	add_rows(out, followed.filesystem.read_only.items, followed.filesystem.read_only.count);
+	add_rows(out, followed.filesystem.read_write.items, followed.filesystem.read_write.count);
 	return 0;
 }
 
 /* A program that has started has its variables. */
-static void add_program(struct json_writer *w, const struct policy *policy, char *const *program, bool merged)
+static void add_program(FILE *out, const struct policy *policy, char *const *program, bool merged)
 {
-	json_bool(w, merged);
-	for (char *const *word = program; *word; word++)
-		json_string(w, *word);
-	for (size_t i = 0; i < policy->environment.set_count; i++)
-		add_part(w, "%s=%s", policy->environment.set[i].name, policy->environment.set[i].value);
-	for (char *const *variable = environ;
-	     policy->environment.mode != POLICY_ENVIRONMENT_NONE && *variable; variable++)
-		json_string(w, *variable);
+	fprintf(out, "%d ", merged);
+	add_rows(out, program, text_count(program));
+	fprintf(out, "%zu ", policy->environment.set_count);
+	for (size_t i = 0; i < policy->environment.set_count; i++) {
+		add(out, policy->environment.set[i].name);
+		add(out, policy->environment.set[i].value);
+	}
+	if (policy->environment.mode != POLICY_ENVIRONMENT_NONE)
+		add_rows(out, environ, text_count(environ));
 }
 
 int pool_kind_of(const struct pool_asked *asked, const struct warder_pool_key *key,
@@ -85,32 +80,35 @@ int pool_kind_of(const struct pool_asked *asked, const struct warder_pool_key *k
 		 struct pool_kind *ret, struct warder_error *err)
 {
 	const struct policy *policy = &key->policy->policy;
-	struct json_writer w = { 0 };
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
 	int followed;
 
-	json_begin_array(&w);
-	add_part(&w, "%s %u %u %u %u %d %" PRIu64, WARDER_VERSION, getuid(), geteuid(), getgid(), getegid(),
-		 options->builds_image, mount_changes);
-	json_string(&w, key->tenant ? key->tenant : "");
-	json_string(&w, asked->subject ? asked->subject->language : "");
-	json_string(&w, options->cgroup_parent ? options->cgroup_parent : "");
-	json_string(&w, options->backend ? options->backend : "");
+	*ret = (struct pool_kind){ 0 };
+	if (!out)
+		return error_no_memory(err, NULL);
+	fprintf(out, "%s %u %u %u %u %d %" PRIu64 " ", WARDER_VERSION, getuid(), geteuid(), getgid(),
+		getegid(), options->builds_image, mount_changes);
+	add(out, key->tenant ? key->tenant : "");
+	add(out, asked->subject ? asked->subject->language : "");
+	add(out, options->cgroup_parent ? options->cgroup_parent : "");
+	add(out, options->backend ? options->backend : "");
 	if (options->backend)
-		add_file(&w, options->backends ? options->backends : PREPARATION_BACKENDS);
-	followed = add_followed(&w, policy, err);
+		add_file(out, options->backends ? options->backends : PREPARATION_BACKENDS);
+	followed = add_followed(out, policy, err);
 	if (program)
-		add_program(&w, policy, program, asked->merged);
-	json_end_array(&w);
-	*ret = (struct pool_kind){ .text = json_take(&w),
+		add_program(out, policy, program, asked->merged);
+	if (fclose(out) != 0 || followed != 0) {
+		free(text);
+		return followed == 0 ? error_no_memory(err, NULL) : -1;
+	}
+	*ret = (struct pool_kind){ .text = text,
 				   .policy = jail_given_without(policy),
 				   .has_ceiling = options->ceiling != NULL };
 	if (options->ceiling)
 		ret->ceiling = options->ceiling->policy;
-	if (followed == 0 && ret->text)
-		return 0;
-	free(ret->text);
-	ret->text = NULL;
-	return followed == 0 ? error_no_memory(err, NULL) : -1;
+	return 0;
 }
 
 bool pool_kind_equal(const struct pool_kind *a, const struct pool_kind *b)

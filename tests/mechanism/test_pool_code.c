@@ -172,6 +172,41 @@ Test(pool_code, a_file_that_it_loaded_makes_it_stale, .timeout = 60)
 	rmdir(dir);
 }
 
+/* A jail serves one set of variables and words, however long they are and whatever bytes they have. */
+Test(pool_code, programs_differ_by_words_and_variables, .timeout = 60)
+{
+	char *other[] = {
+		shell_program[0], shell_program[1], shell_program[2], "other", "/etc/passwd", NULL
+	};
+	char *text = malloc(8003);
+	struct warder_result *result;
+
+	memset(text, 'x', 8000);
+	memcpy(text + 8000, "-1", 3);
+	begin(WARDER_POOL_FAIL);
+	key.program = shell_program;
+	set("environment.set.A", text);
+	if (!fill(1))
+		cr_skip_test("%s", err.text);
+	memcpy(text + 8000, "-2", 3);
+	set("environment.set.A", text);
+	cr_expect_null(run("true", (struct warder_command){ 0 }), "an end that differs");
+	cr_expect(fill(1), "%s", err.text);
+	result = run("echo ${A##*-}", (struct warder_command){ 0 });
+	cr_assert(result, "%s", err.text);
+	cr_expect_str_eq(output(result, WARDER_STDOUT), "2\n");
+	warder_result_free(result);
+	key.program = other;
+	cr_expect_null(run("true", (struct warder_command){ 0 }), "other words");
+	other[3] = "\xff";
+	cr_expect(fill(1), "%s", err.text);
+	other[3] = "\xfe";
+	cr_expect_null(run("true", (struct warder_command){ 0 }), "another byte");
+	cr_expect_eq(library_pool_stat(pool, "handedOut"), 1);
+	free(text);
+	end();
+}
+
 static void check_python(void)
 {
 	static const char *const imports[] = { "json", NULL };

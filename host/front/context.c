@@ -158,6 +158,7 @@ static void answered_well(struct context_visit *context, enum record_type reques
 	} else if (request == RECORD_PIECE || request == RECORD_REPEAT) {
 		context->runs = pieces_before == 0;
 		visit_drop_policy(&context->visit);
+		context->code = NULL; /* begun() may free it */
 		context->form->begun(context);
 	} else if (request == RECORD_START || request == RECORD_DELETE || request == RECORD_INTERRUPT) {
 		/* A restart is answered as the start that it is. */

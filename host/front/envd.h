@@ -6,7 +6,8 @@
  * answer. It is freed with its exchange; done() is called before. A handler's struct begins with its visit.
  *
  * A call that streams is answered with HTTP status 200 always, and its error stands in the last frame: clients do not read the body of
- * another status. The exceptions are wrong keys (401) and sandboxes that are gone (502), which clients know by their status.
+ * another status. The exceptions are wrong keys (401) and sandboxes that are gone (502), which clients know by their status, and requests that take
+ * too much memory (413, 503).
  */
 #ifndef WARDER_HOST_FRONT_ENVD_H
 #define WARDER_HOST_FRONT_ENVD_H

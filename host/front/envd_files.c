@@ -681,6 +681,8 @@ void envd_filesystem(struct exchange *x)
 	else if (filesystem_parse(file->service, x->body ? x->body : "", x->body_len, &file->request, &err) <
 		 0)
 		visit_error(&file->visit, &err);
+	else if (!exchange_keep(x, file->request.document, 0))
+		filesystem_request_done(&file->request);
 	else if (scripts[file->service])
 		open_for_script(file);
 	else

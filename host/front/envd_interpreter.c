@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "host/front/context.h"
+#include "host/wire/fields.h"
 #include "host/wire/interpreter.h"
 #include "runtime/session/frames.h"
 
@@ -76,8 +77,15 @@ static void send_lines(struct context_visit *context, struct json_writer *w)
 		visit_send(&context->visit, json_take(w), len);
 }
 
+static void drop_request(struct interpreter_visit *interpreter)
+{
+	interpreter_request_done(&interpreter->request);
+	exchange_keep(interpreter->context.visit.x, NULL, 0);
+}
+
 static void begun(struct context_visit *context)
 {
+	drop_request(of_context(context)); /* a piece may last for hours */
 	visit_begin_stream(&context->visit, "application/x-ndjson");
 	visit_keep_alive(&context->visit, KEEPALIVE_MS);
 }
@@ -177,6 +185,18 @@ static struct interpreter_visit *interpreter_new(struct exchange *x, enum contex
 	return context ? of_context(context) : NULL;
 }
 
+/* False: the client was answered. */
+static bool keep_request(struct interpreter_visit *interpreter)
+{
+	const struct interpreter_request *request = &interpreter->request;
+
+	if (exchange_keep(interpreter->context.visit.x, request->document,
+			  fields_list_bytes(request->variables)))
+		return true;
+	drop_request(interpreter);
+	return false;
+}
+
 static bool take_name(struct interpreter_visit *interpreter, const char *name)
 {
 	struct warder_error ignored = { 0 };
@@ -214,7 +234,7 @@ void envd_execute(struct exchange *x)
 		return;
 	if (interpreter_parse_execute(x->body ? x->body : "", x->body_len, &interpreter->request, &err) < 0)
 		context_fail(&interpreter->context, &err);
-	else if (check_execute(interpreter))
+	else if (keep_request(interpreter) && check_execute(interpreter))
 		visit_open(&interpreter->context.visit);
 }
 
@@ -237,6 +257,8 @@ void envd_create_context(struct exchange *x)
 		context_fail(&interpreter->context, &err);
 		return;
 	}
+	if (!keep_request(interpreter))
+		return;
 	if (interpreter->request.language)
 		interpreter->context.language = interpreter->request.language;
 	if (interpreter->request.directory)

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "host/front/envd.h"
+#include "host/wire/fields.h"
 #include "host/wire/process.h"
 #include "jail/jail.h"
 
@@ -98,6 +99,12 @@ static void list(struct process_visit *process, const struct json_value *rows)
 	visit_reply(&process->visit, &w);
 }
 
+static void drop_request(struct process_visit *process)
+{
+	process_request_done(&process->request);
+	exchange_keep(process->visit.x, NULL, 0);
+}
+
 /* ---- Start ---- */
 
 static void start(struct process_visit *process)
@@ -123,7 +130,7 @@ static void start(struct process_visit *process)
 	else if (channel_start(visit->channel, &command, &err) < 0)
 		visit_error(visit, &err);
 	visit_drop_policy(visit);
-	process_request_done(&process->request);
+	drop_request(process);
 }
 
 /* The first message of the stream, and what the execution has written so far. */
@@ -179,6 +186,7 @@ static void act(struct process_visit *process, const struct json_value *row)
 	process->terminal = json_member_true(row, "terminal");
 	switch (process->call) {
 	case PROCESS_CONNECT:
+		drop_request(process); /* a process may last for hours */
 		attach(process);
 		return;
 	case PROCESS_SEND_INPUT:
@@ -365,6 +373,18 @@ static int parse(struct process_visit *process, const struct exchange *x, struct
 	return status;
 }
 
+/* False: the client was answered. */
+static bool keep_request(struct process_visit *process)
+{
+	const struct process_request *request = &process->request;
+
+	if (exchange_keep(process->visit.x, request->document,
+			  fields_list_bytes(request->variables) + request->input_len))
+		return true;
+	drop_request(process);
+	return false;
+}
+
 void envd_process(struct exchange *x)
 {
 	struct process_visit *process = (struct process_visit *)(void *)visit_new(x, sizeof(*process));
@@ -387,7 +407,8 @@ void envd_process(struct exchange *x)
 	    connect_parse_timeout(exchange_header(x, "Connect-Timeout-Ms"), &process->timeout_ms, &err) < 0 ||
 	    connect_parse_keepalive(exchange_header(x, "Keepalive-Ping-Interval"), &keepalive_ms, &err) < 0) {
 		visit_error(&process->visit, &err);
-	} else if (visit_check_user(&process->visit)) {
+		drop_request(process);
+	} else if (keep_request(process) && visit_check_user(&process->visit)) {
 		if (process->visit.frames)
 			visit_keep_alive(&process->visit, keepalive_ms);
 		visit_open(&process->visit);

@@ -73,6 +73,23 @@ static void take_end(struct watch_visit *watch)
 	}
 }
 
+static void drop_request(struct watch_visit *watch)
+{
+	if (!watch->request.document)
+		return;
+	filesystem_request_done(&watch->request);
+	exchange_keep(watch->visit.x, NULL, 0);
+}
+
+/* False: the client was answered. */
+static bool keep_request(struct watch_visit *watch)
+{
+	if (exchange_keep(watch->visit.x, watch->request.document, 0))
+		return true;
+	drop_request(watch);
+	return false;
+}
+
 static void said(struct visit *visit, enum agent_say type, const char *body, size_t len)
 {
 	struct watch_visit *watch = of_visit(visit);
@@ -80,6 +97,7 @@ static void said(struct visit *visit, enum agent_say type, const char *body, siz
 
 	if (visit->over)
 		return;
+	drop_request(watch); /* the agent has it; a stream may last for hours */
 	if (type == AGENT_BEGUN && watch->call == FILESYSTEM_WATCH_DIR) {
 		visit_begin_stream(visit, "application/connect+json");
 		filesystem_write_watch_start(&w);
@@ -169,7 +187,8 @@ void envd_watch(struct exchange *x)
 	    filesystem_parse(watch->call, message, len, &watch->request, &err) < 0 ||
 	    connect_parse_keepalive(exchange_header(x, "Keepalive-Ping-Interval"), &keepalive_ms, &err) < 0) {
 		visit_error(&watch->visit, &err);
-	} else if (visit_check_user(&watch->visit)) {
+		drop_request(watch);
+	} else if (keep_request(watch) && visit_check_user(&watch->visit)) {
 		if (watch->visit.frames)
 			visit_keep_alive(&watch->visit, keepalive_ms);
 		ask(watch);

@@ -90,9 +90,19 @@ static void send_event(struct own_visit *own, const char *name, struct json_writ
 	}
 }
 
+static void drop_document(struct own_visit *own)
+{
+	json_free(own->document);
+	own->document = NULL;
+	exchange_keep(own->context.visit.x, NULL, 0);
+}
+
 static void begun(struct context_visit *context)
 {
-	if (own_of(context)->events)
+	struct own_visit *own = own_of(context);
+
+	drop_document(own); /* a piece may last for hours */
+	if (own->events)
 		visit_begin_stream(&context->visit, "text/event-stream");
 }
 
@@ -243,6 +253,17 @@ static void freed(struct context_visit *context)
 	json_free(own->document);
 }
 
+/* The document of the body. False: the client was answered. */
+static bool take_document(struct own_visit *own)
+{
+	struct exchange *x = own->context.visit.x;
+
+	if (exchange_object(x, &own->document) == 0 && exchange_keep(x, own->document, 0))
+		return true;
+	drop_document(own);
+	return false;
+}
+
 static struct own_visit *own_new(struct exchange *x, enum context_call call)
 {
 	static const struct context_form form = { .listed = send_contexts,
@@ -296,7 +317,7 @@ void v1_create_context(struct exchange *x)
 	struct own_visit *own = own_new(x, CALL_CREATE);
 	const char *name;
 
-	if (!own || exchange_object(x, &own->document) < 0)
+	if (!own || !take_document(own))
 		return;
 	name = json_member_text(own->document, "context", NULL);
 	own->context.language = json_member_text(own->document, "language", CONTEXT_LANGUAGE);
@@ -324,7 +345,7 @@ void v1_run_piece(struct exchange *x)
 	struct own_visit *own = own_new(x, CALL_PIECE);
 	const char *name, *language;
 
-	if (!own || exchange_object(x, &own->document) < 0)
+	if (!own || !take_document(own))
 		return;
 	take_piece(own);
 	if (!take_key(own))

@@ -86,16 +86,20 @@ static void opened(struct exchange *x, const struct link_answer *answer, const c
 	free(policy);
 }
 
-/* Open the sandbox, then call `begin`. The document is taken. NULL: the client was answered. */
-static struct work *begin_work(struct exchange *x, struct json_value *document,
+/* Open the sandbox, then call `begin`. The document is taken; `more` bytes are kept beside it. NULL: the client was answered. */
+static struct work *begin_work(struct exchange *x, struct json_value *document, size_t more,
 			       const struct channel_events *events,
 			       void (*begin)(struct work *work, const char *policy))
 {
-	struct work *work = calloc(1, sizeof(*work));
+	struct work *work = NULL;
 
+	if (exchange_keep(x, document, more)) {
+		work = calloc(1, sizeof(*work));
+		if (!work)
+			exchange_fail(x, 503, "no memory is left; try again");
+	}
 	if (!work) {
 		json_free(document);
-		exchange_fail(x, 503, "no memory is left; try again");
 		return NULL;
 	}
 	work->x = x;
@@ -374,7 +378,7 @@ void v1_start_execution(struct exchange *x)
 		json_free(document);
 		return;
 	}
-	work = begin_work(x, document, &of_start, begin_execution);
+	work = begin_work(x, document, input.decoded ? input.len : 0, &of_start, begin_execution);
 	if (!work) {
 		free(input.decoded);
 		return;
@@ -413,7 +417,7 @@ static const struct channel_events of_list = { .answered = list_answered, .lost 
 
 void v1_list_executions(struct exchange *x)
 {
-	begin_work(x, NULL, &of_list, list_begin);
+	begin_work(x, NULL, 0, &of_list, list_begin);
 }
 
 static void ask_result(struct work *work)
@@ -505,7 +509,7 @@ static void show_begin(struct work *work, const char *policy)
 
 void v1_show_execution(struct exchange *x)
 {
-	begin_work(x, NULL, &of_show, show_begin);
+	begin_work(x, NULL, 0, &of_show, show_begin);
 }
 
 /* ---- output ---- */
@@ -604,7 +608,7 @@ static void output_begin(struct work *work, const char *policy)
 
 void v1_show_output(struct exchange *x)
 {
-	begin_work(x, NULL, &of_output, output_begin);
+	begin_work(x, NULL, 0, &of_output, output_begin);
 }
 
 /* ---- signals and input ---- */
@@ -644,7 +648,7 @@ void v1_send_signal(struct exchange *x)
 	struct json_value *document;
 
 	if (exchange_object(x, &document) == 0)
-		begin_work(x, document, &of_done, signal_begin);
+		begin_work(x, document, 0, &of_done, signal_begin);
 }
 
 /* The bytes of the request into the work. -1 with *err. */
@@ -683,7 +687,8 @@ void v1_send_input(struct exchange *x)
 	struct json_value *document;
 
 	if (exchange_object(x, &document) == 0)
-		begin_work(x, document, &of_done, input_begin);
+		begin_work(x, document, strlen(json_member_text(document, "base64", "")), &of_done,
+			   input_begin);
 }
 
 static void resize_begin(struct work *work, const char *policy)
@@ -705,5 +710,5 @@ void v1_resize(struct exchange *x)
 	struct json_value *document;
 
 	if (exchange_object(x, &document) == 0)
-		begin_work(x, document, &of_done, resize_begin);
+		begin_work(x, document, 0, &of_done, resize_begin);
 }

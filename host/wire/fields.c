@@ -168,6 +168,15 @@ int fields_variables(const struct json_value *object, const char *key, char ***r
 	return 0;
 }
 
+size_t fields_list_bytes(char *const *list)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; list && list[i]; i++)
+		bytes += sizeof(*list) + strlen(list[i]) + 24; /* with what the allocator adds */
+	return bytes;
+}
+
 void fields_list_free(char **list)
 {
 	for (size_t i = 0; list && list[i]; i++)

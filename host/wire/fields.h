@@ -32,6 +32,8 @@ int fields_required_text(const struct json_value *object, const char *key, const
 /* An object of texts as "NAME=value" strings; heap, ended by NULL; also where it is missing. A name is not empty and has no '='. */
 int fields_variables(const struct json_value *object, const char *key, char ***ret, struct warder_error *err);
 void fields_list_free(char **list);
+/* The memory that such a list takes; NULL: none. */
+size_t fields_list_bytes(char *const *list);
 
 /* -1 with *err: "key: what". */
 int fields_refuse(const char *key, const char *what, struct warder_error *err);

@@ -5,7 +5,7 @@ The settings of the operator lower most limits, so that few requests reach them;
 """
 import http.client, json, os, select, socket, subprocess, threading, time
 
-from lib import SLOW, WARDER, Host, Socket, asking_for_socket, front, keeper_of, run_parts, tell, until, work
+from lib import SLOW, WARDER, Host, Socket, ask_at_once, asking_for_socket, front, keeper_of, run_parts, tell, until, work
 
 
 def silent(one, seconds):
@@ -516,4 +516,53 @@ def settings():
         tell(done.returncode == 125 and word in done.stderr and "settings.json" in done.stderr, "settings are refused: " + text, done.stderr)
 
 
-run_parts((sizes, defaults, connections, broken_requests, sandbox_keys, slow_streams, stalled_bodies, long_answers, long_pieces, deaf_terminals, deaf_typists, late_readers, names, shares, queue, stuck, settings))
+def kept_requests():
+    """What a request keeps while the launcher or the sandbox is asked counts, and a stream keeps nothing of its request."""
+    host = Host("kept")
+    words = json.dumps({"argv": [""] * 131000}, separators=(",", ":")).encode()
+    statuses, grown = ask_at_once(host, [host.request("POST", "/v1/sandboxes/x/executions", "e2b_%040d" % number, words) for number in range(5)])
+    tell(statuses == [413] * 5 and grown is not None and grown < 30 << 20, "five long requests with made-up tokens are refused, and not kept", (statuses, grown))
+    host.end()
+    host = Host("streams")
+    token = host.tenant("me")
+    _, made, _ = host.ask("POST", "/v2/sandboxes", token, {"templateID": "base", "timeout": 600})
+    to = "E2b-Sandbox-Id: %s\r\nX-Access-Token: %s\r\n" % (made["sandboxID"], made["envdAccessToken"])
+    frame = lambda message: b"\0" + len(message).to_bytes(4, "big") + message
+    pad = '"pad": "%s"' % ("x" * 1000000)
+    def memory():
+        with open("/proc/%d/status" % front(host)) as file:
+            return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmRSS:"))
+    def begin(path, body, word, more="Content-Type: application/connect+json\r\n"):
+        one = host.connect()
+        one.sendall(host.request("POST", path, None, body, to + more))
+        got = b""
+        while word not in got and (part := one.recv(65536)):
+            got += part
+        tell(word in got, "a stream begins: " + path, got[-200:])
+        return one, got
+    start, got = begin("/process.Process/Start", frame(b'{"process": {"cmd": "sleep", "args": ["1000"]}}'), b'"pid"')
+    pid = int(got.split(b'"pid":')[1].split(b"}")[0])
+    for path, message in (("/filesystem.Filesystem/WatchDir", '{"path": "/tmp", %s}' % pad), ("/process.Process/Connect", '{"process": {"pid": %d}, %s}' % (pid, pad))):
+        before = memory()
+        ones = [begin(path, frame(message.encode()), b"start")[0] for _ in range(6)]
+        grown = memory() - before
+        tell(grown < 3 << 20, "six streams keep nothing of requests of 1 MB: " + path, grown)
+        for one in ones:
+            one.close()
+    path = "/v1/sandboxes/%s/code" % made["sandboxID"]
+    piece = json.dumps({"language": "python", "code": "print(1, flush=True)\nimport time\ntime.sleep(1000)\n#" + "x" * 900000}).encode()
+    before, ones = memory(), []
+    for number in range(4):
+        host.ask("POST", "/v1/sandboxes/%s/contexts" % made["sandboxID"], token, {"context": "c%d" % number})
+        one = host.connect()
+        ones.append(one)
+        one.sendall(host.request("POST", path, token, piece.replace(b'"language": "python"', b'"context": "c%d"' % number), "Accept: text/event-stream\r\n"))
+        tell(b"200 OK" in one.recv(65536), "a piece of 900 kB runs")
+    grown = memory() - before
+    tell(grown < 2 << 20, "four pieces keep nothing of their requests", grown)
+    for one in [start, *ones]:
+        one.close()
+    host.end()
+
+
+run_parts((sizes, defaults, connections, broken_requests, sandbox_keys, slow_streams, stalled_bodies, long_answers, long_pieces, deaf_terminals, deaf_typists, late_readers, names, shares, queue, stuck, kept_requests, settings))

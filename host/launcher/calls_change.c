@@ -119,6 +119,7 @@ static void change_finish(struct job *job, void *of)
 		if (call->answer.status == 204 && call->rules) {
 			free(sandbox->policy);
 			sandbox->policy = call->rules;
+			sandbox->network_mode = call->policy->policy.network.mode;
 			call->rules = NULL;
 		} else if (call->answer.status == 204) {
 			sandbox->paused_ms = call->paused_ms;

@@ -163,6 +163,7 @@ static int fill_sandbox(const struct context *context, const struct call *call, 
 	snprintf(sandbox->template_name, sizeof(sandbox->template_name), "%s",
 		 call_template(context, call->document));
 	sandbox->policy = warder_policy_json(call->policy);
+	sandbox->network_mode = policy->network.mode;
 	sandbox->base = call->base ? warder_policy_json(call->base) : NULL;
 	if (sandbox_check_policy(sandbox->policy, err) < 0)
 		return -1;

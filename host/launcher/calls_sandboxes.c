@@ -51,9 +51,6 @@ static int check_port(const struct context *context, struct call *call, struct w
 {
 	const struct sandbox *sandbox = context->sandbox;
 	const uint64_t port = context->request->value & LINK_OPEN_PORT;
-	struct json_value *policy = NULL;
-	bool alone, shared;
-	const char *mode;
 
 	if (!port)
 		return 0;
@@ -65,18 +62,12 @@ static int check_port(const struct context *context, struct call *call, struct w
 				 " is not open to clients: \"ports\" in the settings of this host "
 				 "does not list it for the template \"%.60s\"",
 				 port, sandbox->template_name);
-	if (json_parse(sandbox->policy, strlen(sandbox->policy), "policy", NULL, &policy, err) < 0)
-		return -1;
-	mode = json_member_text(json_member(policy, "network"), "mode", "none");
-	alone = strcmp(mode, "none") == 0;
-	shared = strcmp(mode, "host") == 0;
-	json_free(policy);
-	if (shared)
+	if (sandbox->network_mode == POLICY_NETWORK_HOST)
 		return error_set(err, WARDER_ERROR_REJECTED, "network.mode",
 				 "the sandbox has network.mode host, so its ports are those of this host, "
 				 "which no client reaches; create it with network.mode loopback, allow "
 				 "or learn");
-	if (alone)
+	if (sandbox->network_mode == POLICY_NETWORK_NONE)
 		return error_set(
 		    err, WARDER_ERROR_REJECTED, "network.mode",
 		    "the sandbox has network.mode none, so no server in it can be reached; create it "

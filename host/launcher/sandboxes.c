@@ -280,6 +280,17 @@ static int take_text(const struct json_value *value, char **ret)
 	return *ret ? 0 : -1;
 }
 
+/* No mode, or an unknown one: none, so that no port can be reached. */
+static enum policy_network_mode network_mode_of(const struct json_value *policy)
+{
+	const char *name = json_member_text(json_member(policy, "network"), "mode", "none");
+
+	for (unsigned int mode = POLICY_NETWORK_NONE; mode <= POLICY_NETWORK_HOST; mode++)
+		if (strcmp(policy_network_mode_name(mode), name) == 0)
+			return mode;
+	return POLICY_NETWORK_NONE;
+}
+
 static int take_record(struct sandbox *sandbox, const struct json_value *record, struct warder_error *err)
 {
 	const char *digest = json_member_text(record, "tenantDigest", ""); /* an older record has none */
@@ -307,6 +318,7 @@ static int take_record(struct sandbox *sandbox, const struct json_value *record,
 		return is_no_record(sandbox->id, "metadata", err);
 	if (take_text(json_member(record, "policy"), &sandbox->policy) < 0)
 		return is_no_record(sandbox->id, "policy", err);
+	sandbox->network_mode = network_mode_of(json_member(record, "policy"));
 	if (json_member(record, "base") && take_text(json_member(record, "base"), &sandbox->base) < 0)
 		return is_no_record(sandbox->id, "base", err);
 	link_digest(sandbox->access_token, sandbox->access_digest);

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "policy/policy.h"
 #include "host/launcher/tenants.h"
 #include "host/link.h"
 #include "runtime/warder.h"
@@ -45,6 +46,7 @@ struct sandbox {
 	char idempotency_key[SANDBOX_KEY_MAX + 1]; /* of the request that created it; or "" */
 	char request_digest[SHA256_HEX];           /* of that request, if it had a key */
 	char *policy;                              /* JSON */
+	enum policy_network_mode network_mode;     /* of the policy */
 	char *
 	    base; /* JSON: the policy before a request narrowed its network, if it lists destinations; or NULL */
 	char *metadata;                          /* a JSON object */

@@ -308,6 +308,13 @@ def ports():
     alone, alone_traffic, _ = host.sandbox(token, "alone")
     status, data, _ = host.named("3000-" + alone, alone_traffic, "E2b-Traffic-Access-Token").ask("GET", "/")
     tell(status == 403 and data["field"] == "ports", "so is every port of a template that lists none", (status, data))
+    host.process.kill()
+    host.process.wait()
+    host.start()
+    web_at = host.named("3000-" + web, web_traffic, "E2b-Traffic-Access-Token")
+    tell(until(lambda: web_at.ask("GET", "/")[0] == 200), "a host that is started again publishes it still", web_at.ask("GET", "/"))
+    status, data, _ = host.named("3000-" + made.get("id", ""), wide).ask("GET", "/")
+    tell(status == 403 and data["field"] == "network.mode", "and that of the network of this machine still not", (status, data))
     paused = host.ask("POST", "/v1/sandboxes/%s/pause" % web, token)[0]
     if paused == 503:
         skip("a sandbox that is paused is not reached", "this host cannot freeze")

@@ -138,24 +138,26 @@ static CLONE_BESIDE long enter_user_ns(struct shim *shim)
 	return ret;
 }
 
-/* Sources first move out of the way of the numbers they may be needed at. */
+/* Sources below `above` first move out of the way of the numbers they may be needed at. */
+static CLONE_BESIDE long out_of_the_way(int fd, int above)
+{
+	return fd < 0 || fd >= above ? fd : sys(fcntl, fd, F_DUPFD_CLOEXEC, above);
+}
+
 static CLONE_BESIDE long place_fds(const struct spawn *spawn, int *ret_image_fd)
 {
 	const int above = spawn->fd_count + 1;
 	int high[SPAWN_FDS_MAX];
-	long image = sys(fcntl, spawn->image_fd, F_DUPFD_CLOEXEC, above);
+	long image = out_of_the_way(spawn->image_fd, above);
 
 	if (image < 0)
 		return image;
 	for (int i = 0; i < spawn->fd_count; i++) {
-		high[i] = -1;
-		if (spawn->fds[i] >= 0) {
-			long fd = sys(fcntl, spawn->fds[i], F_DUPFD_CLOEXEC, above);
+		const long fd = out_of_the_way(spawn->fds[i], above);
 
-			if (fd < 0)
-				return fd;
-			high[i] = (int)fd;
-		}
+		if (fd < 0 && spawn->fds[i] >= 0)
+			return fd;
+		high[i] = (int)fd;
 	}
 	for (int i = 0; i < spawn->fd_count; i++) {
 		long ret = 0;

@@ -11,7 +11,8 @@
 #include "base/fd.h"
 #include "base/namespaces.h"
 
-/* The kernel fills a page with whole rows before it returns less than was asked for: below this, a short read is the end. */
+/* The kernel fills a page with whole rows before it returns less than was asked for: below this, a short read is the end, because no row of
+ * these files is as long as what is left of the page. */
 #define SHORT_BYTES    2048
 #define PAUSE_FIRST_US 200 /* between two tries to remove a leaf */
 #define PAUSE_MOST_US  50000
@@ -28,7 +29,7 @@ ssize_t cgroup_file_reread(int fd, char *ret, size_t size)
 		if (n < 0)
 			return -1;
 		used += (size_t)n;
-		if (n == 0 || (size <= SHORT_BYTES && used + 1 < size))
+		if (n < SHORT_BYTES)
 			break;
 	}
 	ret[used] = '\0';

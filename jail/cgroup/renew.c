@@ -79,24 +79,34 @@ static bool is_within(const struct row *row, const char *text, size_t len)
 }
 
 /* On v2, a peak begins anew only for the descriptor that was written to, before Linux 6.12 for none. */
-static bool renew_row(struct cgroup *cgroup, const struct row *row, int dir_fd)
+static bool renew_peak(struct cgroup *cgroup, const struct row *row, int dir_fd)
 {
-	owned_fd int fd = openat(dir_fd, row->file, (row->peak ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	owned_fd int fd = openat(dir_fd, row->file, O_RDWR | O_CLOEXEC);
 	char text[1024];
 	ssize_t len;
 
 	if (fd < 0)
 		return errno == ENOENT && row->may_miss;
-	if (row->peak && write(fd, "0", 1) != 1)
+	if (write(fd, "0", 1) != 1)
 		return false;
 	len = cgroup_file_reread(fd, text, sizeof(text));
 	if (len < 0 || !is_within(row, text, (size_t)len))
 		return false;
-	if (row->peak && row->versions == V2) {
+	if (row->versions == V2) {
 		fd_done(&cgroup->peak_fd);
 		cgroup->peak_fd = fd_take(&fd);
 	}
 	return true;
+}
+
+static bool is_as_new(struct cgroup *cgroup, const struct row *row, int dir_fd)
+{
+	char text[1024];
+	const ssize_t len = cgroup_kept_read(cgroup, dir_fd, row->file, text, sizeof(text));
+
+	if (len < 0)
+		return errno == ENOENT && row->may_miss;
+	return is_within(row, text, (size_t)len);
 }
 
 size_t cgroup_renew(struct cgroup *cgroup)
@@ -106,7 +116,7 @@ size_t cgroup_renew(struct cgroup *cgroup)
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		const int dir_fd = dir_of(cgroup, &rows[i]);
 
-		if (dir_fd >= 0 && !renew_row(cgroup, &rows[i], dir_fd))
+		if (dir_fd >= 0 && !(rows[i].peak ? renew_peak : is_as_new)(cgroup, &rows[i], dir_fd))
 			return i;
 	}
 	fd_done(&cgroup->event_fd);

@@ -766,11 +766,12 @@ int run_begin(struct jail_template *tmpl, const struct jail_command *command, bo
 				 "a template for a single launch has been used; prepare another one");
 	run = calloc(1, sizeof(*run));
 	if (run)
-		run->receipt = calloc(1, sizeof(*run->receipt));
+		run->receipt = malloc(sizeof(*run->receipt));
 	if (!run || !run->receipt) {
 		free(run);
 		return error_no_memory(err, NULL);
 	}
+	policy_receipt_init(run->receipt);
 	run_init(run, tmpl, command);
 	run->parked = parked;
 	if (run_steps(run, 0, parked ? FIRST_LATE : STEPS, err) < 0) {

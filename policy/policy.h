@@ -377,12 +377,14 @@ struct policy_receipt {
 	struct policy_receipt_row rows[128];
 };
 
+/* Begin one without rows. Those that are not in use keep what lies there. */
+void policy_receipt_init(struct policy_receipt *ret);
 /* Nobody will read it: forget the rows, and add none. */
 void policy_receipt_drop(struct policy_receipt *receipt);
 /* Append a row, or begin that of the control anew (`again`); over-long strings are cut. Returns the row, or NULL when full or unwanted. */
 struct policy_receipt_row *policy_receipt_add(struct policy_receipt *receipt, const char *control,
 					      enum policy_receipt_status status);
-/* Copy into a zeroed receipt, without touching rows that are not in use. */
+/* Copy, without touching rows that are not in use. */
 void policy_receipt_copy(struct policy_receipt *ret, const struct policy_receipt *receipt);
 /* The same content in as few bytes as it needs, for a receipt that nobody reads for a while. A row that equals the
  * row of `like` (or NULL) at the same index is shared: the last of the two receipts that is freed frees the row. The caller makes sure that `like`

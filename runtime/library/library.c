@@ -814,7 +814,7 @@ static int wait_until(struct warder_run *run, uint64_t until_us, struct warder_r
 		leave(run, RUN_FREE);
 		return 0;
 	}
-	result = calloc(1, sizeof(*result));
+	result = result_new();
 	if (!result)
 		error_no_memory(err, NULL);
 	if (!result || make_result(run, result, err) != 0) {

@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -31,6 +32,17 @@ static const char *const statuses[JAIL_CAUSE_COUNT] = {
 	[JAIL_CAUSE_NETWORK] = "failed",    [JAIL_CAUSE_CANCELLED] = "killed",
 	[JAIL_CAUSE_SUPERVISOR] = "killed", [JAIL_CAUSE_HOST] = "killed",
 };
+
+struct warder_result *result_new(void)
+{
+	struct warder_result *result = malloc(sizeof(*result));
+
+	if (!result)
+		return NULL;
+	memset(result, 0, offsetof(struct warder_result, receipt));
+	policy_receipt_init(&result->receipt);
+	return result;
+}
 
 /* ---- accessors ---- */
 

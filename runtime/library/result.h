@@ -57,11 +57,10 @@ struct result_code {
 };
 
 struct warder_result {
-	struct result_code *code;          /* owned; NULL: a program, not a piece of code */
-	struct jail_outcome outcome;       /* owned */
-	struct learned *learned;           /* owned; NULL unless network.mode was "learn" */
-	struct functions_count *functions; /* owned; NULL: the program could call none */
-	struct policy_receipt receipt;
+	struct result_code *code;               /* owned; NULL: a program, not a piece of code */
+	struct jail_outcome outcome;            /* owned */
+	struct learned *learned;                /* owned; NULL unless network.mode was "learn" */
+	struct functions_count *functions;      /* owned; NULL: the program could call none */
 	const char *session_end;                /* how the session ended under it; or NULL */
 	const char *backend;                    /* its name */
 	char passed_over[BACKEND_PASSED_BYTES]; /* by auto, and why; or "" */
@@ -84,7 +83,11 @@ struct warder_result {
 	const char *audit;      /* the same: JSON, whether the run's line is in the audit file */
 	struct result_reference streams[2];  /* by enum warder_stream */
 	struct result_reference *references; /* owned; of each collected file; NULL: of none */
+	struct policy_receipt receipt;       /* last: result_new() does not touch its rows */
 };
+
+/* An empty one; NULL: no memory. */
+struct warder_result *result_new(void);
 
 /* {"status":"rejected","error":{kind, field, step, message, violations}} for a run that did not start; heap, NULL on want of
  * memory. violations: a JSON array of what a policy asks beyond a ceiling, or NULL: the member is left out. */

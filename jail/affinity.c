@@ -36,6 +36,16 @@ static uint32_t count(const struct affinity_mask *mask)
 	return n;
 }
 
+/* After the last processor of a mask, which has one: the kernel's masks have room for many more than there are. */
+static uint32_t end_of(const struct affinity_mask *mask)
+{
+	size_t word = AFFINITY_WORDS - 1;
+
+	while (word && !mask->words[word])
+		word--;
+	return (uint32_t)(word * 64) + 64 - (uint32_t)__builtin_clzll(mask->words[word] | 1);
+}
+
 uint32_t affinity_available(struct affinity_mask *ret)
 {
 	long bytes;
@@ -62,7 +72,7 @@ static int claim(int fd, uint32_t cpu, uint32_t level)
 /* The processors of `left` from `first` on, and around. The one whose name was had; -1: none is free at this level; -2: no names. */
 static int32_t claim_level(int fd, const struct affinity_mask *left, uint32_t first, uint32_t level)
 {
-	const uint32_t bits = left->bytes * 8;
+	const uint32_t bits = end_of(left);
 
 	for (uint32_t i = 0; i < bits; i++) {
 		const uint32_t cpu = (first + i) % bits;

@@ -78,7 +78,11 @@ int jail_park(struct jail_template *tmpl, struct jail_run **ret, struct warder_e
 {
 	const struct jail_command none = { .stdin_fd = -1 };
 
-	if (check_plan(&tmpl->plan, tmpl->reusable, err) < 0 || run_begin(tmpl, &none, true, ret, err) < 0)
+	/* The plan stays as it is. */
+	if (!atomic_load(&tmpl->parks) && check_plan(&tmpl->plan, tmpl->reusable, err) < 0)
+		return -1;
+	atomic_store(&tmpl->parks, true);
+	if (run_begin(tmpl, &none, true, ret, err) < 0)
 		return -1;
 	if (!tmpl->parts) /* else a later jail joins by them */
 		cgroup_close_joins(&(*ret)->cgroup);

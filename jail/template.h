@@ -43,6 +43,7 @@ struct jail_template {
 	int owner_pid;       /* the process whose life the jails are tied to */
 	atomic_bool used;    /* a template that is not reusable has been launched */
 	atomic_bool cleaned; /* leftovers of dead supervisors have been looked for */
+	atomic_bool parks;   /* jail_park() has found that its jails can be parked */
 	struct block block;  /* what every launch's block begins with */
 	int image_fd;        /* the init program */
 	struct template_root root;

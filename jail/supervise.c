@@ -706,13 +706,13 @@ static void collect(struct supervision *sup)
  * of an address to send from, and is not counted.) */
 static uint64_t refused_packets(const struct jail_run *run)
 {
+	static const char wanted[] = "OutNoRoutes";
 	char text[4096];
 	ssize_t n = run->snmp_fd < 0 ? -1 : pread(run->snmp_fd, text, sizeof(text) - 1, 0);
 	const char *names;
 	const char *values;
 	int column = 0;
-	char name[32];
-	int used;
+	size_t len;
 
 	if (n <= 0)
 		return 0;
@@ -721,9 +721,11 @@ static uint64_t refused_packets(const struct jail_run *run)
 	values = names ? strstr(names + 1, "\nIp: ") : NULL;
 	if (!values)
 		return 0;
-	for (names += 4; sscanf(names, "%31s%n", name, &used) == 1 && strcmp(name, "OutNoRoutes") != 0;
-	     names += used)
-		if (++column > 40)
+	/* Not by sscanf(), which looks for the end of the whole text each time. */
+	for (names += 4;
+	     len = strcspn(names, " \n"), len != sizeof(wanted) - 1 || memcmp(names, wanted, len) != 0;
+	     names += len + 1, column++)
+		if (names[len] != ' ')
 			return 0;
 	for (values += 5; column > 0 && values; column--)
 		values = strchr(values + 1, ' ');

@@ -262,32 +262,42 @@ static void pause_between(struct lent *lent)
 	}
 }
 
-/* Over one connection after the other. A short loss is not reported: the output goes on where it ended. */
+/* One connection, until it is over. False: none was made, or it ended at once. */
+static bool use_connection(struct lent *lent, struct warder_error *err)
+{
+	const uint64_t began_us = clock_us();
+
+	if (reach(lent, err) < 0)
+		return false;
+	lent->renewer.heard_ms = clock_us() / 1000;
+	follow(lent);
+	backend_remote_close_terminal(&lent->link);
+	lent->resized = true;
+	error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "the connection to the terminal ended");
+	return clock_us() - began_us >= PAUSE_MS * UINT64_C(1000);
+}
+
+/* Over one connection after the other. A short loss is not reported: the next connection is made at once, the output goes on where it ended, and
+ * keys wait in our terminal. Only after the report of a loss are keys thrown away. */
 static int follow_to_end(struct lent *lent, struct warder_error *err)
 {
 	bool told = false;
 	int status = 0;
 
 	while (status == 0 && !is_over(lent)) {
-		if (reach(lent, err) == 0) {
-			lent->renewer.heard_ms = clock_us() / 1000;
-			told = false;
-			follow(lent);
-			backend_remote_close_terminal(&lent->link);
-			lent->resized = true;
-			error_set(err, WARDER_ERROR_UNAVAILABLE, "backend",
-				  "the connection to the terminal ended");
-		} else if (err->code != WARDER_ERROR_UNAVAILABLE) {
-			status = -1;
-		} else if (!told && !is_over(lent)) {
-			tell_loss(lent, err);
-			told = true;
-		}
+		const bool was_used = use_connection(lent, err);
+
 		renewer_hear(&lent->renewer);
-		if (status == 0 && !is_over(lent)) {
-			status = remote_place_check_hope(lent->how->place, lent->renewer.heard_ms, err);
+		if (err->code != WARDER_ERROR_UNAVAILABLE)
+			return -1;
+		if (is_over(lent))
+			break;
+		if (!was_used && !told)
+			tell_loss(lent, err);
+		told = !was_used;
+		status = remote_place_check_hope(lent->how->place, lent->renewer.heard_ms, err);
+		if (told && status == 0)
 			pause_between(lent);
-		}
 	}
 	return status;
 }

@@ -1018,6 +1018,29 @@ def slow_terminals():
     tell(found == 0 and b"hello" in one.whole and in_time[:1] == [True], "a renewal of the lease that is not answered does not hold the keys up", (found, in_time, one.whole))
     finish_with(server)
 
+    lost, keys = threading.Event(), []
+
+    def short(handler):
+        upgrade(handler)
+        if not lost.is_set():
+            time.sleep(2 * SLOW)
+            lost.set()
+            return
+        while True:
+            head = handler.rfile.read(2)
+            body = handler.rfile.read(4 + (head[1] & 127))
+            if head[0] == 0x82:
+                break
+        keys.append(bytes(byte ^ body[i % 4] for i, byte in enumerate(body[4:])))
+        handler.wfile.write(LAST_FRAMES)
+    server, one = follow("short", lambda server: {"terminal": short})
+    lost.wait()
+    time.sleep(0.2)
+    one.send(b"k\x03")
+    found = one.end()
+    tell(found == 0 and keys == [b"k\x03"] and b"was lost" not in one.whole, "after a loss, the next connection is made at once, and takes the keys, ctrl-c also", (found, keys, one.whole))
+    finish_with(server)
+
     tries = []
 
     def quiet(server):

@@ -212,9 +212,13 @@ else
 	can_be_root=false
 fi
 
-# as_user COMMAND...: run it as an ordinary user: the caller, or for root the account nobody.
+# as_user COMMAND...: run it as an ordinary user: the caller, or for root the account games, which every Debian has. Not nobody: the kernel
+# shows its number in place of every user that a user namespace does not have, so it can be no tenant. The home directory is new: other
+# users may have left files in a common one.
 if [ "$(id -u)" = 0 ]; then
-	as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/tmp "$@"; }
+	user_home=$(mktemp -d) && chown 5:60 "$user_home" || exit 1
+	trap 'rm -rf "$user_home"' EXIT
+	as_user() { setpriv --reuid=5 --regid=60 --clear-groups env HOME="$user_home" "$@"; }
 else
 	as_user() { "$@"; }
 fi
@@ -372,11 +376,12 @@ run_user() {
 	begin_here user
 	# By its whole path: a relative one is not stopped by a directory above this one, such as /root.
 	if ! as_user test -x "$PWD/build/gcc/warder"; then
-		no_suite user all "the account nobody cannot reach this directory: check out below /srv, for example"
+		no_suite user all "the account games cannot reach this directory: check out below /srv, for example"
 		return
 	fi
 	tests user as_user build/gcc mechanism
-	suite user transcript as_user env WARDER=build/gcc/warder $soaking tests/transcript/run.sh
+	# Paths of sockets are short, and those below the home directory may be too long.
+	suite user transcript as_user env WARDER=build/gcc/warder WARDER_TEST_DIR="${WARDER_TEST_DIR:-/tmp}" $soaking tests/transcript/run.sh
 	[ "$what" = check ] || faults user as_user
 	deep_suite user conformance as_user env WARDER=build/gcc/warder tests/conformance/run.py
 	suite user containers as_user env WARDER=build/gcc/warder tests/containers/run.py

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -44,8 +43,10 @@ static const struct object namespaces[SERVICE_NAMESPACES] = {
 };
 
 static const char *const texts[SERVICE_TEXTS] = {
-	[SERVICE_STATUS] = "status", [SERVICE_STAT] = "stat",         [SERVICE_CGROUP] = "cgroup",
-	[SERVICE_LIMITS] = "limits", [SERVICE_OOM] = "oom_score_adj",
+	[SERVICE_STATUS] = "status",
+	[SERVICE_CGROUP] = "cgroup",
+	[SERVICE_LIMITS] = "limits",
+	[SERVICE_OOM] = "oom_score_adj",
 };
 
 /* 0; -1: it cannot be read, or not whole. */
@@ -114,17 +115,24 @@ void service_self_close(struct service_self *self)
 		fd_done(&self->text_fd[i]);
 }
 
-/* The value of "NAME:" at the begin of a line, up to its end. */
-static const char *line_of(const char *text, const char *name, size_t *ret_len)
+/* The line of a text that begins with `name`, up to its end. NULL: none. *at is behind the line before, where the search begins. */
+static const char *find_line(const char *text, const char **at, const char *name, size_t *ret_len)
 {
-	const char *at = strstr(text, name);
+	const char *found = strstr(*at, name);
 
-	*ret_len = at ? strcspn(at, "\n") : 0;
-	return at;
+	if (!found)
+		found = strstr(text, name);
+	if (!found)
+		return NULL;
+	found++;
+	*ret_len = strcspn(found, "\n");
+	*at = found + *ret_len;
+	return found;
 }
 
 static bool status_differs(const struct service_self *self, int proc_fd, char why[SERVICE_WHY])
 {
+	/* In the order of the file, so that the search is short. Each name begins with the newline before it. */
 	static const struct row {
 		const char *line, *what;
 	} rows[] = {
@@ -139,55 +147,42 @@ static bool status_differs(const struct service_self *self, int proc_fd, char wh
 		{ "\nMems_allowed:", "set of memory nodes" },
 	};
 	char theirs[TEXT_BYTES], ours[TEXT_BYTES];
+	const char *their_at = theirs, *our_at = ours;
 
 	if (read_both(self, proc_fd, SERVICE_STATUS, theirs, ours) < 0)
 		return differs(why, "readable /proc");
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
-		size_t their_len, our_len;
-		const char *their = line_of(theirs, rows[i].line, &their_len);
-		const char *our = line_of(ours, rows[i].line, &our_len);
+		size_t their_len = 0, our_len = 0;
+		const char *their = find_line(theirs, &their_at, rows[i].line, &their_len);
+		const char *our = find_line(ours, &our_at, rows[i].line, &our_len);
 
-		/* Each line begins with the newline before it. */
-		if (!their != !our)
-			return differs(why, rows[i].what);
-		if (!their)
-			continue;
-		their_len = strcspn(their + 1, "\n");
-		our_len = strcspn(our + 1, "\n");
-		if (their_len != our_len || memcmp(their + 1, our + 1, our_len) != 0)
+		if (!their != !our || their_len != our_len || (our && memcmp(their, our, our_len) != 0))
 			return differs(why, rows[i].what);
 	}
 	return false;
 }
 
-/* A number of /proc/<pid>/stat. `at` is behind the name of the process, which may hold anything; or NULL. */
-static int number_at(const char *at, int number)
-{
-	for (int field = 2; at && field < number; field++)
-		at = strchr(at + 1, ' ');
-	return at ? atoi(at) : INT32_MIN;
-}
+/* struct sched_attr of the kernel, as far as each Linux has it. */
+struct schedule {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
 
-static bool stat_differs(const struct service_self *self, int proc_fd, char why[SERVICE_WHY])
+static bool priority_differs(int pid, char why[SERVICE_WHY])
 {
-	static const struct row {
-		int number;
-		const char *what;
-	} rows[] = {
-		{ 19, "nice value" },
-		{ 40, "scheduling policy" }, /* the priority of a real-time policy */
-		{ 41, "scheduling policy" },
-	};
-	char theirs[TEXT_BYTES], ours[TEXT_BYTES];
-	const bool read = read_both(self, proc_fd, SERVICE_STAT, theirs, ours) == 0;
-	const char *their = read ? strrchr(theirs, ')') : NULL;
-	const char *our = read ? strrchr(ours, ')') : NULL;
+	const long process = 0;                                   /* PRIO_PROCESS */
+	const long nice = syscall(SYS_getpriority, process, pid); /* 1 to 40 */
+	struct schedule theirs, ours;
 
-	if (!their || !our)
-		return differs(why, "readable /proc");
-	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++)
-		if (number_at(their, rows[i].number) != number_at(our, rows[i].number))
-			return differs(why, rows[i].what);
+	if (nice <= 0 || nice != syscall(SYS_getpriority, process, getpid()))
+		return differs(why, "nice value");
+	if (syscall(SYS_sched_getattr, pid, &theirs, sizeof(theirs), 0) < 0 ||
+	    syscall(SYS_sched_getattr, getpid(), &ours, sizeof(ours), 0) < 0 ||
+	    theirs.policy != ours.policy || theirs.priority != ours.priority)
+		return differs(why, "scheduling policy");
 	return false;
 }
 
@@ -235,7 +230,7 @@ bool service_differs(const struct service_self *self, int pid, char why[SERVICE_
 		return differs(why, "resource limit (ulimit)");
 	if (!is_one_text(self, proc_fd, SERVICE_OOM))
 		return differs(why, "oom_score_adj");
-	if (stat_differs(self, proc_fd, why))
+	if (priority_differs(pid, why))
 		return true;
 	if (disk_priority_of(pid) != disk_priority_of(getpid()))
 		return differs(why, "I/O priority");

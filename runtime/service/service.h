@@ -79,7 +79,6 @@ void service_words_done(struct service_words *words);
  * read once. Others can change the rest: it is read for each client, by descriptors that stay open. */
 enum service_text {
 	SERVICE_STATUS,
-	SERVICE_STAT,
 	SERVICE_CGROUP,
 	SERVICE_LIMITS,
 	SERVICE_OOM,

@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
+#include "jail/quiet.h"
 #include "jail/run.h"
 
 #define READY_US   UINT64_C(30000000)
@@ -226,6 +227,8 @@ static int open_input(struct jail_run *run, struct warder_error *err)
 static int send_work(struct jail_run *run, const char *work, size_t len, struct warder_error *err)
 {
 	const int room = len > PIPE_BUF ? fcntl(run->warm.work_fd, F_GETPIPE_SZ) : PIPE_BUF;
+	struct quiet quiet;
+	int wrote;
 
 	if (len > (size_t)room && fcntl(run->warm.work_fd, F_SETPIPE_SZ, (int)len) < (int)len)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "code",
@@ -234,7 +237,10 @@ static int send_work(struct jail_run *run, const char *work, size_t len, struct 
 				 len, room);
 	if (run_begin_backstop(run, err) < 0)
 		return -1;
-	if (file_write_all(run->warm.work_fd, work, len) < 0)
+	quiet_begin(&quiet);
+	wrote = file_write_all(run->warm.work_fd, work, len);
+	quiet_end(&quiet, wrote < 0 && errno == EPIPE);
+	if (wrote < 0)
 		return run_died("before it got its work", err);
 	fd_done(&run->warm.work_fd);
 	return 0;

@@ -1,6 +1,8 @@
 /* A program that is started before its work is known says what it has loaded. It may be hostile. */
 #include "tests/lib/jailed.h"
 
+#include <signal.h>
+
 Test(warm, a_list_with_a_nul_byte_is_refused, .timeout = 60)
 {
 	static const struct row {
@@ -47,5 +49,23 @@ Test(warm, deadline_without_a_supervisor, .timeout = 120)
 	cr_expect(process_gone(jail_run_program_pid(j->run), 200));
 	cr_expect_eq(jail_supervise(j->run, &j->outcome, &j->err), 0, "%s", j->err.text);
 	cr_expect_eq(j->outcome.cause, JAIL_CAUSE_WALL_TIME, "%s", j->outcome.detail);
+	jailed_free(j);
+}
+
+/* The program may die between the hand-out's look at it and the work: the application that hands out is not killed. */
+Test(warm, a_program_that_does_not_take_its_work_raises_no_signal, .timeout = 60)
+{
+	char *argv[] = { "/bin/sh", "-c", "exec 4<&-; printf '/bin/sh\\n\\n' >&3; sleep 30", NULL };
+	const struct jail_command command = { .stdin_data = "", .stdin_fd = -1 };
+	struct jailed *j = jailed_new();
+
+	cr_assert(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
+	cr_assert_eq(jailed_prepare(j, true), 0, "%s", j->err.text);
+	cr_assert_eq(jail_park(j->tmpl, &j->run, &j->err), 0, "%s", j->err.text);
+	cr_assert_eq(jail_warm(j->run, argv, false, &j->err), 0, "%s", j->err.text);
+	cr_expect_eq(jail_feed(j->run, &command, "true", 4, &j->err), -1);
+	cr_expect(strstr(j->err.text, "before it got its work"), "%s", j->err.text);
+	jail_run_free(j->run);
+	j->run = NULL;
 	jailed_free(j);
 }

@@ -696,6 +696,8 @@ static void release_run(struct warder_run *run)
 	} else {
 		jail_run_free(run->jail);
 		warder_template_free(run->tmpl);
+		if (run->parked.give_back)
+			run->parked.give_back(run->parked.pool_owner, NULL, NULL);
 	}
 	drop_outcome(run); /* of a run that nobody saw to its end */
 	functions_free(run->functions);

@@ -57,7 +57,8 @@ struct library_parked {
 	const struct jail_given *given; /* as of struct jail_command */
 	const char *work;               /* for a program that has started already: jail_feed(); or NULL */
 	size_t work_len;
-	/* When the run is gone: the jail, which is to be removed, and a reference to its template, to be freed after that. */
+	/* When the run is gone: the jail, which is to be removed, and a reference to its template, to be freed after that. Of a new jail both
+	 * are NULL: it is removed already. */
 	void (*give_back)(void *pool_owner, struct jail_run *jail, struct warder_template *tmpl);
 	void *pool_owner;
 };

@@ -101,6 +101,8 @@ struct warder_pool {
 	struct key *keys;
 	struct slot *slots;
 	unsigned int dropping; /* threads that drop parts */
+	unsigned int callers;  /* in a launch or a fill */
+	unsigned int slotless; /* runs that were launched because no jail was ready */
 	bool stopping, pressed;
 	bool
 	    dozes; /* the first thread wakes up by itself after REST_US, and need not be woken up for less than a waiting caller */
@@ -252,6 +254,7 @@ static struct key *take_key(struct warder_pool *pool, struct key *key)
 		at = &(*at)->next;
 	*at = key->next;
 	pthread_cond_broadcast(&pool->ready);
+	pthread_cond_broadcast(&pool->changed);
 	pthread_cond_signal(&pool->work);
 	return key;
 }
@@ -483,7 +486,7 @@ static bool has_short(const struct warder_pool *pool)
 }
 
 /* As if it had been tried. */
-static void lack_descriptors(struct key *key, const struct pool_descriptors *have)
+static void lack_descriptors(struct warder_pool *pool, struct key *key, const struct pool_descriptors *have)
 {
 	key->failures++;
 	key->failed_us = clock_us();
@@ -493,6 +496,7 @@ static void lack_descriptors(struct key *key, const struct pool_descriptors *hav
 		  "may not fill more than half of the limit of %" PRIu64
 		  "; park fewer jails, or raise the limit (ulimit -n)",
 		  have->open, POOL_DESCRIPTORS, have->most);
+	pthread_cond_broadcast(&pool->changed); /* a fill ends with this reason */
 }
 
 static struct key *find_with_parts(const struct warder_pool *pool)
@@ -548,7 +552,7 @@ static struct key *find_wanting(struct warder_pool *pool, bool only_short, bool 
 			return key;
 		other = parked_of(pool, key) ? NULL : least_used(pool, key, true);
 		if (!other && !may)
-			lack_descriptors(key, &have);
+			lack_descriptors(pool, key, &have);
 		if (!other)
 			continue;
 		pool->evicted++;
@@ -874,6 +878,13 @@ static int take_program(const struct warder_pool_key *key, char ***ret, struct w
 	return *ret ? 0 : -1;
 }
 
+/* The lock is held. */
+static void leave_pool(struct warder_pool *pool)
+{
+	if (--pool->callers == 0)
+		pthread_cond_broadcast(&pool->changed);
+}
+
 /* The caller holds the lock if it is not NULL, and frees kind->text, which is NULL or owned. */
 static struct key *open_key(struct warder_pool *pool, const struct pool_asked *asked, struct pool_kind *kind,
 			    struct warder_error *err)
@@ -1003,6 +1014,7 @@ static void give_back(void *owner, struct jail_run *jail, struct warder_template
 	struct warder_pool *pool = owner;
 
 	pthread_mutex_lock(&pool->lock);
+	pool->slotless -= !jail;
 	for (struct slot *slot = pool->slots; slot; slot = slot->next) {
 		if (slot->state != POOL_RUNNING || slot->run != jail)
 			continue;
@@ -1184,6 +1196,7 @@ int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *giv
 		free(kind.text);
 		return -1;
 	}
+	pool->callers++;
 	if (count > most_in_all(pool, key->bytes)) {
 		filled = error_set(err, WARDER_ERROR_UNAVAILABLE, "count", NAME_OF_LIMIT,
 				   most_in_all(pool, key->bytes));
@@ -1194,6 +1207,7 @@ int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *giv
 		pthread_cond_signal(&pool->work);
 		filled = await_jails(pool, &asked, &kind, count, err);
 	}
+	leave_pool(pool);
 	pthread_mutex_unlock(&pool->lock);
 	free(kind.text);
 	return filled;
@@ -1330,6 +1344,7 @@ static int do_without(struct warder_pool *pool, struct key *key, const struct po
 		launched = launch_given(pool, NULL, tmpl, asked, ret, err);
 		warder_template_free(tmpl);
 		pthread_mutex_lock(&pool->lock);
+		pool->slotless += launched == 0;
 		return launched;
 	case WARDER_POOL_WAIT:
 		if (clock_us() >= until ||
@@ -1419,6 +1434,7 @@ int pool_launch(struct warder_pool *pool, const struct pool_asked *asked, struct
 		free(kind.text);
 		return -1;
 	}
+	pool->callers++;
 	if (check_way(key, asked, err) == 0) {
 		if (!key->wanted) {
 			key->wanted = pool->options.jails_a_key;
@@ -1428,6 +1444,7 @@ int pool_launch(struct warder_pool *pool, const struct pool_asked *asked, struct
 		if (launched < 0) /* it may have been woken up for a jail that others wait for */
 			pthread_cond_broadcast(&pool->ready);
 	}
+	leave_pool(pool);
 	pthread_mutex_unlock(&pool->lock);
 	free(kind.text);
 	return launched;
@@ -1480,9 +1497,11 @@ int warder_pool_drain(struct warder_pool *pool, struct warder_error *err)
 		free_key(key);
 		pthread_mutex_lock(&pool->lock);
 	}
-	while (count_of(pool, NULL, POOL_BUILDING) || count_of(pool, NULL, POOL_CLEANING) || pool->dropping)
+	/* A caller in a launch or a fill sees that its key is gone, and may hold jails and templates until then. */
+	while (pool->callers || count_of(pool, NULL, POOL_BUILDING) || count_of(pool, NULL, POOL_CLEANING) ||
+	       pool->dropping)
 		pthread_cond_wait(&pool->changed, &pool->lock);
-	running = count_of(pool, NULL, POOL_RUNNING);
+	running = count_of(pool, NULL, POOL_RUNNING) + pool->slotless;
 	if (running) {
 		drained = error_set(err, WARDER_ERROR_CONFLICT, NULL,
 				    "%u run(s) of the pool have not been freed (warder_run_free)", running);

@@ -628,6 +628,32 @@ Test(pool, an_empty_pool_launches_waits_or_fails, .timeout = 60)
 }
 
 /* The jail that fails the check is removed, and the launch gets another one. */
+/* Also of those that were launched because no jail was ready. */
+Test(pool, a_drain_tells_of_runs_that_are_not_freed, .timeout = 60)
+{
+	char *argv[] = { (char *)"true", NULL };
+	const struct warder_command command = { .size = sizeof(command), .argv = argv };
+
+	for (int parked = 0; parked < 2; parked++) {
+		const int fds = begin(
+		    (struct warder_pool_options){ .empty = parked ? WARDER_POOL_FAIL : WARDER_POOL_LAUNCH });
+		struct warder_result *result = NULL;
+		struct warder_run *run = NULL;
+
+		if (parked)
+			fill(1);
+		if (warder_pool_launch(pool, &key, &command, &run, &err) != 0)
+			cr_skip_test("%s", err.text);
+		cr_expect_eq(library_pool_stat(pool, "launched"), !parked);
+		cr_expect(warder_pool_drain(pool, &err) == -1 && err.code == WARDER_ERROR_CONFLICT, "%d",
+			  parked);
+		cr_expect_eq(warder_wait(run, &result, &err), 0, "%s", err.text);
+		warder_result_free(result);
+		warder_run_free(run);
+		expect_nothing_left(fds);
+	}
+}
+
 Test(pool, a_broken_jail_is_replaced, .timeout = 60)
 {
 	static const enum warder_pool_empty reactions[] = { WARDER_POOL_LAUNCH, WARDER_POOL_WAIT };

@@ -143,3 +143,23 @@ Test(pool_descriptors, waiting_for_a_jail_ends, .timeout = 60)
 	cr_expect(ms >= 290, "%d ms", (int)ms);
 	end();
 }
+
+/* So does a fill, at once. */
+Test(pool_descriptors, a_fill_without_room_ends, .timeout = 60)
+{
+	struct timespec before, after;
+	struct rlimit limit;
+
+	begin(WARDER_POOL_FAIL);
+	cr_assert(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	limit.rlim_cur = (rlim_t)library_descriptors() + 32;
+	cr_assert(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	cr_expect_eq(warder_pool_fill(pool, &key, 1, &err), -1);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	if (err.code == WARDER_ERROR_UNSUPPORTED_POLICY)
+		cr_skip_test("%s", err.text);
+	cr_expect(strstr(err.text, "open descriptors"), "%s", err.text);
+	cr_expect(after.tv_sec - before.tv_sec < 10);
+	end();
+}

@@ -6,10 +6,14 @@
 #include <unistd.h>
 
 const struct namespace_kind namespace_kinds[NAMESPACE_COUNT] = {
-	{ CLONE_NEWUSER, "user", "user" },       { CLONE_NEWNS, "mount", "mnt" },
-	{ CLONE_NEWPID, "pid", "pid" },          { CLONE_NEWNET, "network", "net" },
-	{ CLONE_NEWIPC, "ipc", "ipc" },          { CLONE_NEWUTS, "hostname", "uts" },
-	{ CLONE_NEWCGROUP, "cgroup", "cgroup" }, { CLONE_NEWTIME, "time", "time" },
+	{ CLONE_NEWUSER, "user", "user", "ns/user" },
+	{ CLONE_NEWNS, "mount", "mnt", "ns/mnt" },
+	{ CLONE_NEWPID, "pid", "pid", "ns/pid" },
+	{ CLONE_NEWNET, "network", "net", "ns/net" },
+	{ CLONE_NEWIPC, "ipc", "ipc", "ns/ipc" },
+	{ CLONE_NEWUTS, "hostname", "uts", "ns/uts" },
+	{ CLONE_NEWCGROUP, "cgroup", "cgroup", "ns/cgroup" },
+	{ CLONE_NEWTIME, "time", "time", "ns/time" },
 };
 
 const struct namespace_kind *namespace_kind(uint64_t flag)

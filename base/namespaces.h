@@ -19,7 +19,8 @@
 extern const struct namespace_kind {
 	uint64_t flag;    /* CLONE_NEW* */
 	const char *name; /* for people: "mount" */
-	const char *file; /* below /proc/<pid>/ns, and in the sysctl user.max_<file>_namespaces: "mnt" */
+	const char *file; /* in the sysctl user.max_<file>_namespaces: "mnt" */
+	const char *link; /* below /proc/<pid>: "ns/mnt" */
 } namespace_kinds[NAMESPACE_COUNT];
 
 /* The kind of one flag, or NULL. */

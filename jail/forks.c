@@ -44,8 +44,8 @@ static int look_at(struct jail_zygote *zygote, struct warder_error *err)
 	const int proc_fd = zygote->run->proc_fd;
 	int seen = 0;
 
-	for (size_t i = 0; i < TEMPLATE_NAMESPACES && seen == 0; i++)
-		if (namespace_number(proc_fd, template_namespaces[i].file, &zygote->namespaces[i]) < 0 &&
+	for (size_t i = 0; i < NAMESPACE_COUNT && seen == 0; i++)
+		if (namespace_number(proc_fd, namespace_kinds[i].link, &zygote->namespaces[i]) < 0 &&
 		    errno != ENOENT)
 			seen = -1;
 	zygote->user_ns_fd = openat(proc_fd, "ns/user", O_RDONLY | O_CLOEXEC);

@@ -219,31 +219,21 @@ static int check_pid(struct jail_run *run, const struct stat *session, struct wa
 	return fd_same_object(&parent, session) ? 0 : differs("pid", err);
 }
 
-static bool is_hosts(const struct jail_run *run, uint64_t flag, uint64_t number)
-{
-	for (size_t i = 0; i < TEMPLATE_NAMESPACES; i++)
-		if (template_namespaces[i].flag == flag)
-			return number == run->tmpl->own_namespaces[i];
-	return false;
-}
-
 /* The pid namespace is below the session's. That of mounts is a copy, neither the session's nor the host's; what is in it, the mount table
  * shows. So is that of cgroups, rooted at the execution's leaves: what it reads of them names nothing of the host. The others are the session's. */
 static int check_namespace(struct jail_run *run, enum jail_joint_fd which, const struct stat *session,
 			   struct warder_error *err)
 {
 	const struct namespace_kind *kind = joined_kind(which);
-	char file[16];
 	uint64_t own;
 
 	if (which == JAIL_JOINT_PID)
 		return check_pid(run, session, err);
-	snprintf(file, sizeof(file), "ns/%s", kind->file);
-	if (namespace_number(run->proc_fd, file, &own) < 0)
+	if (namespace_number(run->proc_fd, kind->link, &own) < 0)
 		return unreadable(kind->file, err);
 	if (which != JAIL_JOINT_MNT && which != JAIL_JOINT_CGROUP)
 		return own == session->st_ino ? 0 : differs(kind->file, err);
-	return own == session->st_ino || is_hosts(run, kind->flag, own)
+	return own == session->st_ino || own == run->tmpl->own_namespaces[kind - namespace_kinds]
 		   ? error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
 			       "read-back: the %s namespace is not the execution's own; the program was not "
 			       "started",

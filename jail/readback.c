@@ -324,20 +324,20 @@ static int check_namespaces(struct jail_run *run, struct warder_error *err)
 		return joined_check_namespaces(run, err);
 	if (run->zygote && zygote_check_namespaces(run, err) < 0)
 		return -1;
-	for (size_t i = 0; i < TEMPLATE_NAMESPACES; i++) {
-		const struct template_namespace *space = &template_namespaces[i];
+	for (size_t i = 0; i < NAMESPACE_COUNT; i++) {
+		const struct namespace_kind *space = &namespace_kinds[i];
 		const bool wanted = tmpl->plan.namespaces & space->flag;
 		char *text = wanted ? list : missing;
 		uint64_t number;
 
 		snprintf(text + strlen(text), sizeof(list) - strlen(text), "%s%s", *text ? " " : "",
-			 space->file + 3);
+			 space->file);
 		if (!wanted)
 			continue;
-		if (namespace_number(run->proc_fd, space->file, &number) < 0)
-			return unreadable(run, space->file, err);
+		if (namespace_number(run->proc_fd, space->link, &number) < 0)
+			return unreadable(run, space->link, err);
 		if (number == tmpl->own_namespaces[i])
-			return differs(err, NULL, "the %s namespace is the host's", space->file + 3);
+			return differs(err, NULL, "the %s namespace is the host's", space->file);
 	}
 	receipt_layer(run, "namespaces", true,
 		      run_is_contained(run) ? "made or entered by the runtime" : "clone3, setns, unshare",

@@ -34,27 +34,17 @@
 #include "jail/parts.h"
 #include "jail/spawn.h"
 
-#ifndef CLONE_NEWTIME
-#define CLONE_NEWTIME 0x00000080
-#endif
-
-const struct template_namespace template_namespaces[TEMPLATE_NAMESPACES] = {
-	{ "ns/user", CLONE_NEWUSER },     { "ns/mnt", CLONE_NEWNS },    { "ns/pid", CLONE_NEWPID },
-	{ "ns/net", CLONE_NEWNET },       { "ns/ipc", CLONE_NEWIPC },   { "ns/uts", CLONE_NEWUTS },
-	{ "ns/cgroup", CLONE_NEWCGROUP }, { "ns/time", CLONE_NEWTIME },
-};
-
 static int read_own_namespaces(struct jail_template *tmpl, struct warder_error *err)
 {
 	owned_fd int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	for (size_t i = 0; i < TEMPLATE_NAMESPACES; i++) {
-		if (!(tmpl->plan.namespaces & template_namespaces[i].flag))
+	for (size_t i = 0; i < NAMESPACE_COUNT; i++) {
+		if (!(tmpl->plan.namespaces & namespace_kinds[i].flag))
 			continue;
-		if (namespace_number(self, template_namespaces[i].file, &tmpl->own_namespaces[i]) < 0)
+		if (namespace_number(self, namespace_kinds[i].link, &tmpl->own_namespaces[i]) < 0)
 			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 					       "cannot read /proc/self/%s (is /proc mounted?)",
-					       template_namespaces[i].file);
+					       namespace_kinds[i].link);
 	}
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/namespaces.h"
 #include "jail/block.h"
 #include "jail/cgroup/clone.h"
 #include "jail/identity.h"
@@ -16,14 +17,6 @@
 #include "jail/watch.h"
 
 #define TEMPLATE_POOL 64 /* leased identities kept for the next launch */
-
-/* The namespaces of /proc/<pid>, by the flag that makes each. */
-#define TEMPLATE_NAMESPACES 8
-struct template_namespace {
-	const char *file; /* "ns/user" */
-	uint64_t flag;
-};
-extern const struct template_namespace template_namespaces[TEMPLATE_NAMESPACES];
 
 /* The root of a privileged template in the making: a helper builds it beside what this process does. */
 struct template_root {
@@ -49,7 +42,8 @@ struct jail_template {
 	struct template_root root;
 	int mount_ns_fd;   /* the prepared root, privileged launches; -1 otherwise */
 	int supervisor_fd; /* pidfd of this process */
-	uint64_t own_namespaces[TEMPLATE_NAMESPACES]; /* this process's, which no jail may have */
+	uint64_t
+	    own_namespaces[NAMESPACE_COUNT]; /* this process's, which no jail may have; as namespace_kinds */
 	/* Test hook: the step that reports EIO after it has run. enum wire_step, or WIRE_STEP_COUNT + a row of the launch; 0: none. With
 	 * WIRE_DIES: the wire_step after which its process ends without a word. */
 	uint32_t fail_step;

@@ -291,22 +291,22 @@ int zygote_check_namespaces(struct jail_run *run, struct warder_error *err)
 
 	if (check_origin(run, run->proc_fd, err) < 0)
 		return -1;
-	for (size_t i = 0; i < TEMPLATE_NAMESPACES; i++) {
-		const struct template_namespace *space = &template_namespaces[i];
+	for (size_t i = 0; i < NAMESPACE_COUNT; i++) {
+		const struct namespace_kind *space = &namespace_kinds[i];
 		const bool own = run->tmpl->plan.namespaces & space->flag;
 		uint64_t number;
 
-		if (namespace_number(run->proc_fd, space->file, &number) < 0) {
+		if (namespace_number(run->proc_fd, space->link, &number) < 0) {
 			if (errno == ENOENT && !own)
 				continue;
 			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 					       "read-back: cannot read /proc/%d/%s", run->program_pid,
-					       space->file);
+					       space->link);
 		}
 		if ((number != zygote->namespaces[i]) != own)
 			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
 					 "read-back: the %s namespace is %s; the program was not started",
-					 space->file + 3, own ? "the zygote's" : "not the zygote's");
+					 space->link + 3, own ? "the zygote's" : "not the zygote's");
 	}
 	receipt_layer(run, "ownAddressSpace", false, "fork of a zygote",
 		      "/proc/<pid>/status PPid; NS_GET_PARENT of the user namespace",

@@ -4,6 +4,7 @@
 #ifndef WARDER_JAIL_ZYGOTE_H
 #define WARDER_JAIL_ZYGOTE_H
 
+#include "base/namespaces.h"
 #include "jail/run.h"
 
 struct jail_zygote {
@@ -12,7 +13,7 @@ struct jail_zygote {
 	atomic_uint forks;
 	pthread_mutex_t lock; /* one order at a time */
 	uint64_t ready_us;
-	uint64_t namespaces[TEMPLATE_NAMESPACES];
+	uint64_t namespaces[NAMESPACE_COUNT];
 	int user_ns_fd;
 	void (*end)(struct jail_zygote *zygote); /* nobody has a reference any more */
 	void (*done)(void *context, const struct warder_error *left);

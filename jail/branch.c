@@ -100,6 +100,7 @@ static int move(const struct jail_joint *joint, struct jail_branch *branch, stru
 {
 	if (cgroup_create(&joint->cgroup, &branch->limits, &branch->cgroup, err) < 0)
 		return -1;
+	cgroup_close_files(&branch->cgroup);
 	cgroup_above_begin(&branch->cgroup);
 	if (cgroup_move(&branch->cgroup, branch->pid, err) < 0 || cgroup_watch_oom(&branch->cgroup, err) < 0)
 		return -1;

@@ -108,6 +108,7 @@ static int make_cgroups(struct jail_session *session, const struct jail_plan *pl
 	session->host = *host;
 	if (cgroup_create(&host->cgroup, &limits, &session->outer, err) < 0)
 		return -1;
+	cgroup_close_files(&session->outer);
 	if (hand_down(&session->outer, err) < 0)
 		return -1;
 	return nest(&session->outer, &session->host.cgroup, err);

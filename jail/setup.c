@@ -306,6 +306,8 @@ int run_step_setup(struct jail_run *run, struct warder_error *err)
 		snprintf(err->step, sizeof(err->step), "read-back");
 		return -1;
 	}
+	if (!run->parked) /* else they are read again */
+		cgroup_close_files(&run->cgroup);
 	if (furnish_network(run, err) < 0 || expect(run, WIRE_BORN, &message, err) < 0 ||
 	    take_uppers(run, err) < 0 || read_setup(run, err) < 0 || take_terminal(run, err) < 0 ||
 	    expect(run, WIRE_READY, &message, err) < 0)

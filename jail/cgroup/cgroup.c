@@ -308,15 +308,20 @@ static bool is_v2(const struct cgroup *cgroup, enum cgroup_controller controller
 	return cgroup->host->hierarchies[cgroup->host->hierarchy_of[controller]].v2;
 }
 
-static int apply(const struct cgroup *cgroup, const struct setting *setting, struct warder_error *err)
+static int apply(struct cgroup *cgroup, const struct setting *setting, struct warder_error *err)
 {
+	const int dir_fd = leaf_of(cgroup, setting->controller);
 	char text[48] = "";
 	enum warder_error_kind kind;
+	int written;
 
 	setting->value(&cgroup->limits, text);
-	if (text[0] == '\0' ||
-	    cgroup_file_write(leaf_of(cgroup, setting->controller), setting->file, text) == 0 ||
-	    (errno == ENOENT && setting->may_miss))
+	if (text[0] == '\0')
+		return 0;
+	/* What must be there is read back. */
+	written = setting->may_miss ? cgroup_file_write(dir_fd, setting->file, text)
+				    : cgroup_kept_write(cgroup, dir_fd, setting->file, text);
+	if (written == 0 || (errno == ENOENT && setting->may_miss))
 		return 0;
 	kind =
 	    errno == EINVAL || errno == ERANGE ? WARDER_ERROR_UNSUPPORTED_POLICY : WARDER_ERROR_UNAVAILABLE;
@@ -324,7 +329,7 @@ static int apply(const struct cgroup *cgroup, const struct setting *setting, str
 			       setting->file);
 }
 
-static int apply_all(const struct cgroup *cgroup, bool v2, struct warder_error *err)
+static int apply_all(struct cgroup *cgroup, bool v2, struct warder_error *err)
 {
 	for (size_t i = 0; i < SETTING_COUNT; i++) {
 		const struct setting *setting = &settings[i];
@@ -859,6 +864,11 @@ void cgroup_keep_files(struct cgroup *cgroup)
 	}
 	cgroup_keep(cgroup, leaf_of(cgroup, CGROUP_PIDS), "pids.peak");
 	cgroup_keep(cgroup, leaf_of(cgroup, CGROUP_PIDS), "pids.events");
+}
+
+void cgroup_close_files(struct cgroup *cgroup)
+{
+	cgroup_kept_done(cgroup);
 }
 
 void cgroup_final(const struct cgroup *cgroup, struct cgroup_final *ret)

@@ -100,7 +100,7 @@ struct cgroup {
 	int oom_fd;   /* v1 memory.oom_control, v2 memory.events; or -1 */
 	int usage_fd; /* v1 cpuacct.usage, v2 cpu.stat; or -1 */
 	int peak_fd;  /* v2 memory.peak, begun anew by cgroup_renew(); or -1 */
-	/* Of cgroup_keep_files(); owned. The names are not. */
+	/* Files of limits that were written, and of cgroup_keep_files(); owned. The names are not. */
 	struct cgroup_kept {
 		int dir_fd;
 		const char *file;
@@ -195,6 +195,8 @@ struct cgroup_final {
 void cgroup_final(const struct cgroup *cgroup, struct cgroup_final *ret);
 /* Keep the files of cgroup_read_back() and cgroup_final() open. A file that cannot be kept is opened each time. */
 void cgroup_keep_files(struct cgroup *cgroup);
+/* Close them, and those whose limits cgroup_create() and cgroup_complete() have written, which stay open for cgroup_read_back(). */
+void cgroup_close_files(struct cgroup *cgroup);
 /* Nobody joins the leaf by these descriptors any more. */
 void cgroup_close_joins(struct cgroup *cgroup);
 

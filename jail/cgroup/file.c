@@ -43,17 +43,21 @@ ssize_t cgroup_file_read(int dir_fd, const char *name, char *ret, size_t size)
 	return fd < 0 ? -1 : cgroup_file_reread(fd, ret, size);
 }
 
+int cgroup_file_rewrite(int fd, const char *text)
+{
+	ssize_t n;
+
+	do
+		n = pwrite(fd, text, strlen(text), 0);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -1 : 0;
+}
+
 int cgroup_file_write(int dir_fd, const char *name, const char *text)
 {
 	owned_fd int fd = openat(dir_fd, name, O_WRONLY | O_CLOEXEC);
-	ssize_t n;
 
-	if (fd < 0)
-		return -1;
-	do
-		n = write(fd, text, strlen(text));
-	while (n < 0 && errno == EINTR);
-	return n < 0 ? -1 : 0;
+	return fd < 0 ? -1 : cgroup_file_rewrite(fd, text);
 }
 
 int cgroup_process_read(int pid, struct cgroup_process *ret)

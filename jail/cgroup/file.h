@@ -16,6 +16,8 @@ ssize_t cgroup_file_read(int dir_fd, const char *name, char *ret, size_t size);
 ssize_t cgroup_file_reread(int fd, char *ret, size_t size);
 /* Write the text with one write(2), as cgroup files want it. 0; -1 with errno. */
 int cgroup_file_write(int dir_fd, const char *name, const char *text);
+/* As above to an open descriptor. */
+int cgroup_file_rewrite(int fd, const char *text);
 
 /* Is the process `pid` there, and what /proc tells of it. 0; -1 with errno (ENOENT, ESRCH: it is not). */
 int cgroup_process_read(int pid, struct cgroup_process *ret);
@@ -41,6 +43,8 @@ int64_t cgroup_now_ms(void);
 void cgroup_keep(struct cgroup *cgroup, int dir_fd, const char *file);
 /* As cgroup_file_read(); a file that is kept is not opened again. */
 ssize_t cgroup_kept_read(const struct cgroup *cgroup, int dir_fd, const char *file, char *ret, size_t size);
+/* As cgroup_file_write(), and keep the file. */
+int cgroup_kept_write(struct cgroup *cgroup, int dir_fd, const char *file, const char *text);
 void cgroup_kept_done(struct cgroup *cgroup);
 
 #endif

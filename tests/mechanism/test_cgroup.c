@@ -294,6 +294,47 @@ CGROUP_TEST(cpu_limit_is_what_the_kernel_shows)
 	}
 }
 
+static void change(const struct cgroup *cgroup, enum cgroup_controller controller, const char *file,
+		   const char *text)
+{
+	char path[512];
+	FILE *stream;
+
+	snprintf(path, sizeof(path), "%s/%s/%s", host.hierarchies[host.hierarchy_of[controller]].base,
+		 cgroup->name, file);
+	stream = fopen(path, "we");
+	cr_assert(stream && fputs(text, stream) >= 0 && fclose(stream) == 0, "%s", path);
+}
+
+/* Through the descriptor by which the limit was written, and through another one. */
+CGROUP_TEST(what_root_changes_is_read_back)
+{
+	struct cgroup_limits limits = no_limits;
+	struct cgroup cgroup;
+	const char *memory;
+
+	need(CGROUP_MEMORY);
+	need(CGROUP_PIDS);
+	memory = is_v2(CGROUP_MEMORY) ? "memory.max" : "memory.limit_in_bytes";
+	limits.memory_bytes = 64 * MIB;
+	limits.pids_max = 32;
+	create(&limits, &cgroup);
+	expect_read_back(&cgroup, CGROUP_PIDS, false, 32, "pids.max");
+	for (uint64_t i = 1; i <= 2; i++) {
+		char text[2][32];
+
+		snprintf(text[0], sizeof(text[0]), "%llu", (unsigned long long)(64 * MIB << i));
+		snprintf(text[1], sizeof(text[1]), "%llu", (unsigned long long)(32 + i));
+		change(&cgroup, CGROUP_MEMORY, memory, text[0]);
+		change(&cgroup, CGROUP_PIDS, "pids.max", text[1]);
+		expect_read_back(&cgroup, CGROUP_MEMORY, false, 64 * MIB << i, memory);
+		expect_read_back(&cgroup, CGROUP_PIDS, false, 32 + i, "pids.max");
+		cr_expect_eq(cgroup.kept_count, i == 1 ? 2 : 0);
+		cgroup_close_files(&cgroup);
+	}
+	remove_leaf(&cgroup);
+}
+
 CGROUP_TEST(what_is_not_asked_for_stays_unlimited)
 {
 	struct cgroup_limits limits = { 64 * MIB, UINT64_MAX, UINT64_MAX, UINT64_MAX, true };

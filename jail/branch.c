@@ -98,10 +98,14 @@ static int check_parent(const struct jail_branch *branch, struct warder_error *e
 
 static int move(const struct jail_joint *joint, struct jail_branch *branch, struct warder_error *err)
 {
+	struct cgroup_above above;
+
 	if (cgroup_create(&joint->cgroup, &branch->limits, &branch->cgroup, err) < 0)
 		return -1;
 	cgroup_close_files(&branch->cgroup);
-	cgroup_above_begin(&branch->cgroup);
+	cgroup_above_open(&joint->cgroup, &above);
+	cgroup_above_begin(&branch->cgroup, &above);
+	cgroup_above_done(&above);
 	if (cgroup_move(&branch->cgroup, branch->pid, err) < 0 || cgroup_watch_oom(&branch->cgroup, err) < 0)
 		return -1;
 	return is_dead(branch->fd)

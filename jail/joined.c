@@ -22,6 +22,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,102 @@
 
 #define JOIN_TIMEOUT_MS 30000
 #define JOIN_LOOK_MS    100
+
+/* ---- what stays open for the executions of a template ---- */
+
+struct joined_session {
+	uint64_t namespaces[JAIL_JOINT_TIME + 1]; /* the session's; 0: the host's, which it shares */
+	struct cgroup_above above;
+	_Atomic int files[JOINED_FILES]; /* of an execution; -1: not open */
+};
+
+static int unreadable(const char *name, struct warder_error *err)
+{
+	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+			       "read-back: cannot look at the %s namespace", name);
+}
+
+struct joined_session *joined_session_new(const struct jail_template *tmpl, struct warder_error *err)
+{
+	const struct jail_joint *joint = tmpl->plan.joint;
+	struct joined_session *session = calloc(1, sizeof(*session));
+
+	if (!session) {
+		error_no_memory(err, NULL);
+		return NULL;
+	}
+	for (int i = 0; i < JOINED_FILES; i++)
+		atomic_init(&session->files[i], -1);
+	session->above = (struct cgroup_above)CGROUP_ABOVE_NONE;
+	for (int i = 0; i <= JAIL_JOINT_TIME; i++) {
+		const struct namespace_kind *kind = joined_kind((enum jail_joint_fd)i);
+		struct stat st;
+
+		if (!(joint->namespaces & kind->flag))
+			continue;
+		if (fstat(joint->fds[i], &st) < 0) {
+			unreadable(kind->file, err);
+			joined_session_free(session);
+			return NULL;
+		}
+		session->namespaces[i] = st.st_ino;
+	}
+	cgroup_above_open(&tmpl->host->cgroup, &session->above);
+	return session;
+}
+
+void joined_session_free(struct joined_session *session)
+{
+	if (!session)
+		return;
+	cgroup_above_done(&session->above);
+	for (int i = 0; i < JOINED_FILES; i++)
+		if (session->files[i] >= 0)
+			close(session->files[i]);
+	free(session);
+}
+
+void joined_begin_cgroup(struct jail_run *run)
+{
+	struct cgroup_above *above = &run->tmpl->joined->above;
+
+	cgroup_above_begin(&run->cgroup, above);
+	if (!run->tmpl->reusable)
+		cgroup_above_done(above);
+}
+
+const char *joined_file_name(enum joined_file file)
+{
+	static const char *const names[] = {
+		[JOINED_ROUTE] = "net/route",       [JOINED_ROUTE_V6] = "net/ipv6_route",
+		[JOINED_FIB_TRIE] = "net/fib_trie", [JOINED_UID_MAP] = "uid_map",
+		[JOINED_GID_MAP] = "gid_map",
+	};
+
+	return names[file];
+}
+
+int joined_file(const struct jail_run *run, enum joined_file file)
+{
+	return run_is_joined(run) ? atomic_load(&run->tmpl->joined->files[file]) : -1;
+}
+
+void joined_keep_files(struct jail_run *run)
+{
+	struct joined_session *session = run->tmpl->joined;
+
+	for (int i = 0; i < JOINED_FILES && run->tmpl->reusable; i++) {
+		const uint64_t of = i < JOINED_UID_MAP ? CLONE_NEWNET : CLONE_NEWUSER;
+		int none = -1;
+		int fd;
+
+		if (!(run->tmpl->plan.joint->namespaces & of) || atomic_load(&session->files[i]) >= 0)
+			continue;
+		fd = openat(run->proc_fd, joined_file_name((enum joined_file)i), O_RDONLY | O_CLOEXEC);
+		if (fd >= 0 && !atomic_compare_exchange_strong(&session->files[i], &none, fd))
+			close(fd); /* another thread's is there */
+	}
+}
 
 /* ---- start ---- */
 
@@ -202,13 +299,7 @@ static int differs(const char *name, struct warder_error *err)
 			 name);
 }
 
-static int unreadable(const char *name, struct warder_error *err)
-{
-	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
-			       "read-back: cannot look at the %s namespace", name);
-}
-
-static int check_pid(struct jail_run *run, const struct stat *session, struct warder_error *err)
+static int check_pid(struct jail_run *run, uint64_t session, struct warder_error *err)
 {
 	owned_fd int own_fd = openat(run->proc_fd, "ns/pid", O_RDONLY | O_CLOEXEC);
 	owned_fd int parent_fd = own_fd < 0 ? -1 : ioctl(own_fd, NS_GET_PARENT);
@@ -216,12 +307,12 @@ static int check_pid(struct jail_run *run, const struct stat *session, struct wa
 
 	if (parent_fd < 0 || fstat(parent_fd, &parent) < 0)
 		return unreadable("pid", err);
-	return fd_same_object(&parent, session) ? 0 : differs("pid", err);
+	return parent.st_ino == session ? 0 : differs("pid", err);
 }
 
 /* The pid namespace is below the session's. That of mounts is a copy, neither the session's nor the host's; what is in it, the mount table
  * shows. So is that of cgroups, rooted at the execution's leaves: what it reads of them names nothing of the host. The others are the session's. */
-static int check_namespace(struct jail_run *run, enum jail_joint_fd which, const struct stat *session,
+static int check_namespace(struct jail_run *run, enum jail_joint_fd which, uint64_t session,
 			   struct warder_error *err)
 {
 	const struct namespace_kind *kind = joined_kind(which);
@@ -232,8 +323,8 @@ static int check_namespace(struct jail_run *run, enum jail_joint_fd which, const
 	if (namespace_number(run->proc_fd, kind->link, &own) < 0)
 		return unreadable(kind->file, err);
 	if (which != JAIL_JOINT_MNT && which != JAIL_JOINT_CGROUP)
-		return own == session->st_ino ? 0 : differs(kind->file, err);
-	return own == session->st_ino || own == run->tmpl->own_namespaces[kind - namespace_kinds]
+		return own == session ? 0 : differs(kind->file, err);
+	return own == session || own == run->tmpl->own_namespaces[kind - namespace_kinds]
 		   ? error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
 			       "read-back: the %s namespace is not the execution's own; the program was not "
 			       "started",
@@ -248,13 +339,10 @@ int joined_check_namespaces(struct jail_run *run, struct warder_error *err)
 
 	for (int i = 0; i <= JAIL_JOINT_TIME; i++) {
 		const struct namespace_kind *kind = joined_kind((enum jail_joint_fd)i);
-		struct stat session;
 
 		if (!(joint->namespaces & kind->flag))
 			continue;
-		if (fstat(joint->fds[i], &session) < 0)
-			return unreadable(kind->file, err);
-		if (check_namespace(run, (enum jail_joint_fd)i, &session, err) < 0)
+		if (check_namespace(run, (enum jail_joint_fd)i, run->tmpl->joined->namespaces[i], err) < 0)
 			return -1;
 		if (i != JAIL_JOINT_PID && i != JAIL_JOINT_MNT && i != JAIL_JOINT_CGROUP)
 			snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", *list ? " " : "",

@@ -182,7 +182,7 @@ static int step_cgroup(struct jail_run *run, struct warder_error *err)
 						   &run->cgroup, err) < 0)
 		return -1;
 	if (run_is_joined(run))
-		cgroup_above_begin(&run->cgroup);
+		joined_begin_cgroup(run);
 	return 0;
 }
 

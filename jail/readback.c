@@ -68,13 +68,12 @@ static int unreadable(const struct jail_run *run, const char *file, struct warde
 /* ---- texts ---- */
 
 /* Read a whole file into `buf`, NUL-terminated. -1 with errno; EFBIG if it does not fit. */
-static int read_text(int dir_fd, const char *file, char *buf, size_t size)
+static int read_open(int fd, char *buf, size_t size)
 {
-	owned_fd int fd = openat(dir_fd, file, O_RDONLY | O_CLOEXEC);
 	size_t used = 0;
 
 	while (fd >= 0 && used < size) {
-		ssize_t n = read(fd, buf + used, size - used);
+		ssize_t n = pread(fd, buf + used, size - used, (off_t)used);
 
 		if (n < 0 && errno != EINTR)
 			return -1;
@@ -88,6 +87,22 @@ static int read_text(int dir_fd, const char *file, char *buf, size_t size)
 	if (fd >= 0)
 		errno = EFBIG;
 	return -1;
+}
+
+static int read_text(int dir_fd, const char *file, char *buf, size_t size)
+{
+	owned_fd int fd = openat(dir_fd, file, O_RDONLY | O_CLOEXEC);
+
+	return read_open(fd, buf, size);
+}
+
+/* A file that is the same for all executions of a session, which is looked at before or after. */
+static int read_shared(const struct jail_run *run, enum joined_file file, char *buf, size_t size)
+{
+	const int kept_fd = joined_file(run, file);
+
+	return kept_fd >= 0 ? read_open(kept_fd, buf, size)
+			    : read_text(run->proc_fd, joined_file_name(file), buf, size);
 }
 
 /* /proc/<pid>/status: its lines are found once, because a launch asks for many of them. */
@@ -249,12 +264,13 @@ static int check_speculation(struct jail_run *run, const struct status *status, 
 /* ---- identity ---- */
 
 /* A map of ids is one row of three numbers. */
-static int check_map(struct jail_run *run, const char *file, const unsigned long *wanted,
+static int check_map(struct jail_run *run, enum joined_file which, const unsigned long *wanted,
 		     struct warder_error *err)
 {
+	const char *file = joined_file_name(which);
 	char map[512];
 
-	if (read_text(run->proc_fd, file, map, sizeof(map)) < 0)
+	if (read_shared(run, which, map, sizeof(map)) < 0)
 		return unreadable(run, file, err);
 	if (!is_numbers(map, wanted, 3) || strchr(map, '\n')[1])
 		return differs(err, "processes.identity", "%s is \"%.60s\", wanted \"%lu %lu %lu\"", file,
@@ -285,7 +301,9 @@ static int check_maps(struct jail_run *run, struct warder_error *err)
 {
 	const struct id_maps maps = wanted_maps(run);
 
-	return check_map(run, "uid_map", maps.uid, err) < 0 ? -1 : check_map(run, "gid_map", maps.gid, err);
+	return check_map(run, JOINED_UID_MAP, maps.uid, err) < 0
+		   ? -1
+		   : check_map(run, JOINED_GID_MAP, maps.gid, err);
 }
 
 static int check_identity(struct jail_run *run, const struct status *status, struct warder_error *err)
@@ -305,9 +323,13 @@ static int check_identity(struct jail_run *run, const struct status *status, str
 	    !(run_is_contained(run) && is_numbers(groups, (unsigned long[]){ gid }, 1)))
 		return differs(err, "processes.identity", "there are supplementary groups: %.40s",
 			       groups ? groups : "not shown");
-	receipt_control(run, POLICY_CONTROL_IDENTITY, "/proc/<pid>/status Uid, Gid, Groups; uid_map, gid_map",
-			"host uid %u, map \"%lu %lu %lu\"; gid %u, map \"%lu %lu %lu\"", uid, maps.uid[0],
-			maps.uid[1], maps.uid[2], gid, maps.gid[0], maps.gid[1], maps.gid[2]);
+	receipt_control(
+	    run, POLICY_CONTROL_IDENTITY,
+	    run_is_joined(run)
+		? "/proc/<pid>/status Uid, Gid, Groups; ns/user; uid_map, gid_map of that namespace"
+		: "/proc/<pid>/status Uid, Gid, Groups; uid_map, gid_map",
+	    "host uid %u, map \"%lu %lu %lu\"; gid %u, map \"%lu %lu %lu\"", uid, maps.uid[0], maps.uid[1],
+	    maps.uid[2], gid, maps.gid[0], maps.gid[1], maps.gid[2]);
 	return 0;
 }
 
@@ -320,8 +342,12 @@ static int check_namespaces(struct jail_run *run, struct warder_error *err)
 	char list[80] = "";
 	char missing[80] = "";
 
-	if (run_is_joined(run))
-		return joined_check_namespaces(run, err);
+	if (run_is_joined(run)) {
+		if (joined_check_namespaces(run, err) < 0)
+			return -1;
+		joined_keep_files(run);
+		return 0;
+	}
 	if (run->zygote && zygote_check_namespaces(run, err) < 0)
 		return -1;
 	for (size_t i = 0; i < NAMESPACE_COUNT; i++) {
@@ -566,12 +592,12 @@ static int check_routes(struct jail_run *run, struct warder_error *err)
 	char *line;
 	char *left = NULL;
 
-	if (read_text(run->proc_fd, "net/route", text, sizeof(text)) < 0 && errno != EFBIG)
+	if (read_shared(run, JOINED_ROUTE, text, sizeof(text)) < 0 && errno != EFBIG)
 		return unreadable(run, "net/route", err);
 	line = strchr(text, '\n');
 	if (line && line[1])
 		return differs(err, "network", "the jail's network namespace has routes");
-	if (read_text(run->proc_fd, "net/ipv6_route", text, sizeof(text)) < 0)
+	if (read_shared(run, JOINED_ROUTE_V6, text, sizeof(text)) < 0)
 		return errno == ENOENT ? 0 : unreadable(run, "net/ipv6_route", err); /* no IPv6 */
 	for (line = strtok_r(text, "\n", &left); line; line = strtok_r(NULL, "\n", &left)) {
 		const char *device = strrchr(line, ' ');
@@ -608,7 +634,7 @@ static int check_loopback(struct jail_run *run, struct warder_error *err)
 	char text[16384];
 	bool up;
 
-	if (read_text(run->proc_fd, "net/fib_trie", text, sizeof(text)) < 0)
+	if (read_shared(run, JOINED_FIB_TRIE, text, sizeof(text)) < 0)
 		return unreadable(run, "net/fib_trie", err);
 	up = strstr(text, " 127.0.0.1\n") != NULL;
 	if (up == run->tmpl->plan.loopback_up)
@@ -641,7 +667,7 @@ static int check_edge(struct jail_run *run, size_t listeners, struct warder_erro
 	unsigned long tcp_count;
 	unsigned long udp_count;
 
-	if (read_text(run->proc_fd, "net/fib_trie", text, sizeof(text)) < 0)
+	if (read_shared(run, JOINED_FIB_TRIE, text, sizeof(text)) < 0)
 		return unreadable(run, "net/fib_trie", err);
 	if (!has_local(text, "-- 198.18.0.1", "/32"))
 		return differs(err, "network.allow", "the jail's lo does not have the address 198.18.0.1");
@@ -676,7 +702,7 @@ static int check_edge_v6(struct jail_run *run, size_t listeners, struct warder_e
 
 	if (!listeners)
 		return 0;
-	if (read_text(run->proc_fd, "net/ipv6_route", text, sizeof(text)) < 0)
+	if (read_shared(run, JOINED_ROUTE_V6, text, sizeof(text)) < 0)
 		return unreadable(run, "net/ipv6_route", err);
 	/* Destination, source, next hop, metric, counts, flags (RTF_LOCAL), device. */
 	for (char *line = strtok_r(text, "\n", &left); line; line = strtok_r(NULL, "\n", &left)) {
@@ -729,24 +755,24 @@ static int check_network(struct jail_run *run, struct warder_error *err)
 		snprintf(sockets, sizeof(sockets), "; every address local; %zu listeners", listeners);
 	else if (run->network_again)
 		snprintf(sockets, sizeof(sockets), "; used before, and like a new one");
-	receipt_control(run,
-			plan->named && learns ? POLICY_CONTROL_NETWORK_LEARN
-			: plan->named         ? POLICY_CONTROL_NETWORK_ALLOW
-			: plan->loopback_up   ? POLICY_CONTROL_NETWORK_LOOPBACK
-					      : POLICY_CONTROL_NETWORK_NONE,
-			run_is_joined(run)      ? "/proc/<pid>/net/route, ipv6_route, fib_trie"
-			: plan->named           ? (run_is_contained(run)
-						       ? "/proc/<pid>/net/route, ipv6_route, dev, fib_trie, sockstat"
-						       : "/proc/<pid>/net/route, ipv6_route, fib_trie, sockstat")
-			: run_is_contained(run) ? "/proc/<pid>/net/route, ipv6_route, dev, fib_trie"
-			: run->network_again
-			    ? "/proc/<pid>/net/route, ipv6_route; SIOCGIFFLAGS by init" PARTS_SOURCE
-			    : "/proc/<pid>/net/route, ipv6_route; SIOCGIFFLAGS by init",
-			"lo %s, no route%s",
-			plan->named         ? "with 198.18.0.1, nothing else"
-			: plan->loopback_up ? "up, nothing else"
-					    : "down",
-			sockets);
+	receipt_control(
+	    run,
+	    plan->named && learns ? POLICY_CONTROL_NETWORK_LEARN
+	    : plan->named         ? POLICY_CONTROL_NETWORK_ALLOW
+	    : plan->loopback_up   ? POLICY_CONTROL_NETWORK_LOOPBACK
+				  : POLICY_CONTROL_NETWORK_NONE,
+	    run_is_joined(run) ? "/proc/<pid>/ns/net; route, ipv6_route, fib_trie of that namespace"
+	    : plan->named
+		? (run_is_contained(run) ? "/proc/<pid>/net/route, ipv6_route, dev, fib_trie, sockstat"
+					 : "/proc/<pid>/net/route, ipv6_route, fib_trie, sockstat")
+	    : run_is_contained(run) ? "/proc/<pid>/net/route, ipv6_route, dev, fib_trie"
+	    : run->network_again    ? "/proc/<pid>/net/route, ipv6_route; SIOCGIFFLAGS by init" PARTS_SOURCE
+				    : "/proc/<pid>/net/route, ipv6_route; SIOCGIFFLAGS by init",
+	    "lo %s, no route%s",
+	    plan->named         ? "with 198.18.0.1, nothing else"
+	    : plan->loopback_up ? "up, nothing else"
+				: "down",
+	    sockets);
 	if (plan->edge)
 		receipt_edge(run);
 	return 0;
@@ -1090,9 +1116,16 @@ static int check_setup(struct jail_run *run, int root_fd, struct warder_error *e
 	return 0;
 }
 
-static int check_payload(struct jail_run *run, int root_fd, struct warder_error *err)
+static int check_payload(struct jail_run *run, struct warder_error *err)
 {
+	owned_fd int root_fd = -1;
 	struct status status;
+
+	if (run->tmpl->plan.policy.working_directory) {
+		root_fd = open_root(run, err);
+		if (root_fd < 0)
+			return -1;
+	}
 
 	if (read_status(run->proc_fd, "status", &status) < 0)
 		return unreadable(run, "status", err);
@@ -1138,17 +1171,13 @@ int readback_setup(struct jail_run *run, struct warder_error *err)
 int readback_check(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_starter *starter = run->tmpl->plan.starter;
-	owned_fd int root_fd = -1;
 
 	run->receipt->isolation = starter                 ? starter->isolation
 				  : run->tmpl->plan.holds ? POLICY_ISOLATION_NAMESPACE_JAIL_PERSISTENT
 							  : POLICY_ISOLATION_NAMESPACE_JAIL;
 	if (run_is_bare(run))
 		return check_bare(run, err);
-	if (open_proc(run, err) < 0)
-		return -1;
-	root_fd = open_root(run, err);
-	if (root_fd < 0 || check_payload(run, root_fd, err) < 0)
+	if (open_proc(run, err) < 0 || check_payload(run, err) < 0)
 		return -1;
 	readback_layers(run);
 	/* Of a parked one, or of a session's, it stays the same process's, whoever gets its number. */

@@ -31,6 +31,7 @@
 #include "jail/environment.h"
 #include "jail/inside/root.h"
 #include "jail/inside/sys.h"
+#include "jail/joined.h"
 #include "jail/parts.h"
 #include "jail/spawn.h"
 
@@ -243,6 +244,8 @@ static int realise(struct jail_template *tmpl, struct warder_error *err)
 				       "pidfd_open (needs Linux 5.3)");
 	if (block_from_plan(&tmpl->block, &tmpl->plan, tmpl->reusable, err) < 0)
 		return -1;
+	if (tmpl->plan.joint && (tmpl->joined = joined_session_new(tmpl, err)) == NULL)
+		return -1;
 	if (!tmpl->plan.privileged || tmpl->plan.starter)
 		return 0;
 	if (begin_root(tmpl, err) < 0)
@@ -321,6 +324,7 @@ void jail_template_free(struct jail_template *tmpl)
 	fd_done(&tmpl->mount_ns_fd);
 	fd_done(&tmpl->root.built_fd);
 	fd_done(&tmpl->supervisor_fd);
+	joined_session_free(tmpl->joined);
 	block_done(&tmpl->block);
 	jail_plan_done(&tmpl->plan);
 	pthread_mutex_destroy(&tmpl->lock);

@@ -29,6 +29,8 @@ struct template_root {
 	int built_fd; /* eventfd: becomes readable when the root is finished, never if that failed; or -1 */
 };
 
+struct joined_session;
+
 struct jail_template {
 	struct jail_plan plan;
 	const struct jail_host *host;
@@ -54,6 +56,8 @@ struct jail_template {
 	struct watch *watch;   /* template_watch(); or NULL; owned */
 	struct identity *pool; /* of TEMPLATE_POOL, from the first that is given back; owned */
 	unsigned int pool_count;
+	/* What stays of the session that its launches join, from the preparation on, with locks of its own; or NULL; owned. */
+	struct joined_session *joined;
 };
 
 /* Free what only a launch needs. */

@@ -539,10 +539,10 @@ static bool reread_number(int fd, uint64_t *ret)
 	return len > 0 && cgroup_text_number(text, (size_t)len, ret);
 }
 
-static bool read_key(int dir_fd, const char *file, const char *key, uint64_t *ret)
+static bool reread_key(int fd, const char *key, uint64_t *ret)
 {
 	char text[1024];
-	ssize_t len = dir_fd < 0 ? -1 : cgroup_file_read(dir_fd, file, text, sizeof(text));
+	ssize_t len = cgroup_file_reread(fd, text, sizeof(text));
 
 	return len > 0 && cgroup_text_key(text, (size_t)len, key, ret);
 }
@@ -664,15 +664,22 @@ int cgroup_cpu_usage(const struct cgroup *cgroup, uint64_t *ret_us)
  * newer kernels do not count its failures. Its peak tells: the kernel charges up to 64 pages at once, so a leaf in which
  * somebody was killed for memory had come that close to its own limit, or it was not its own.
  */
-static bool v1_peak_reached(int dir_fd, uint64_t kills)
+static bool is_peak_reached(int peak_fd, int limit_fd, uint64_t kills)
 {
 	uint64_t slack_bytes = kills ? 64 * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 	uint64_t peak_bytes;
 	uint64_t limit_bytes;
 
-	return read_number(dir_fd, "memory.memsw.max_usage_in_bytes", &peak_bytes) &&
-	       read_number(dir_fd, "memory.memsw.limit_in_bytes", &limit_bytes) &&
+	return reread_number(peak_fd, &peak_bytes) && reread_number(limit_fd, &limit_bytes) &&
 	       peak_bytes + slack_bytes >= limit_bytes;
+}
+
+static bool v1_peak_reached(int dir_fd, uint64_t kills)
+{
+	owned_fd int peak_fd = openat(dir_fd, "memory.memsw.max_usage_in_bytes", O_RDONLY | O_CLOEXEC);
+	owned_fd int limit_fd = openat(dir_fd, "memory.memsw.limit_in_bytes", O_RDONLY | O_CLOEXEC);
+
+	return is_peak_reached(peak_fd, limit_fd, kills);
 }
 
 static bool v1_limit_reached(int dir_fd, uint64_t kills)
@@ -709,46 +716,65 @@ int cgroup_oom(const struct cgroup *cgroup, uint64_t *ret_kills, bool *ret_own_l
 	return 0;
 }
 
-/* The directory of the cgroup above, in the hierarchy of memory. -1: none. */
-static int open_above(const struct cgroup *cgroup, bool *ret_v2)
+void cgroup_above_open(const struct cgroup_host *host, struct cgroup_above *ret)
 {
-	const int h = cgroup->host ? cgroup->host->hierarchy_of[CGROUP_MEMORY] : -1;
+	const int h = host ? host->hierarchy_of[CGROUP_MEMORY] : -1;
+	owned_fd int dir_fd = h < 0 ? -1 : open(host->hierarchies[h].base, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	*ret_v2 = h >= 0 && cgroup->host->hierarchies[h].v2;
-	return h < 0 ? -1 : open(cgroup->host->hierarchies[h].base, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	*ret = (struct cgroup_above)CGROUP_ABOVE_NONE;
+	if (dir_fd < 0)
+		return;
+	ret->v2 = host->hierarchies[h].v2;
+	ret->count_fd =
+	    openat(dir_fd, ret->v2 ? "memory.events.local" : "memory.failcnt", O_RDONLY | O_CLOEXEC);
+	if (ret->v2)
+		return;
+	ret->peak_fd = openat(dir_fd, "memory.memsw.max_usage_in_bytes", O_RDWR | O_CLOEXEC);
+	ret->limit_fd = openat(dir_fd, "memory.memsw.limit_in_bytes", O_RDONLY | O_CLOEXEC);
+}
+
+void cgroup_above_done(struct cgroup_above *above)
+{
+	fd_done(&above->count_fd);
+	fd_done(&above->peak_fd);
+	fd_done(&above->limit_fd);
 }
 
 /* v2: how often its own limit made the kernel look for a victim. v1: how often it was reached. */
-static uint64_t count_above(int dir_fd, bool v2)
+static uint64_t count_above(const struct cgroup_above *above)
 {
 	uint64_t count = 0;
 
-	if (v2)
-		read_key(dir_fd, "memory.events.local", "oom", &count);
+	if (above->v2)
+		reread_key(above->count_fd, "oom", &count);
 	else
-		read_number(dir_fd, "memory.failcnt", &count);
+		reread_number(above->count_fd, &count);
 	return count;
 }
 
-void cgroup_above_begin(struct cgroup *cgroup)
+static bool is_peak_of_above_reached(const struct cgroup_above *above)
 {
-	bool v2;
-	owned_fd int dir_fd = open_above(cgroup, &v2);
+	return above->peak_fd >= 0 && is_peak_reached(above->peak_fd, above->limit_fd, 1);
+}
 
-	cgroup->above_count = count_above(dir_fd, v2);
+void cgroup_above_begin(struct cgroup *cgroup, const struct cgroup_above *above)
+{
+	cgroup->above_count = count_above(above);
 	/* Peaks cannot be subtracted, but begun anew. For who is in the session already this changes nothing: what ends him brings the
 	 * peak back. */
-	if (!v2 && dir_fd >= 0 && v1_peak_reached(dir_fd, 1))
-		cgroup_file_write(dir_fd, "memory.memsw.max_usage_in_bytes", "0");
+	if (is_peak_of_above_reached(above) && write(above->peak_fd, "0", 1) != 1)
+		return; /* the peak stays, and explains a kill that it may have nothing to do with */
 }
 
 bool cgroup_above_oom(const struct cgroup *cgroup)
 {
-	bool v2;
-	owned_fd int dir_fd = open_above(cgroup, &v2);
+	struct cgroup_above above;
+	bool reached;
 
-	return dir_fd >= 0 &&
-	       (count_above(dir_fd, v2) > cgroup->above_count || (!v2 && v1_peak_reached(dir_fd, 1)));
+	cgroup_above_open(cgroup->host, &above);
+	reached = count_above(&above) > cgroup->above_count || is_peak_of_above_reached(&above);
+	cgroup_above_done(&above);
+	return reached;
 }
 
 void cgroup_clear_event(const struct cgroup *cgroup)

@@ -163,8 +163,20 @@ void cgroup_count(const struct cgroup *cgroup, struct cgroup_counts *ret);
  * reached: where somebody was killed, so that nothing could be reclaimed (v1 does not tell this apart); else also when reclaim was enough
  * to go on. 0; -1 without a memory leaf. */
 int cgroup_oom(const struct cgroup *cgroup, uint64_t *ret_kills, bool *ret_own_limit);
+/* Files of the cgroup above the leaves of a session, open for many executions; -1: not open. */
+struct cgroup_above {
+	int count_fd, peak_fd, limit_fd;
+	bool v2;
+};
+#define CGROUP_ABOVE_NONE                                                                                    \
+	{                                                                                                    \
+		-1, -1, -1, false                                                                            \
+	}
+/* Never fails: what cannot be opened is not known later. The caller ends it with cgroup_above_done(), also where nothing was opened. */
+void cgroup_above_open(const struct cgroup_host *host, struct cgroup_above *ret);
+void cgroup_above_done(struct cgroup_above *above);
 /* Before anybody is in the leaf: what the cgroup above it, a session's, has counted so far. */
-void cgroup_above_begin(struct cgroup *cgroup);
+void cgroup_above_begin(struct cgroup *cgroup, const struct cgroup_above *above);
 /* After a kill in the leaf: whether since then the limit of the cgroup above was reached, so that nothing could be reclaimed (v1 does not
  * tell this apart). */
 bool cgroup_above_oom(const struct cgroup *cgroup);

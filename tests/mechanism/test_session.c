@@ -1,11 +1,20 @@
 /* Sessions: what stays, what an execution has of its own, and what one that runs can do to the next. */
+#include <dirent.h>
+#include <net/if.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
+#include "base/pidfd.h"
 #include "jail/session.h"
+#include "jail/template.h"
 #include "runtime/library/preparation.h"
 #include "tests/lib/jailed.h"
 
@@ -441,5 +450,400 @@ Test(session, a_kill_that_the_host_wants_is_not_the_sessions, .timeout = 120)
 	jail_outcome_done(&e.outcome);
 	unlink(path);
 	rmdir(directory);
+	finish(&stage);
+}
+
+/* ---- a template that executes more than one program: from its second execution on, a joiner begins the inits ---- */
+
+static struct jail_template *prepare(struct stage *stage)
+{
+	struct jail_template *tmpl = NULL;
+	struct jail_plan own = { 0 };
+	struct warder_error err;
+
+	cr_assert_eq(jail_plan_build(&stage->j->policy, &stage->host, &stage->j->capabilities,
+				     &stage->j->match, NULL, jail_session_root(stage->session), &own, &err),
+		     0, "%s", err.text);
+	cr_assert_eq(jail_session_join(jail_session_joint(stage->session), false, &own, &err), 0, "%s",
+		     err.text);
+	cr_assert_eq(jail_prepare(&own, &stage->host, true, &tmpl, &err), 0, "%s", err.text);
+	return tmpl;
+}
+
+/* The init that was begun; 0 with *err. */
+static int run_script(struct jail_template *tmpl, const char *script, struct jail_outcome *ret,
+		      struct policy_receipt *ret_receipt, struct warder_error *err)
+{
+	char *argv[] = { "/bin/sh", "-c", (char *)script, NULL };
+	const struct jail_command command = { .argv = argv, .stdin_fd = -1 };
+	struct jail_run *run = NULL;
+	int pid;
+
+	if (jail_launch(tmpl, &command, &run, err) < 0)
+		return 0;
+	pid = jail_run_program_pid(run);
+	*ret_receipt = *jail_run_receipt(run);
+	if (jail_supervise(run, ret, err) < 0)
+		pid = 0;
+	jail_run_free(run);
+	return pid;
+}
+
+static void script_prints(struct jail_template *tmpl, const char *script, const char *wanted)
+{
+	struct policy_receipt receipt;
+	struct jail_outcome outcome;
+	struct warder_error err;
+
+	cr_assert(run_script(tmpl, script, &outcome, &receipt, &err), "%s: %s", script, err.text);
+	cr_expect(outcome.output[JAIL_STDOUT].bytes && strcmp(outcome.output[JAIL_STDOUT].bytes, wanted) == 0,
+		  "%s: \"%s\", not \"%s\"; %s", script, outcome.output[JAIL_STDOUT].bytes, wanted,
+		  outcome.output[JAIL_STDERR].bytes ? outcome.output[JAIL_STDERR].bytes : "");
+	jail_outcome_done(&outcome);
+}
+
+static void script_fails(struct jail_template *tmpl, const char *text)
+{
+	struct policy_receipt receipt;
+	struct jail_outcome outcome;
+	struct warder_error err = { 0 };
+
+	cr_assert_eq(run_script(tmpl, "true", &outcome, &receipt, &err), 0, "the execution went on");
+	cr_expect(strstr(err.text, text), "\"%s\", not \"%s\"", err.text, text);
+}
+
+/* Children of the session's init: the payload that waits, the joiner, and for a moment an init that has ended. */
+static int count_children(const struct stage *stage, int pids[4])
+{
+	const int init = pidfd_number(jail_session_init_fd(stage->session));
+	char path[64];
+	FILE *file;
+	int count;
+
+	memset(pids, 0, 4 * sizeof(*pids));
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", init, init);
+	file = fopen(path, "re");
+	cr_assert_not_null(file);
+	count = fscanf(file, "%d %d %d %d", &pids[0], &pids[1], &pids[2], &pids[3]);
+	fclose(file);
+	return count;
+}
+
+/* Once there are so many: the last one, which is the joiner if there are two. */
+static int joiner_of(const struct stage *stage, int wanted)
+{
+	int pids[4];
+	int count = 0;
+
+	for (int i = 0; i < 5000 && (count = count_children(stage, pids)) != wanted; i++)
+		usleep(1000);
+	cr_assert_eq(count, wanted, "the session's init has %d children, not %d", count, wanted);
+	return pids[wanted - 1];
+}
+
+#define needs_joiner()                                                                                       \
+	do {                                                                                                 \
+		if (geteuid() != 0)                                                                          \
+			cr_skip_test("needs root: an ordinary user has no joiner");                          \
+	} while (0)
+
+/* All that a program can see of how it was begun. */
+static const char looks[] =
+    "cat /proc/self/oom_score_adj /proc/self/cgroup /proc/self/limits /proc/self/timerslack_ns /proc/1/comm; "
+    "umask\n"
+    "grep -E '^(Umask|State|Tgid|Pid|PPid|Uid|Gid|Groups|NS|Kthread|Sig|Shd|Cap|NoNew|Seccomp|Specul)' "
+    "/proc/self/status\n"
+    "for n in user net ipc uts time time_for_children; do readlink /proc/self/ns/$n; done\n"
+    "cut -d' ' -f4- /proc/self/mountinfo | sort; readlink /proc/self/cwd /proc/self/root\n"
+    "ls /proc /proc/self/fd /dev /dev/pts /dev/shm; cat /proc/stat /proc/sys/kernel/random/boot_id\n"
+    "nice; ps -o pid,ppid,pgid,sid,comm 2> /dev/null";
+
+Test(session, a_joiners_execution_looks_like_any_other, .timeout = 120)
+{
+	struct policy_receipt receipts[3];
+	struct jail_outcome outcomes[3];
+	struct jail_template *tmpl;
+	struct warder_error err;
+	struct stage stage;
+
+	needs_joiner();
+	begin(&stage, jailed_new(), HOUR);
+	tmpl = prepare(&stage);
+	for (int i = 0; i < 3; i++) {
+		cr_assert(run_script(tmpl, looks, &outcomes[i], &receipts[i], &err), "%s", err.text);
+		joiner_of(&stage, i > 0 ? 2 : 1);
+	}
+	for (int i = 1; i < 3; i++) {
+		cr_expect_str_eq(outcomes[i].output[JAIL_STDOUT].bytes,
+				 outcomes[0].output[JAIL_STDOUT].bytes);
+		cr_assert_eq(receipts[i].count, receipts[0].count);
+		for (size_t row = 0; row < receipts[0].count; row++) {
+			const struct policy_receipt_row *a = &receipts[0].rows[row],
+							*b = &receipts[i].rows[row];
+
+			cr_expect(strcmp(a->control, b->control) == 0 && strcmp(a->source, b->source) == 0 &&
+				      strcmp(a->mechanism, b->mechanism) == 0,
+				  "%s, %s: %s", a->control, b->control, b->source);
+			/* What was used so far, and which processor was the least claimed. */
+			if (strcmp(a->control, "limits.cpuTime") != 0 &&
+			    strcmp(a->control, "processors") != 0)
+				cr_expect_str_eq(a->value, b->value);
+		}
+	}
+	for (int i = 0; i < 3; i++)
+		jail_outcome_done(&outcomes[i]);
+	jail_template_free(tmpl);
+	joiner_of(&stage, 1); /* it does not outlive its template */
+	finish(&stage);
+}
+
+Test(session, a_joiner_that_is_killed_is_replaced, .timeout = 60)
+{
+	struct jail_template *tmpl;
+	struct stage stage;
+	int joiner;
+
+	needs_joiner();
+	begin(&stage, jailed_new(), HOUR);
+	tmpl = prepare(&stage);
+	for (int i = 0; i < 2; i++)
+		script_prints(tmpl, "echo $$", "2\n");
+	joiner = joiner_of(&stage, 2);
+	kill(joiner, SIGKILL);
+	joiner_of(&stage, 1);
+	script_prints(tmpl, "echo $$", "2\n");
+	script_prints(tmpl, "echo $$", "2\n");
+	cr_expect_neq(joiner_of(&stage, 2), joiner);
+	jail_template_free(tmpl);
+	finish(&stage);
+}
+
+static int is_set(void *context)
+{
+	return atomic_load((atomic_bool *)context);
+}
+
+struct stopped {
+	struct jail_template *tmpl;
+	atomic_bool stop, returned;
+	struct warder_error err;
+	int result;
+};
+
+static void *launch_stopped(void *arg)
+{
+	struct stopped *stopped = arg;
+	char *argv[] = { "/bin/true", NULL };
+	const struct jail_command command = {
+		.argv = argv, .stdin_fd = -1, .should_stop = is_set, .stop_context = &stopped->stop
+	};
+	struct jail_run *run = NULL;
+
+	stopped->result = jail_launch(stopped->tmpl, &command, &run, &stopped->err);
+	atomic_store(&stopped->returned, true);
+	return NULL;
+}
+
+/* The thread that has given the order waits, until it is not wanted any more; others go the other way meanwhile. */
+Test(session, a_joiner_that_does_not_answer_is_replaced, .timeout = 60)
+{
+	struct stopped stopped = { 0 };
+	struct stage stage;
+	pthread_t thread;
+	int joiner;
+
+	needs_joiner();
+	begin(&stage, jailed_new(), HOUR);
+	stopped.tmpl = prepare(&stage);
+	for (int i = 0; i < 2; i++)
+		script_prints(stopped.tmpl, "echo $$", "2\n");
+	joiner = joiner_of(&stage, 2);
+	kill(joiner, SIGSTOP);
+	cr_assert_eq(pthread_create(&thread, NULL, launch_stopped, &stopped), 0);
+	usleep(200000);
+	for (int i = 0; i < 2; i++)
+		script_prints(stopped.tmpl, "echo $$", "2\n");
+	cr_expect(!atomic_load(&stopped.returned));
+	atomic_store(&stopped.stop, true);
+	pthread_join(thread, NULL);
+	cr_expect(stopped.result < 0 && strstr(stopped.err.text, "the session was not joined"), "%s",
+		  stopped.err.text);
+	for (int i = 0; i < 2; i++)
+		script_prints(stopped.tmpl, "echo $$", "2\n");
+	cr_expect_neq(joiner_of(&stage, 2), joiner);
+	jail_template_free(stopped.tmpl);
+	finish(&stage);
+}
+
+Test(session, a_fork_does_not_end_a_joiner, .timeout = 60)
+{
+	struct jail_template *tmpl;
+	struct stage stage;
+	int status = 0;
+	int joiner;
+	pid_t pid;
+
+	needs_joiner();
+	begin(&stage, jailed_new(), HOUR);
+	tmpl = prepare(&stage);
+	for (int i = 0; i < 2; i++)
+		script_prints(tmpl, "echo $$", "2\n");
+	joiner = joiner_of(&stage, 2);
+	pid = fork();
+	if (pid == 0) {
+		jail_template_free(tmpl);
+		_exit(0);
+	}
+	cr_assert(waitpid(pid, &status, 0) == pid && status == 0);
+	for (int i = 0; i < 2; i++)
+		script_prints(tmpl, "echo $$", "2\n");
+	cr_expect_eq(joiner_of(&stage, 2), joiner);
+	jail_template_free(tmpl);
+	finish(&stage);
+}
+
+static int count_descriptors(int pid)
+{
+	char path[32];
+	int count = -2; /* . and .. */
+	DIR *directory;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	directory = opendir(path);
+	cr_assert_not_null(directory);
+	while (readdir(directory))
+		count++;
+	closedir(directory);
+	return count;
+}
+
+static void read_cgroups(int pid, char *ret, size_t size)
+{
+	char path[32];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	file = fopen(path, "re");
+	cr_assert_not_null(file);
+	ret[fread(ret, 1, size - 1, file)] = '\0';
+	fclose(file);
+}
+
+/* It has its socket and the supervisor's pidfd, and is in no cgroup of the session; the session's programs neither see nor reach it. */
+Test(session, a_joiner_is_apart_from_the_session, .timeout = 60)
+{
+	char own[2048], its[2048];
+	struct jail_template *tmpl;
+	struct stage stage;
+	char script[256];
+	int joiner;
+
+	needs_joiner();
+	begin(&stage, jailed_new(), HOUR);
+	tmpl = prepare(&stage);
+	for (int i = 0; i < 3; i++)
+		script_prints(tmpl, "echo $$", "2\n");
+	joiner = joiner_of(&stage, 2);
+	cr_expect_eq(count_descriptors(joiner), 2);
+	read_cgroups(getpid(), own, sizeof(own));
+	read_cgroups(joiner, its, sizeof(its));
+	cr_expect_str_eq(its, own);
+	/* 1 is the program's own init, which ignores signals of its namespace, and 3 is the joiner in the session's namespace. */
+	snprintf(
+	    script, sizeof(script),
+	    "for p in 3 %d; do kill -KILL $p 2>/dev/null && echo killed $p; [ -e /proc/$p ] && echo seen $p; "
+	    "done; kill -KILL 1 2>/dev/null; kill -KILL -1 2>/dev/null; echo nothing",
+	    joiner);
+	script_prints(tmpl, script, "nothing\n");
+	script_prints(tmpl, "echo $$", "2\n");
+	cr_expect_eq(joiner_of(&stage, 2), joiner);
+	jail_template_free(tmpl);
+	finish(&stage);
+}
+
+/* What a thread passes on to its program, the program has, also if the joiner has it otherwise. */
+Test(session, priorities_and_limits_are_those_of_the_caller, .timeout = 60)
+{
+	static const char shows[] =
+	    "nice; sed -n 's/^Max realtime timeout *\\([0-9][0-9]*\\) .*/\\1/p' /proc/self/limits";
+	struct jail_template *tmpl;
+	struct rlimit limit;
+	struct stage stage;
+
+	needs_joiner();
+	begin(&stage, jailed_new(), HOUR);
+	tmpl = prepare(&stage);
+	cr_assert_eq(getrlimit(RLIMIT_RTTIME, &limit), 0);
+	cr_assert_eq(limit.rlim_cur, RLIM_INFINITY);
+	for (int i = 0; i < 3; i++)
+		script_prints(tmpl, shows, "0\n");
+	joiner_of(&stage, 2);
+	limit.rlim_cur = 77;
+	cr_assert_eq(setrlimit(RLIMIT_RTTIME, &limit), 0);
+	script_prints(tmpl, shows, "0\n77\n");
+	cr_assert_eq(setpriority(PRIO_PROCESS, 0, 5), 0);
+	script_prints(tmpl, shows, "5\n77\n");
+	jail_template_free(tmpl);
+	finish(&stage);
+}
+
+static void bring_loopback_up(const struct jail_joint *joint)
+{
+	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0)
+		_exit(setns(joint->fds[JAIL_JOINT_NET], CLONE_NEWNET) < 0 ||
+		      ioctl(socket(AF_INET, SOCK_DGRAM, 0), SIOCSIFFLAGS, &request) < 0);
+	cr_assert(waitpid(pid, &status, 0) == pid && status == 0, "cannot change the session's lo");
+}
+
+/* Files of the session's namespaces stay open; what they say is read each time. */
+Test(session, what_root_changes_between_two_executions_is_seen, .timeout = 60)
+{
+	struct jail_template *tmpl;
+	struct stage stage;
+
+	needs_joiner();
+	begin(&stage, jailed_new(), HOUR);
+	tmpl = prepare(&stage);
+	for (int i = 0; i < 3; i++)
+		script_prints(tmpl, "echo it is down", "it is down\n");
+	bring_loopback_up(jail_session_joint(stage.session));
+	for (int i = 0; i < 2; i++)
+		script_fails(tmpl, "the jail's loopback interface is up");
+	jail_template_free(tmpl);
+	finish(&stage);
+}
+
+/* Each step that an init of a joiner does, and the next execution is begun by the same joiner. */
+Test(session, each_step_of_a_joiners_init_fails, .timeout = 120)
+{
+	static const enum wire_step inside[] = {
+		WIRE_STEP_SERVE,    WIRE_STEP_SESSION,   WIRE_STEP_CGROUP,    WIRE_STEP_PROC,
+		WIRE_STEP_PTS,      WIRE_STEP_CGROUP_NS, WIRE_STEP_USER,      WIRE_STEP_NESTING,
+		WIRE_STEP_BOUNDING, WIRE_STEP_FORK,      WIRE_STEP_INIT_DROP, WIRE_STEP_SECCOMP,
+	};
+	struct jail_template *tmpl;
+	struct stage stage;
+	int joiner;
+
+	needs_joiner();
+	begin(&stage, jailed_new(), HOUR);
+	tmpl = prepare(&stage);
+	for (int i = 0; i < 2; i++)
+		script_prints(tmpl, "echo $$", "2\n");
+	joiner = joiner_of(&stage, 2);
+	for (size_t i = 0; i < sizeof(inside) / sizeof(*inside); i++)
+		for (uint32_t dies = 0; dies <= WIRE_DIES; dies += WIRE_DIES) {
+			tmpl->fail_step = inside[i] | dies;
+			/* Of a death, what is noticed first is told. */
+			script_fails(tmpl, dies ? "" : "could not be set up");
+			tmpl->fail_step = 0;
+			script_prints(tmpl, "echo $$", "2\n");
+			cr_expect_eq(joiner_of(&stage, 2), joiner, "after step %u", inside[i]);
+		}
+	jail_template_free(tmpl);
 	finish(&stage);
 }

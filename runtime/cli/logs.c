@@ -23,6 +23,9 @@
 #define LOOK_MS       200
 #define YIELD_LOOK_MS 25
 #define QUIET_US      UINT64_C(75000)
+#define TAIL_MAX      ((size_t)4 << 20) /* bytes that a keeper stores; what is kept here may be a quarter more */
+#define PIECE_MAX     ((size_t)64 << 10)
+#define PIECE_OWN     (sizeof(struct tail_piece) + 32) /* of a piece, besides its bytes */
 
 /* OUT or OUT,ERR. */
 static int take_from(const char *text, uint64_t ret[2], struct warder_error *err)
@@ -51,19 +54,55 @@ struct tail {
 		char *bytes;
 	} * pieces;
 	size_t count;
+	size_t bytes; /* with PIECE_OWN for each piece */
 };
+
+/* A host may send output without end. missing: bytes of each stream, which grow by those that are dropped. */
+static void tail_cut(struct tail *tail, uint64_t missing[2])
+{
+	size_t cut = 0;
+
+	if (tail->bytes <= TAIL_MAX + TAIL_MAX / 4)
+		return;
+	for (; tail->bytes > TAIL_MAX; cut++) {
+		missing[tail->pieces[cut].stream] += tail->pieces[cut].len;
+		tail->bytes -= tail->pieces[cut].len + PIECE_OWN;
+		free(tail->pieces[cut].bytes);
+	}
+	tail->count -= cut;
+	memmove(tail->pieces, tail->pieces + cut, tail->count * sizeof(*tail->pieces));
+}
+
+static int tail_extend(struct tail *tail, struct tail_piece *piece, const char *bytes, size_t len)
+{
+	char *grown = realloc(piece->bytes, piece->len + len);
+
+	if (!grown)
+		return ENOMEM;
+	memcpy(grown + piece->len, bytes, len);
+	piece->bytes = grown;
+	piece->len += len;
+	tail->bytes += len;
+	return 0;
+}
 
 static int tail_add(struct tail *tail, enum warder_stream stream, const char *bytes, size_t len)
 {
-	struct tail_piece *grown = realloc(tail->pieces, (tail->count + 1) * sizeof(*grown));
-	char *copy = grown ? malloc(len) : NULL;
+	struct tail_piece *last = tail->count ? &tail->pieces[tail->count - 1] : NULL;
+	struct tail_piece *grown;
+	char *copy;
 
+	if (last && last->stream == stream && last->len + len <= PIECE_MAX)
+		return tail_extend(tail, last, bytes, len);
+	grown = realloc(tail->pieces, (tail->count + 1) * sizeof(*grown));
+	copy = grown ? malloc(len) : NULL;
 	if (grown)
 		tail->pieces = grown;
 	if (!copy)
 		return ENOMEM;
 	memcpy(copy, bytes, len);
 	grown[tail->count++] = (struct tail_piece){ stream, len, copy };
+	tail->bytes += len + PIECE_OWN;
 	return 0;
 }
 
@@ -116,7 +155,7 @@ struct logs {
 	    lines; /* that are to be printed when everything before the command is there; 0: all come at once */
 	bool json; /* all is kept until the end */
 	struct tail tail;
-	uint64_t missing[2]; /* of each stream, what left the spool before it was read */
+	uint64_t missing[2]; /* of each stream, what left the spool before it was read, or had no room here */
 	uint64_t last_us;    /* clock of the last output; 0: none came */
 	int failed;          /* errno of standard output or error */
 };
@@ -128,9 +167,10 @@ static int log_output(void *context, enum warder_stream stream, uint64_t offset,
 
 	logs->next[stream] = offset + len;
 	logs->last_us = clock_us();
-	if (logs->lines || logs->json)
+	if (logs->lines || logs->json) {
 		logs->failed = tail_add(&logs->tail, stream, bytes, len);
-	else if (executions_write(stream, bytes, len) < 0)
+		tail_cut(&logs->tail, logs->missing);
+	} else if (executions_write(stream, bytes, len) < 0)
 		logs->failed = errno;
 	return logs->failed;
 }

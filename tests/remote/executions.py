@@ -295,6 +295,23 @@ def unfinished_handshakes():
     server.server_close()
 
 
+def endless_output():
+    """A host that names a length of output which never comes."""
+    server, chunk = run.serve("good"), 30000
+    server.sandbox = {"list": json.dumps([dict(ROW, stdoutBytes=10**18)]).encode(),
+                      "output": stream(*(event("stdout", i * chunk, "x" * (chunk - 1) + "\n") for i in range(400)), END)}
+    path = run.document("endless.json", {"big": run.entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=run.EVIL_KEY)})
+    run.session("start", "liar", "--backends", path, "--backend", "remote:big", *run.PREFER)
+    done = warder("logs", "--json", NAME)
+    found = json.loads(done[1] or b"{}").get("stdout", {})
+    text, missing = len(found.get("text", "")), found.get("missing", 0)
+    tell(done[0] == 0 and 4 << 20 <= text + chunk * 3 and text <= 5 << 20 and text + missing == found["offset"] + text == 400 * chunk, "logs keeps the last 4 MiB, and counts the rest as missing", (done[0], text, missing, found.get("offset"), done[2]))
+    server.sandbox = {}
+    run.session("stop", "liar")
+    server.shutdown()
+    server.server_close()
+
+
 def lying_about_executions():
     server = run.serve("good")
     server.sandbox = {}

@@ -2,7 +2,7 @@
 """parked.py: sandboxes that an execution host starts before a client asks for them, as TAP."""
 import json, os, signal, subprocess, time
 
-from lib import ROOT, WARDER, Host, below, events, own_run_directory, parked_keepers, run_parts, state_of, tell, until, words, work
+from lib import ROOT, WARDER, Host, below, events, own_run_directory, parked_keepers, run_parts, skip, state_of, tell, until, words, work
 
 own_run_directory()  # whose sessions are those of this suite alone
 PREFERRED = {} if ROOT else {"enforcement": {"limits": "preferred"}}
@@ -188,6 +188,7 @@ def agents_of_parked():
 def agents():
     """A tenant whose sandboxes end without a use of their agents gets them without."""
     if not ROOT:
+        skip("sandboxes that do not use their agents are parked without", "only root sees which program a process of a sandbox is")
         return
     host, token, watcher = serve("agents")
     first = begin(host, token, watcher)

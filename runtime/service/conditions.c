@@ -2,6 +2,12 @@
  * The properties that a jail inherits from the process that launches it. A service may launch for a client only if all of them are equal.
  * Otherwise the program could see, or be allowed to do, something else than in a jail that the client starts.
  *
+ * Jails inherit from the threads of the pool, and at the moment when they are parked. These threads have what the main thread had when it
+ * started them. renice(1) by process id changes only the main thread, and prlimit(1) does not reach jails that are parked already. So clients
+ * are compared with what this process had when it started. If it has something else when a client comes, it refuses all clients from
+ * then on: it cannot tell which of its jails have what. It does not notice a change of one of its other threads alone, nor one that
+ * is undone before a client comes.
+ *
  * The kernel shows the secure bits of a process only to the process itself, so the client says its own. This finds a difference, but does not
  * protect from a client that lies. The kernel does not show Landlock domains at all. So a client in a Landlock domain gets programs that are
  * outside of it. Landlock does not restrict connect(2) to a socket that has a path: whoever confines a client by Landlock must keep the
@@ -20,8 +26,6 @@
 #include "base/fd.h"
 #include "base/namespaces.h"
 #include "runtime/service/service.h"
-
-#define TEXT_BYTES 8192
 
 static bool differs(char why[SERVICE_WHY], const char *what)
 {
@@ -43,30 +47,21 @@ static const struct object namespaces[SERVICE_NAMESPACES] = {
 };
 
 static const char *const texts[SERVICE_TEXTS] = {
-	[SERVICE_STATUS] = "status",
-	[SERVICE_CGROUP] = "cgroup",
-	[SERVICE_LIMITS] = "limits",
-	[SERVICE_OOM] = "oom_score_adj",
+	[SERVICE_STATUS] = "status",     [SERVICE_CGROUP] = "cgroup",      [SERVICE_LIMITS] = "limits",
+	[SERVICE_OOM] = "oom_score_adj", [SERVICE_LABEL] = "attr/current",
 };
 
 /* 0; -1: it cannot be read, or not whole. */
-static int read_text(int fd, char text[TEXT_BYTES])
+static int read_text(int fd, char text[SERVICE_TEXT_BYTES])
 {
-	const ssize_t len = fd < 0 ? -1 : pread(fd, text, TEXT_BYTES, 0);
+	const ssize_t len = fd < 0 ? -1 : pread(fd, text, SERVICE_TEXT_BYTES, 0);
 
-	if (len < 0 || len == TEXT_BYTES)
+	if (len == SERVICE_TEXT_BYTES)
+		errno = EFBIG;
+	if (len < 0 || len == SERVICE_TEXT_BYTES)
 		return -1;
 	text[len] = '\0';
 	return 0;
-}
-
-/* Both texts. 0; -1: one of them cannot be read. */
-static int read_both(const struct service_self *self, int proc_fd, enum service_text which,
-		     char theirs[TEXT_BYTES], char ours[TEXT_BYTES])
-{
-	owned_fd int fd = openat(proc_fd, texts[which], O_RDONLY | O_CLOEXEC);
-
-	return read_text(fd, theirs) == 0 && read_text(self->text_fd[which], ours) == 0 ? 0 : -1;
 }
 
 /* 0 where the kernel has no such namespaces. */
@@ -84,11 +79,29 @@ static bool is_one_object(const struct stat *ours, int proc_fd, const char *name
 	       theirs.st_ino == ours->st_ino;
 }
 
-static bool is_one_text(const struct service_self *self, int proc_fd, enum service_text which)
-{
-	char theirs[TEXT_BYTES], ours[TEXT_BYTES];
+/* struct sched_attr of the kernel, as far as each Linux has it. */
+struct schedule {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
 
-	return read_both(self, proc_fd, which, theirs, ours) == 0 && strcmp(theirs, ours) == 0;
+/* 0; -1: it cannot be read. */
+static int read_priority(int pid, struct service_priority *ret)
+{
+	const long process = 0;      /* PRIO_PROCESS */
+	const long disk_process = 1; /* IOPRIO_WHO_PROCESS */
+	struct schedule schedule;
+
+	*ret = (struct service_priority){ .nice = syscall(SYS_getpriority, process, pid), /* 1 to 40 */
+					  .disk = syscall(SYS_ioprio_get, disk_process, pid) };
+	if (ret->nice <= 0 || syscall(SYS_sched_getattr, pid, &schedule, sizeof(schedule), 0) < 0)
+		return -1;
+	ret->policy = schedule.policy;
+	ret->priority = schedule.priority;
+	return 0;
 }
 
 int service_self_open(struct service_self *ret)
@@ -98,8 +111,16 @@ int service_self_open(struct service_self *ret)
 
 	for (size_t i = 0; i < SERVICE_TEXTS; i++) {
 		ret->text_fd[i] = openat(proc_fd, texts[i], O_RDONLY | O_CLOEXEC);
-		opened |= ret->text_fd[i] < 0 ? -1 : 0;
+		if (read_text(ret->text_fd[i], ret->text[i]) == 0)
+			continue;
+		/* Without a security module that has labels, the kernel shows them for no process. */
+		if (i == SERVICE_LABEL && (errno == ENOENT || errno == EINVAL))
+			fd_done(&ret->text_fd[i]);
+		else
+			opened = -1;
 	}
+	opened |= read_priority(getpid(), &ret->priority);
+	atomic_init(&ret->changed, NULL);
 	for (size_t i = 0; i < SERVICE_OBJECTS; i++)
 		opened |= fstatat(proc_fd, objects[i].name, &ret->object[i], 0);
 	for (size_t i = 0; i < SERVICE_NAMESPACES; i++)
@@ -130,7 +151,8 @@ static const char *find_line(const char *text, const char **at, const char *name
 	return found;
 }
 
-static bool status_differs(const struct service_self *self, int proc_fd, char why[SERVICE_WHY])
+/* What differs between two texts of status, or NULL. */
+static const char *status_difference(const char *theirs, const char *ours)
 {
 	/* In the order of the file, so that the search is short. Each name begins with the newline before it. */
 	static const struct row {
@@ -146,52 +168,91 @@ static bool status_differs(const struct service_self *self, int proc_fd, char wh
 		{ "\nCpus_allowed:", "set of processors" },
 		{ "\nMems_allowed:", "set of memory nodes" },
 	};
-	char theirs[TEXT_BYTES], ours[TEXT_BYTES];
 	const char *their_at = theirs, *our_at = ours;
 
-	if (read_both(self, proc_fd, SERVICE_STATUS, theirs, ours) < 0)
-		return differs(why, "readable /proc");
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		size_t their_len = 0, our_len = 0;
 		const char *their = find_line(theirs, &their_at, rows[i].line, &their_len);
 		const char *our = find_line(ours, &our_at, rows[i].line, &our_len);
 
 		if (!their != !our || their_len != our_len || (our && memcmp(their, our, our_len) != 0))
-			return differs(why, rows[i].what);
+			return rows[i].what;
+	}
+	return NULL;
+}
+
+/* What of the priority of a process is not as it was here at the start, or NULL. */
+static const char *priority_difference(const struct service_self *self, int pid)
+{
+	const struct service_priority *ours = &self->priority;
+	struct service_priority theirs;
+
+	if (read_priority(pid, &theirs) < 0 || theirs.nice != ours->nice)
+		return "nice value";
+	if (theirs.policy != ours->policy || theirs.priority != ours->priority)
+		return "scheduling policy";
+	return theirs.disk == ours->disk ? NULL : "I/O priority";
+}
+
+static const char *text_difference(enum service_text which, const char *theirs, const char *ours)
+{
+	static const char *const whats[SERVICE_TEXTS] = {
+		[SERVICE_CGROUP] = "cgroup",
+		[SERVICE_LIMITS] = "resource limit (ulimit)",
+		[SERVICE_OOM] = "oom_score_adj",
+		[SERVICE_LABEL] = "security label",
+	};
+
+	if (which == SERVICE_STATUS)
+		return status_difference(theirs, ours);
+	return strcmp(theirs, ours) == 0 ? NULL : whats[which];
+}
+
+/* What this process has no more as it had it at the start, or NULL. */
+static const char *look_for_change(const struct service_self *self)
+{
+	char now[SERVICE_TEXT_BYTES];
+	const char *what = priority_difference(self, getpid());
+
+	for (size_t i = 0; i < SERVICE_TEXTS && !what; i++)
+		if (self->text_fd[i] >= 0)
+			what = read_text(self->text_fd[i], now) == 0
+				   ? text_difference((enum service_text)i, now, self->text[i])
+				   : "readable /proc";
+	return what;
+}
+
+static bool has_changed(struct service_self *self, char why[SERVICE_WHY])
+{
+	const char *what = atomic_load(&self->changed);
+
+	if (!what) {
+		what = look_for_change(self);
+		if (what)
+			atomic_store(&self->changed, what);
+	}
+	if (what)
+		snprintf(why, SERVICE_WHY, "the %s of the service was changed after its start", what);
+	return what != NULL;
+}
+
+static bool texts_differ(const struct service_self *self, int proc_fd, char why[SERVICE_WHY])
+{
+	for (size_t i = 0; i < SERVICE_TEXTS; i++) {
+		char theirs[SERVICE_TEXT_BYTES];
+		owned_fd int fd = -1;
+		const char *what;
+
+		if (self->text_fd[i] < 0)
+			continue;
+		fd = openat(proc_fd, texts[i], O_RDONLY | O_CLOEXEC);
+		what = read_text(fd, theirs) == 0
+			   ? text_difference((enum service_text)i, theirs, self->text[i])
+			   : "readable /proc";
+		if (what)
+			return differs(why, what);
 	}
 	return false;
-}
-
-/* struct sched_attr of the kernel, as far as each Linux has it. */
-struct schedule {
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime, deadline, period;
-};
-
-static bool priority_differs(int pid, char why[SERVICE_WHY])
-{
-	const long process = 0;                                   /* PRIO_PROCESS */
-	const long nice = syscall(SYS_getpriority, process, pid); /* 1 to 40 */
-	struct schedule theirs, ours;
-
-	if (nice <= 0 || nice != syscall(SYS_getpriority, process, getpid()))
-		return differs(why, "nice value");
-	if (syscall(SYS_sched_getattr, pid, &theirs, sizeof(theirs), 0) < 0 ||
-	    syscall(SYS_sched_getattr, getpid(), &ours, sizeof(ours), 0) < 0 ||
-	    theirs.policy != ours.policy || theirs.priority != ours.priority)
-		return differs(why, "scheduling policy");
-	return false;
-}
-
-/* ioprio_get(2); -1: unknown. */
-static long disk_priority_of(int pid)
-{
-	const int process = 1; /* IOPRIO_WHO_PROCESS */
-
-	return syscall(SYS_ioprio_get, process, pid);
 }
 
 uint64_t service_secure_bits(void)
@@ -206,11 +267,14 @@ bool service_differs_as_said(uint64_t secure_bits, char why[SERVICE_WHY])
 	return secure_bits != service_secure_bits() && differs(why, "set of secure bits");
 }
 
-bool service_differs(const struct service_self *self, int pid, char why[SERVICE_WHY])
+bool service_differs(struct service_self *self, int pid, char why[SERVICE_WHY])
 {
 	owned_fd int proc_fd = -1;
+	const char *what;
 	char path[32];
 
+	if (has_changed(self, why))
+		return true;
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (proc_fd < 0)
@@ -224,15 +288,6 @@ bool service_differs(const struct service_self *self, int pid, char why[SERVICE_
 		if (read_namespace(proc_fd, namespaces[i].name, &theirs) < 0 || theirs != self->namespace[i])
 			return differs(why, namespaces[i].what);
 	}
-	if (!is_one_text(self, proc_fd, SERVICE_CGROUP))
-		return differs(why, "cgroup");
-	if (!is_one_text(self, proc_fd, SERVICE_LIMITS))
-		return differs(why, "resource limit (ulimit)");
-	if (!is_one_text(self, proc_fd, SERVICE_OOM))
-		return differs(why, "oom_score_adj");
-	if (priority_differs(pid, why))
-		return true;
-	if (disk_priority_of(pid) != disk_priority_of(getpid()))
-		return differs(why, "I/O priority");
-	return status_differs(self, proc_fd, why);
+	what = priority_difference(self, pid);
+	return what ? differs(why, what) : texts_differ(self, proc_fd, why);
 }

@@ -16,6 +16,7 @@
 #ifndef WARDER_RUNTIME_SERVICE_SERVICE_H
 #define WARDER_RUNTIME_SERVICE_SERVICE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -75,29 +76,40 @@ void service_words_done(struct service_words *words);
 
 /* ---- who asks: conditions.c ---- */
 
+/* How the kernel schedules a process. */
+struct service_priority {
+	long nice, disk; /* as getpriority(2) and ioprio_get(2) return them */
+	uint32_t policy, priority;
+};
+
 /* What this process compares with its clients. It cannot change its own namespaces, its root directory or its program file: these are
- * read once. Others can change the rest: it is read for each client, by descriptors that stay open. */
+ * read once. Others can change the rest: it is also read for each client, the texts by descriptors that stay open. */
 enum service_text {
 	SERVICE_STATUS,
 	SERVICE_CGROUP,
 	SERVICE_LIMITS,
 	SERVICE_OOM,
+	SERVICE_LABEL,
 	SERVICE_TEXTS,
 };
 #define SERVICE_OBJECTS    2
 #define SERVICE_NAMESPACES 6
+#define SERVICE_TEXT_BYTES 8192
 struct service_self {
 	struct stat object[SERVICE_OBJECTS];
 	uint64_t namespace[SERVICE_NAMESPACES];
-	int text_fd[SERVICE_TEXTS];
+	int text_fd[SERVICE_TEXTS]; /* that of the label is -1 if this kernel shows none */
+	char text[SERVICE_TEXTS][SERVICE_TEXT_BYTES];
+	struct service_priority priority;
+	_Atomic(const char *) changed; /* what somebody has changed since service_self_open(), or NULL */
 };
 
 /* 0; -1 with errno, and *ret is closed: /proc cannot be read. */
 int service_self_open(struct service_self *ret);
 void service_self_close(struct service_self *self);
-/* Whether a launch by process `pid`, whose pid and user namespaces are this process's, would inherit something else than one by this
- * process: true with the reason in `why`. */
-bool service_differs(const struct service_self *self, int pid, char why[SERVICE_WHY]);
+/* Whether a launch by process `pid`, whose pid and user namespaces are this process's, would inherit something else than one by a thread of
+ * this process, or whether this process has been changed since service_self_open(): true with the reason in `why`. */
+bool service_differs(struct service_self *self, int pid, char why[SERVICE_WHY]);
 /* The same of what only the process itself can read, and says: its secure bits. */
 bool service_differs_as_said(uint64_t secure_bits, char why[SERVICE_WHY]);
 /* Of this process; UINT64_MAX: not known. */

@@ -133,6 +133,56 @@ $ . "$TOP/tests/transcript/service.sh"; serve; cat > by.sh <<< '. "$TOP/tests/tr
 | "service":"no: the service has another I/O priority than the caller"
 | "service":"yes"
 
+= a service that was changed after its start serves nobody any more: the jails of its pool may still have what it had
+needs limits prlimit
+$ . "$TOP/tests/transcript/service.sh"; cat > by.sh <<< '. "$TOP/tests/transcript/service.sh"; by -- true'; serve; bash by.sh; renice -n 5 -p $served > /dev/null; nice -n 5 bash by.sh; bash by.sh; kill $served; wait $served; rm ready; serve; soft=$(ulimit -Sn); prlimit --pid $served --nofile=$((soft - 1)):; (ulimit -Sn $((soft - 1)); bash by.sh); prlimit --pid $served --nofile=$soft:; bash by.sh
+| "service":"yes"
+| "service":"no: the nice value of the service was changed after its start"
+| "service":"no: the nice value of the service was changed after its start"
+| "service":"no: the resource limit (ulimit) of the service was changed after its start"
+| "service":"no: the resource limit (ulimit) of the service was changed after its start"
+
+= a caller in other namespaces works alone
+needs user unshare
+$ . "$TOP/tests/transcript/service.sh"; serve; cat > by.sh <<< '. "$TOP/tests/transcript/service.sh"; by -- true'; for flag in m n i u C; do unshare -$flag bash by.sh; done; bash by.sh
+| "service":"no: the service has another mount namespace than the caller"
+| "service":"no: the service has another network namespace than the caller"
+| "service":"no: the service has another IPC namespace than the caller"
+| "service":"no: the service has another UTS namespace than the caller"
+| "service":"no: the service has another cgroup namespace than the caller"
+| "service":"yes"
+
+# The last but one has another root directory. In a chroot, no jail can be made, so that it is not "yes" only if the service refuses.
+= a caller with other privileges, another program file or another root works alone
+needs user unshare python3
++ cat > by.sh <<'EOF'
++ . "$TOP/tests/transcript/service.sh"; by -- true
++ EOF
++ cat > filtered.py <<'EOF'
++ # A filter that allows everything, without no_new_privs.
++ import ctypes, os, struct
++ allow = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7fff0000))
++ program = struct.pack("HxxxxxxQ", 1, ctypes.addressof(allow))
++ assert ctypes.CDLL(None).prctl(22, 2, program, 0, 0) == 0
++ os.execvp("bash", ["bash", "by.sh"])
++ EOF
+$ unshare -m bash -c '. "$TOP/tests/transcript/service.sh"; serve; setpriv --regid 1 --keep-groups bash by.sh; setpriv --groups 7,8 bash by.sh; setpriv --bounding-set -sys_boot bash by.sh; setpriv --no-new-privs bash by.sh; python3 filtered.py; (echo 500 > /proc/self/oom_score_adj; bash by.sh); cp "$(command -v warder)" warder; (PATH=$PWD:$PATH; bash by.sh); rm warder; mkdir root; mount -t tmpfs none root; for d in /*; do if [ -L $d ]; then cp -P $d root$d; elif [ -d $d ]; then mkdir root$d; mount --rbind $d root$d; fi; done; chroot root bash -c "cd $PWD && bash by.sh"; bash by.sh'
+| "service":"no: the service has another group than the caller"
+| "service":"no: the service has another list of groups than the caller"
+| "service":"no: the service has another set of capabilities than the caller"
+| "service":"no: the service has another no_new_privs than the caller"
+| "service":"no: the service has another system call filter than the caller"
+| "service":"no: the service has another oom_score_adj than the caller"
+| "service":"no: the service has another version than the caller"
+| none
+| "service":"yes"
+
+= an ordinary user's caller with another bounding set works alone
+needs user
+$ chmod 777 .; u() { setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/tmp "$@"; }; cat > by.sh <<< '. "$TOP/tests/transcript/service.sh"; by -- true'; u bash -c '. "$TOP/tests/transcript/service.sh"; serve; touch up; until [ -e down ]; do sleep 0.05; done' & until [ -e up ]; do sleep 0.05; done; u bash by.sh; setpriv --bounding-set -sys_boot setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/tmp bash by.sh; touch down; wait
+| "service":"yes"
+| "service":"no: the service has another bounding set than the caller"
+
 = a link of the policy that leads elsewhere now leads there, also in a jail that was ready before
 $ . "$TOP/tests/transcript/service.sh"; serve; mkdir a b; echo a > a/file; echo b > b/file; ln -s a link; see() { r --ro "$PWD/link" -- cat "$PWD/link/file"; sleep 0.3; }; see; see; ln -sfn b link; see; see; ln -sfn a link; see
 | a

@@ -367,11 +367,14 @@ static int check_namespaces(struct jail_run *run, struct warder_error *err)
 	}
 	receipt_layer(run, "namespaces", true,
 		      run_is_contained(run) ? "made or entered by the runtime" : "clone3, setns, unshare",
-		      "/proc/<pid>/ns/*", "%s%s%s", list,
+		      "/proc/<pid>/ns/*", "%s%s%s%s", list,
 		      !*missing     ? ""
 		      : run->zygote ? "; the zygote's: "
 				    : "; host's: ",
-		      missing);
+		      missing,
+		      run->parked && tmpl->plan.namespaces & CLONE_NEWTIME
+			  ? "; clocks count from when the jail was parked"
+			  : "");
 	return 0;
 }
 

@@ -7,6 +7,7 @@
  * so that a link on the way that leads elsewhere by now is noticed; so is the path of a file that is itself a link. A file behind a link is
  * not watched.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,15 +94,15 @@ static bool is_known(const struct loaded_directory *directory, const char *path,
 	return false;
 }
 
-/* 0; 1: it leads to nothing. */
+/* 0, or an errno. */
 static int look_first(int root_fd, const char *directory, struct loaded_file *file)
 {
 	owned_fd int dir_fd = open_in(root_fd, directory);
 
 	if (dir_fd < 0 || look_up(dir_fd, file, &file->st) < 0)
-		return 1;
+		return errno;
 	file->is_link = S_ISLNK(file->st.st_mode);
-	return file->is_link && follow(root_fd, file->path, &file->st) < 0;
+	return file->is_link && follow(root_fd, file->path, &file->st) < 0 ? errno : 0;
 }
 
 int loaded_add(struct loaded *loaded, int root_fd, const char *path, size_t len, struct warder_error *err)
@@ -111,6 +112,7 @@ int loaded_add(struct loaded *loaded, int root_fd, const char *path, size_t len,
 	struct loaded_directory *directory = find_directory(loaded, path, name_at);
 	struct loaded_file file = { .name_at = name_at };
 	struct loaded_file *files;
+	int error;
 
 	if (!directory)
 		return error_no_memory(err, NULL);
@@ -123,13 +125,44 @@ int loaded_add(struct loaded *loaded, int root_fd, const char *path, size_t len,
 	files = file.path ? realloc(directory->files, (directory->count + 1) * sizeof(*files)) : NULL;
 	if (files)
 		directory->files = files;
-	if (!files || look_first(root_fd, directory->path, &file) != 0) {
+	error = files ? look_first(root_fd, directory->path, &file) : ENOMEM;
+	if (error) {
 		free(file.path);
-		return files ? 0 : error_no_memory(err, NULL);
+		if (error == ENOENT)
+			return 0;
+		/* A module in an archive: the archive is what was loaded. */
+		if (error == ENOTDIR && name_at > 1)
+			return loaded_add(loaded, root_fd, path, name_at - 1, err);
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "program", error,
+				       "%.*s, which the program has loaded, cannot be looked at", (int)len,
+				       path);
 	}
 	files[directory->count++] = file;
 	loaded->files++;
 	return 0;
+}
+
+int loaded_add_mapped(struct loaded *loaded, int root_fd, const char *path, size_t len,
+		      struct warder_error *err)
+{
+	static const char suffix[] = " (deleted)";
+	const size_t end = sizeof(suffix) - 1;
+	char *before;
+	struct stat st;
+	int looked;
+
+	if (len <= end || memcmp(path + len - end, suffix, end) != 0)
+		return loaded_add(loaded, root_fd, path, len, err);
+	before = strndup(path, len - end);
+	if (!before)
+		return error_no_memory(err, NULL);
+	looked = follow(root_fd, before, &st);
+	free(before);
+	/* Else it is memory of the program that has a name, or a file that it removed itself. */
+	return looked < 0 || !S_ISREG(st.st_mode)
+		   ? 0
+		   : error_set(err, WARDER_ERROR_UNAVAILABLE, "program",
+			       "%.*s was replaced while the program loaded it", (int)(len - end), path);
 }
 
 /* ---- the watch ---- */

@@ -20,8 +20,12 @@ struct loaded {
 	struct watch_moment moment; /* when the watched files were looked at */
 };
 
-/* Add the file at an absolute path of `len` bytes below `root_fd`. A path that leads to nothing has not been loaded: it is left out. -1 with *err. */
+/* Add the file at an absolute path of `len` bytes below `root_fd`. A path that leads to nothing has not been loaded: it is left out. Of a path
+ * through a file, the file is added: an archive of modules. -1 with *err, also if the file cannot be looked at. */
 int loaded_add(struct loaded *loaded, int root_fd, const char *path, size_t len, struct warder_error *err);
+/* The same for a path of /proc/<pid>/maps. -1 with *err, also if another file has the path by now. */
+int loaded_add_mapped(struct loaded *loaded, int root_fd, const char *path, size_t len,
+		      struct warder_error *err);
 /* All files have been added: from now on the kernel is asked which change. The watch must live longer than `loaded`. */
 void loaded_watch(struct loaded *loaded, int root_fd, struct watch *watch);
 /* True if the kernel says of every file that it has not changed. False says nothing: loaded_have_changed() has to look. */

@@ -50,7 +50,7 @@ static int add_maps(struct jail_run *run, int root_fd, struct warder_error *err)
 		char *path = memchr(line, '/', end ? (size_t)(end - line) : strlen(line));
 
 		if (end && path)
-			ret = loaded_add(&run->warm.loaded, root_fd, path, (size_t)(end - path), err);
+			ret = loaded_add_mapped(&run->warm.loaded, root_fd, path, (size_t)(end - path), err);
 		line = end ? end + 1 : NULL;
 	}
 	free(text);
@@ -104,7 +104,7 @@ static int read_list(struct jail_run *run, char *text, struct warder_error *err)
 
 static int await_ready(struct jail_run *run, struct warder_error *err)
 {
-	owned_fd int root_fd = openat(run->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	owned_fd int root_fd = -1;
 	char *text = malloc(LIST_BYTES + 1);
 	struct watch *watch;
 	int ret;
@@ -112,6 +112,12 @@ static int await_ready(struct jail_run *run, struct warder_error *err)
 	if (!text)
 		return error_no_memory(err, NULL);
 	ret = read_list(run, text, err);
+	if (ret == 0) {
+		root_fd = openat(run->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (root_fd < 0)
+			ret = error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "program", errno,
+					      "the root of the parked program cannot be opened");
+	}
 	for (char *line = text; ret == 0 && *line && *line != '\n';) {
 		char *end = strchr(line, '\n');
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -137,18 +138,19 @@ Test(pool_code, input_comes_from_a_descriptor, .timeout = 60)
 	end();
 }
 
-Test(pool_code, a_file_that_it_loaded_makes_it_stale, .timeout = 60)
+static void check_loaded(const char *below)
 {
 	char dir[] = "/var/tmp/warder-loaded.XXXXXX";
 	char *program[] = { shell_program[0], shell_program[1], shell_program[2], "sh", NULL, NULL };
 	struct warder_result *result;
-	char path[64];
+	char path[64], listed[80];
 	FILE *file;
 
 	begin(WARDER_POOL_LAUNCH);
 	cr_assert(mkdtemp(dir) != NULL && chmod(dir, 0755) == 0);
 	snprintf(path, sizeof(path), "%s/module", dir);
-	program[4] = path;
+	snprintf(listed, sizeof(listed), "%s%s", path, below);
+	program[4] = listed;
 	set("filesystem.paths.readOnly", dir);
 	key.program = program;
 	for (int i = 0; i < 2; i++) {
@@ -205,6 +207,51 @@ Test(pool_code, programs_differ_by_words_and_variables, .timeout = 60)
 	cr_expect_eq(library_pool_stat(pool, "handedOut"), 1);
 	free(text);
 	end();
+}
+
+Test(pool_code, a_file_that_it_loaded_makes_it_stale, .timeout = 60)
+{
+	check_loaded("");
+}
+
+Test(pool_code, so_does_an_archive_of_modules, .timeout = 60)
+{
+	check_loaded("/module.py");
+}
+
+/* It is mapped, and its path leads to another file when the program is ready. */
+Test(pool_code, a_file_that_was_replaced_while_it_loaded_is_found, .timeout = 60)
+{
+	char dir[] = "/var/tmp/warder-loaded.XXXXXX";
+	char tool[64], script[300], command[200];
+	char *program[] = { tool, "-c", script, NULL };
+	struct warder_result *result;
+	pid_t replacer;
+
+	begin(WARDER_POOL_LAUNCH);
+	cr_assert(mkdtemp(dir) != NULL && chmod(dir, 0755) == 0);
+	snprintf(tool, sizeof(tool), "%s/sh", dir);
+	snprintf(command, sizeof(command), "cp /bin/sh %s && cp /bin/sh %s.new", tool, tool);
+	cr_assert_eq(system(command), 0);
+	snprintf(script, sizeof(script),
+		 "while [ ! -e %s/replaced ]; do sleep 0.05; done; echo >&3; code=$(cat <&4); eval \"$code\"",
+		 dir);
+	set("filesystem.paths.readOnly", dir);
+	key.program = program;
+	replacer = fork();
+	if (replacer == 0) {
+		snprintf(command, sizeof(command), "sleep 1; mv %s.new %s && touch %s/replaced", tool, tool,
+			 dir);
+		_exit(system(command) != 0);
+	}
+	result = run("true", (struct warder_command){ 0 });
+	cr_expect(!result && strstr(err.text, "was replaced while the program loaded it"), "%s",
+		  result ? "it ran" : err.text);
+	warder_result_free(result);
+	waitpid(replacer, NULL, 0);
+	end();
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	cr_expect_eq(system(command), 0);
 }
 
 static void check_python(void)

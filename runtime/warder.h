@@ -1010,7 +1010,8 @@ WARDER_API const char *warder_result_verdict(const struct warder_result *result,
  * Check: when a jail is handed out, Warder checks that it lives, and reads again all that can have changed: limits,
  * cgroups, identity, capabilities, no_new_privs and filter. In the receipt, "readAt" of each row says when the row was
  * read ("park" or "handOut"), and "parkedUs" how long the jail was parked.
- * Time: wall time and CPU time begin at the hand-out. In the jail, CLOCK_MONOTONIC and CLOCK_BOOTTIME count from the
+ * Time: wall time and CPU time begin at the hand-out. Without a cgroup that counts CPU time, that of an interpreter which
+ * was started in advance begins with its start: its imports count, for limits.cpuTime and in the result. In the jail, CLOCK_MONOTONIC and CLOCK_BOOTTIME count from the
  * moment when the jail was parked, because the kernel sets their zero when the process is made.
  * Input: an empty standard input is a closed pipe instead of /dev/null.
  * Limits: a pool parks jails only for the backend "local", and for policies without network.allow and network.publish.

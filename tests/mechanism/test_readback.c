@@ -457,6 +457,56 @@ Test(readback, another_limit_is_refused, .timeout = 60)
 	fixture_free(&fixture);
 }
 
+/* What is read again before a parked jail is handed out. */
+Test(readback, another_plan_is_refused_at_the_hand_out, .timeout = 60)
+{
+	struct jailed *j = jailed_new();
+	struct jail_template *tmpl;
+	struct cgroup_limits *limits;
+
+	cr_assert_eq(jailed_prepare(j, true), 0, "%s", j->err.text);
+	tmpl = j->tmpl;
+	limits = &tmpl->plan.cgroup;
+	cr_assert_eq(jail_park(tmpl, &j->run, &j->err), 0, "%s", j->err.text);
+	const struct {
+		const char *label, *field;
+		uint64_t *limit, more;
+	} rows[] = {
+		{ "memory", "limits.memory", &limits->memory_bytes, 1 << 20 },
+		{ "pids", "limits.pids", &limits->pids_max, 1 },
+		{ "cpus", "limits.cpus", &limits->cpu_milli, 100 },
+		{ "swap", "limits.swap", &limits->swap_bytes, 1 << 20 },
+		{ "rlimit", "limits.openFiles", &rlimit_of(tmpl, "NOFILE")->value, 1 },
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		const uint64_t planned = *rows[i].limit;
+
+		if (planned == UINT64_MAX)
+			continue;
+		*rows[i].limit = planned + rows[i].more;
+		cr_expect_eq(readback_again(j->run, &j->err), -1, "%s", rows[i].label);
+		cr_expect_str_eq(j->err.field, rows[i].field, "%s: %s", rows[i].label, j->err.text);
+		*rows[i].limit = planned;
+	}
+	if (*j->run->cgroup.name) {
+		char *last = j->run->cgroup.name + strlen(j->run->cgroup.name) - 1;
+		const char named = *last;
+
+		*last = '?';
+		cr_expect(readback_again(j->run, &j->err) == -1 && strstr(j->err.text, "do not hold it"),
+			  "%s", j->err.text);
+		*last = named;
+	}
+	tmpl->plan.uid++;
+	j->run->identity.base++;
+	cr_expect(readback_again(j->run, &j->err) == -1 && strstr(j->err.text, "uid_map is"), "%s",
+		  j->err.text);
+	tmpl->plan.uid--;
+	j->run->identity.base--;
+	cr_expect_eq(readback_again(j->run, &j->err), 0, "%s", j->err.text);
+	jailed_free(j);
+}
+
 /* Where the plan relies on a host without swap space, none may have come since. */
 Test(readback, swap_space_that_came_is_refused, .timeout = 60)
 {

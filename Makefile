@@ -22,8 +22,6 @@ WERROR ?=
 # Hardening of everything that runs on the host's side (the jail's init is freestanding, see INIT_CFLAGS).
 HARDEN      := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fno-strict-aliasing -fno-common
 HARDEN_LINK := -Wl,-z,relro,-z,now,-z,noexecstack
-# One section for each function, for LAUNCHED.
-SECTIONS    := -ffunction-sections -fdata-sections
 OPT     ?= -O2 -g
 SAN     ?=
 ASAN    := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -138,7 +136,7 @@ help:
 # ---- objects ----
 
 # Other compilers or flags than last time: build anew.
-FLAGS = $(CC) $(TOOL_CC) $(CPPFLAGS) $(ALL_CFLAGS) $(SECTIONS) $(INIT_CFLAGS)
+FLAGS = $(CC) $(TOOL_CC) $(CPPFLAGS) $(ALL_CFLAGS) $(INIT_CFLAGS)
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D); echo '$(FLAGS)' | cmp -s - $@ || echo '$(FLAGS)' >$@
 FORCE:
@@ -148,7 +146,7 @@ $(BUILD)/lib/%.o: %.c $(BUILD)/flags
 
 $(BUILD)/tool/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,CC-T,$<)$(TOOL_CC) $(CPPFLAGS) $(TOOL_INC) $(ALL_CFLAGS) $(SECTIONS) -fno-pie -c -o $@ $<
+	$(call say,CC-T,$<)$(TOOL_CC) $(CPPFLAGS) $(TOOL_INC) $(ALL_CFLAGS) -fno-pie -c -o $@ $<
 
 $(BUILD)/init/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -176,15 +174,8 @@ $(BUILD)/lib/runtime/code/harnesses.o $(BUILD)/tool/runtime/code/harnesses.o: $(
 $(BUILD)/lib/runtime/session/loops.o $(BUILD)/tool/runtime/session/loops.o: $(wildcard runtime/session/loops/*)
 $(BUILD)/lib/host/front/page_files.o: $(wildcard host/front/page/*)
 
-# The functions that a launch calls, and their strings, are next to each other: tests/bench/order.py lists them. So a launch needs fewer pages.
-LAUNCHED := runtime/cli/launched.txt
-$(BUILD)/launched.ld: $(LAUNCHED) Makefile
-	@mkdir -p $(@D)
-	@{ echo 'SECTIONS { .text.launched : { *('; sed 's/.*/.text.& .text.&.*/' $(LAUNCHED); echo ') } } INSERT BEFORE .text;'; \
-	  echo 'SECTIONS { .rodata.launched : { *('; sed 's/.*/.rodata.&.str* .rodata.&.cst*/' $(LAUNCHED); echo ') } } INSERT BEFORE .rodata;'; } >$@
-
-$(BUILD)/warder: $(TOOL_OBJ) $(BUILD)/launched.ld
-	$(call say,LD,$@)$(TOOL_CC) $(TOOL_LINK) -no-pie $(HARDEN_LINK) $(SAN) -Wl,-T,$(BUILD)/launched.ld -o $@ $(TOOL_OBJ)
+$(BUILD)/warder: $(TOOL_OBJ)
+	$(call say,LD,$@)$(TOOL_CC) $(TOOL_LINK) -no-pie $(HARDEN_LINK) $(SAN) -o $@ $(TOOL_OBJ)
 
 # What `warder doctor --attack` tries in a jail; what is in there has nothing of a sanitizer's or of the coverage.
 $(BUILD)/tool/runtime/attack/attempts/%.o: override SAN :=

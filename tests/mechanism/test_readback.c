@@ -488,7 +488,7 @@ Test(readback, another_plan_is_refused_at_the_hand_out, .timeout = 60)
 		cr_expect_str_eq(j->err.field, rows[i].field, "%s: %s", rows[i].label, j->err.text);
 		*rows[i].limit = planned;
 	}
-	if (*j->run->cgroup.name) {
+	if (memchr(j->run->cgroup.used, true, sizeof(j->run->cgroup.used))) {
 		char *last = j->run->cgroup.name + strlen(j->run->cgroup.name) - 1;
 		const char named = *last;
 

@@ -19,6 +19,7 @@
 #define PAUSE_MS  1000u /* before a request about the input is repeated */
 #define TELL_AT                                                                                              \
 	2 /* the caller hears that the end of the input may be missing, when this many requests have failed */
+#define TELL_BYTES_AT 5 /* the same for bytes of the input */
 /* Statuses. */
 #define CONFLICT    409
 #define TOO_LARGE   413
@@ -202,7 +203,7 @@ static void end_input(struct follow *follow, CURLcode done)
 	end_request(follow, &follow->input, done, &answer, &body);
 	if (may_repeat(follow, &answer)) {
 		follow->again_us = clock_us() + PAUSE_MS * UINT64_C(1000);
-		if (!follow->closes || ++follow->repeats != TELL_AT) {
+		if (++follow->repeats != (follow->closes ? TELL_AT : TELL_BYTES_AT)) {
 			free(body);
 			return;
 		}

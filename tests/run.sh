@@ -216,10 +216,11 @@ fi
 # shows its number in place of every user that a user namespace does not have, so it can be no tenant. The home directory is new: other
 # users may have left files in a common one.
 if [ "$(id -u)" = 0 ]; then
-	user_home=$(mktemp -d) && chown 5:60 "$user_home" || exit 1
+	user_home=$(mktemp -d /tmp/warder-user.XXXXXX) && chown 5:60 "$user_home" || exit 1
 	trap 'rm -rf "$user_home"' EXIT
 	as_user() { setpriv --reuid=5 --regid=60 --clear-groups env HOME="$user_home" "$@"; }
 else
+	user_home=
 	as_user() { "$@"; }
 fi
 
@@ -380,8 +381,8 @@ run_user() {
 		return
 	fi
 	tests user as_user build/gcc mechanism
-	# Paths of sockets are short, and those below the home directory may be too long.
-	suite user transcript as_user env WARDER=build/gcc/warder WARDER_TEST_DIR="${WARDER_TEST_DIR:-/tmp}" $soaking tests/transcript/run.sh
+	# Paths of sockets are short, and those below the new home directory may be too long.
+	suite user transcript as_user env WARDER=build/gcc/warder ${user_home:+WARDER_TEST_DIR="${WARDER_TEST_DIR:-/tmp}"} $soaking tests/transcript/run.sh
 	[ "$what" = check ] || faults user as_user
 	deep_suite user conformance as_user env WARDER=build/gcc/warder tests/conformance/run.py
 	suite user containers as_user env WARDER=build/gcc/warder tests/containers/run.py

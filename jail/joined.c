@@ -10,8 +10,7 @@
  *   root is read-only, so that /proc and /dev are what they were. Every other path is resolved after the privileges are dropped.
  * - The payload keeps its streams and nothing else.
  *
- * Three processes: a pid namespace can only be begun from within the one above, which is entered by a fork. A template that executes more
- * than one program begins only init, from its second execution on (joiner.c).
+ * Three processes: a pid namespace can only be begun from within the one above, which is entered by a fork.
  *
  *   helper (here)    begun in the session's user namespace, if the caller is no root; enters its pid namespace, for its child
  *   middle           is there, and begins the new one
@@ -39,7 +38,6 @@
 #include "base/hang.h"
 #include "base/namespaces.h"
 #include "base/pidfd.h"
-#include "jail/joiner.h"
 #include "jail/receipt.h"
 #include "jail/spawn.h"
 
@@ -53,7 +51,6 @@
 /* ---- what stays open for the executions of a template ---- */
 
 struct joined_session {
-	struct joiner joiner;
 	uint64_t namespaces[JAIL_JOINT_TIME + 1]; /* the session's; 0: the host's, which it shares */
 	struct cgroup_above above;
 	_Atomic int files[JOINED_FILES]; /* of an execution; -1: not open */
@@ -65,8 +62,6 @@ static int unreadable(const char *name, struct warder_error *err)
 			       "read-back: cannot look at the %s namespace", name);
 }
 
-static joiner_begin begin_joiner;
-
 struct joined_session *joined_session_new(const struct jail_template *tmpl, struct warder_error *err)
 {
 	const struct jail_joint *joint = tmpl->plan.joint;
@@ -76,7 +71,6 @@ struct joined_session *joined_session_new(const struct jail_template *tmpl, stru
 		error_no_memory(err, NULL);
 		return NULL;
 	}
-	joiner_init(&session->joiner, begin_joiner);
 	for (int i = 0; i < JOINED_FILES; i++)
 		atomic_init(&session->files[i], -1);
 	session->above = (struct cgroup_above)CGROUP_ABOVE_NONE;
@@ -101,7 +95,6 @@ void joined_session_free(struct joined_session *session)
 {
 	if (!session)
 		return;
-	joiner_done(&session->joiner);
 	cgroup_above_done(&session->above);
 	for (int i = 0; i < JOINED_FILES; i++)
 		if (session->files[i] >= 0)
@@ -182,9 +175,9 @@ static int without_init(const siginfo_t *end, struct warder_error *err)
 			 end->si_status);
 }
 
-/* The helper's word: a descriptor of what it has begun, or why not. An init whose program fails at once may say that the program has ended
- * before the helper speaks; its socket is closed then, which tells as much. */
-static int receive_pidfd(int socket_fd, const siginfo_t *end, int *ret_pidfd, struct warder_error *err)
+/* The helper's word: a descriptor of init, or why not. An init whose program fails at once may say that the program has ended before the
+ * helper speaks; its socket is closed then, which tells as much. */
+static int receive_init(struct jail_run *run, const siginfo_t *end, int *ret_pidfd, struct warder_error *err)
 {
 	struct wire_message message;
 	ssize_t n;
@@ -192,7 +185,7 @@ static int receive_pidfd(int socket_fd, const siginfo_t *end, int *ret_pidfd, st
 	do {
 		fd_done(ret_pidfd);
 		message = (struct wire_message){ 0 };
-		n = fd_receive(socket_fd, &message, sizeof(message), ret_pidfd, 1, MSG_DONTWAIT);
+		n = fd_receive(run->control[0], &message, sizeof(message), ret_pidfd, 1, MSG_DONTWAIT);
 	} while (n == sizeof(message) && message.type == WIRE_ENDED);
 	if (n == sizeof(message) && message.type == WIRE_FAILED)
 		return failed(&message, err);
@@ -246,81 +239,39 @@ int joined_session_fd(const struct jail_run *run)
 	return run->tmpl->plan.joint->fds[JAIL_JOINT_INIT];
 }
 
-/* By a helper, which joins with these descriptors and those of the session, and says the rest over the socket. */
-static int start_helper(const struct jail_run *run, struct spawn *spawn, int socket_fd, int *ret_pidfd,
-			struct warder_error *err)
-{
-	const struct jail_joint *joint = run->tmpl->plan.joint;
-	owned_fd int helper_fd = -1;
-	siginfo_t end = { 0 };
-	int helper_pid;
-
-	spawn->cgroup_fd = -1;
-	spawn->image_fd = run->tmpl->image_fd;
-	spawn->enters_user_ns = !run->tmpl->plan.privileged;
-	spawn_set_fd(spawn, WIRE_FD_MOUNT_NS, joint->fds[JAIL_JOINT_MNT]);
-	/* In the place of what the session does not have: something that is there anyway; the flags tell. */
-	for (int i = JAIL_JOINT_NET; i <= JAIL_JOINT_TIME; i++) {
-		const int number = i == JAIL_JOINT_NET ? WIRE_FD_NET_NS : spawn->fd_count;
-
-		spawn_set_fd(spawn, number, joint->fds[i] >= 0 ? joint->fds[i] : run->tmpl->supervisor_fd);
-	}
-	spawn_set_fd(spawn, spawn->fd_count,
-		     run->cgroup.join_v2_fd >= 0 ? run->cgroup.join_v2_fd : run->tmpl->supervisor_fd);
-	if (spawn_init(spawn, &helper_pid, &helper_fd, err) < 0) {
-		if (helper_fd >= 0)
-			wait_helper(run, helper_pid, helper_fd, &end, &(struct warder_error){ 0 });
-		return -1;
-	}
-	return wait_helper(run, helper_pid, helper_fd, &end, err) < 0
-		   ? -1
-		   : receive_pidfd(socket_fd, &end, ret_pidfd, err);
-}
-
-/* A joiner, whose block says that it is one. */
-static int begin_joiner(const struct jail_run *run, int its_fd, int our_fd, int *ret_pidfd,
-			struct warder_error *err)
-{
-	const struct jail_template *tmpl = run->tmpl;
-	struct spawn spawn = { 0 };
-	struct block block = { 0 };
-	owned_fd int block_fd = -1;
-
-	block_append(&block, tmpl->block.bytes, tmpl->block.len);
-	if (!block.failed) {
-		block_header(&block)->flags |= WIRE_SERVES;
-		block_header(&block)->fail_step = tmpl->fail_step;
-	}
-	block_fd = block_memfd(&block, err);
-	block_done(&block);
-	if (block_fd < 0)
-		return -1;
-	for (int i = 0; i < WIRE_FD_FIRST; i++)
-		spawn_set_fd(&spawn, i, -1);
-	spawn_set_fd(&spawn, WIRE_FD_CONTROL, its_fd);
-	spawn_set_fd(&spawn, WIRE_FD_BLOCK, block_fd);
-	spawn_set_fd(&spawn, WIRE_FD_SUPERVISOR, tmpl->supervisor_fd);
-	return start_helper(run, &spawn, our_fd, ret_pidfd, err);
-}
-
 int joined_start(struct jail_run *run, const int *fds, size_t fd_count, int *ret_pid, int *ret_pidfd,
 		 struct warder_error *err)
 {
 	const struct jail_joint *joint = run->tmpl->plan.joint;
+	struct spawn spawn = { .cgroup_fd = -1,
+			       .image_fd = run->tmpl->image_fd,
+			       .enters_user_ns = !run->tmpl->plan.privileged };
+	owned_fd int helper_fd = -1;
 	owned_fd int init_fd = -1;
-	struct spawn spawn = { 0 };
-	int done;
+	siginfo_t end = { 0 };
+	int helper_pid;
 
 	if (jail_session_has_ended(joint, 0))
 		return ended(err);
 	for (size_t i = 0; i < fd_count; i++)
 		spawn_set_fd(&spawn, (int)i, fds[i]);
+	spawn_set_fd(&spawn, WIRE_FD_MOUNT_NS, joint->fds[JAIL_JOINT_MNT]);
 	spawn_set_fd(&spawn, WIRE_FD_USER_NS, joint->fds[JAIL_JOINT_USER]);
-	done =
-	    joiner_start(&run->tmpl->joined->joiner, run, spawn.fds, (size_t)spawn.fd_count, &init_fd, err);
-	if (done == JOINER_NOT_HERE)
-		done = start_helper(run, &spawn, run->control[0], &init_fd, err);
-	if (done < 0)
+	/* In the place of what the session does not have: something that is there anyway; the flags tell. */
+	for (int i = JAIL_JOINT_NET; i <= JAIL_JOINT_TIME; i++) {
+		const int number = i == JAIL_JOINT_NET ? WIRE_FD_NET_NS : spawn.fd_count;
+
+		spawn_set_fd(&spawn, number, joint->fds[i] >= 0 ? joint->fds[i] : run->tmpl->supervisor_fd);
+	}
+	spawn_set_fd(&spawn, spawn.fd_count,
+		     run->cgroup.join_v2_fd >= 0 ? run->cgroup.join_v2_fd : run->tmpl->supervisor_fd);
+	if (spawn_init(&spawn, &helper_pid, &helper_fd, err) < 0) {
+		if (helper_fd >= 0)
+			wait_helper(run, helper_pid, helper_fd, &end, &(struct warder_error){ 0 });
+		return -1;
+	}
+	if (wait_helper(run, helper_pid, helper_fd, &end, err) < 0 ||
+	    receive_init(run, &end, &init_fd, err) < 0)
 		return jail_session_has_ended(joint, 0) ? ended(err) : -1;
 	*ret_pid = pidfd_number(init_fd);
 	*ret_pidfd = fd_take(&init_fd);
@@ -373,8 +324,7 @@ static int check_namespace(struct jail_run *run, enum jail_joint_fd which, uint6
 		return unreadable(kind->file, err);
 	if (which != JAIL_JOINT_MNT && which != JAIL_JOINT_CGROUP)
 		return own == session ? 0 : differs(kind->file, err);
-	return own == session || own == run->tmpl->own_namespaces[kind - namespace_kinds] ||
-		       (which == JAIL_JOINT_MNT && own == joiner_mount_number(&run->tmpl->joined->joiner))
+	return own == session || own == run->tmpl->own_namespaces[kind - namespace_kinds]
 		   ? error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
 			       "read-back: the %s namespace is not the execution's own; the program was not "
 			       "started",
@@ -398,7 +348,7 @@ int joined_check_namespaces(struct jail_run *run, struct warder_error *err)
 			snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", *list ? " " : "",
 				 kind->file);
 	}
-	receipt_layer(run, "namespaces", true, "clone3, setns, unshare", "/proc/<pid>/ns/*; NS_GET_PARENT",
+	receipt_layer(run, "namespaces", true, "setns, unshare", "/proc/<pid>/ns/*; NS_GET_PARENT",
 		      "the session's: %s; mnt: a copy; pid: below it%s", list,
 		      joint->namespaces & CLONE_NEWCGROUP ? "; cgroup: its own" : "");
 	return 0;

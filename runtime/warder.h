@@ -479,9 +479,7 @@ enum warder_session_flags {
  * time. `policy` is NULL for the session's policy. Another policy may have narrower limits, output,
  * processes.spawn or system calls, and another environment or working directory; everything else must be as
  * in the session's policy. `flags` takes enum warder_session_flags. The caller frees *ret with
- * warder_template_free(); until then the session does not count as idle. If root launches the template a second time,
- * a process with root's privileges starts its programs until the template is freed. So free the template before
- * you give up root's privileges. */
+ * warder_template_free(); until then the session does not count as idle. */
 WARDER_API int warder_session_prepare(struct warder_session *session, const struct warder_policy *policy,
 				      unsigned int flags, struct warder_template **ret,
 				      struct warder_error *err);

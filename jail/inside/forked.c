@@ -68,7 +68,7 @@ EXPORT int forked_wait(void)
 				   .pidfd = (uint64_t)(uintptr_t)&pidfd,
 				   .exit_signal = SIGCHLD };
 	const long got =
-	    message_receive(WIRE_FD_INPUT, &order, sizeof(order), true, fds, WIRE_FORK_FDS_MAX, &fd_count);
+	    message_receive(WIRE_FD_INPUT, &order, sizeof(order), fds, WIRE_FORK_FDS_MAX, &fd_count);
 	long pid;
 
 	if (got != sizeof(order))

@@ -87,9 +87,10 @@ static void default_signals(void)
 		sys(rt_sigaction, number, action, 0, 8);
 }
 
-/* What init passes on to its children, and a joiner to its inits. */
-static long reset_inherited(struct inside *in)
+static long step_session(struct inside *in)
 {
+	long ret;
+
 	const uint64_t all = ~0ull;
 
 	default_signals();
@@ -100,24 +101,17 @@ static long reset_inherited(struct inside *in)
 	sys(personality, 0);
 	sys(prctl, PR_SET_NAME, "warder-init", 0, 0, 0);
 	sys(umask, 0);
-	in->what = "priority";
-	return drop_priority();
-}
-
-static long step_session(struct inside *in)
-{
-	long ret = in->served ? 0 : reset_inherited(in);
-
-	if (ret < 0)
-		return ret;
 	/* The caller's session keyring must not be reachable; a kernel without keyrings has none. */
 	ret = sys(keyctl, KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0);
 	if (ret < 0 && ret != -ENOSYS_) {
 		in->what = "session keyring";
 		return ret;
 	}
+	in->what = "priority";
+	ret = drop_priority();
+	if (ret < 0)
+		return ret;
 	in->what = "";
-	ret = 0;
 	if (in->block->flags & WIRE_BARE)
 		ret = sys(prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (ret < 0)
@@ -410,7 +404,7 @@ static long step_pts(struct inside *in)
 {
 	in->what = "/dev/pts";
 	/* An execution's terminals are its own. The session itself may have none: then there is nothing to remove. */
-	if (in->block->flags & WIRE_JOINS && !in->served) {
+	if (in->block->flags & WIRE_JOINS) {
 		long ret = sys(umount2, "/dev/pts", MNT_DETACH);
 
 		if (ret < 0 && ret != -EINVAL_ && ret != -ENOENT_)
@@ -598,56 +592,38 @@ enum {
 	IN_CONTAINER = 2,
 	IN_NOTHING = 4,
 	IN_SESSION = 8, /* of ours, which is there */
-	IN_JOINER = 16, /* up to where it waits for orders */
-	IN_SERVED = 32, /* from there on, in an init that it has begun */
-	EVERYWHERE = 63,
+	EVERYWHERE = 15,
 };
-
-static void take_block(struct inside *in);
-
-static long step_serve(struct inside *in)
-{
-	const long ret = join_serve(in);
-
-	if (ret == 0)
-		take_block(in);
-	return ret;
-}
 
 static const struct step {
 	enum wire_step id;
 	unsigned int where;
 	long (*run)(struct inside *in);
 } steps[] = {
-	{ WIRE_STEP_JOIN, IN_SESSION | IN_JOINER, join_session },
+	{ WIRE_STEP_JOIN, IN_SESSION, join_session },
 	{ WIRE_STEP_SESSION, EVERYWHERE, step_session },
 	{ WIRE_STEP_CGROUP, EVERYWHERE, step_cgroup }, /* first: all that follows is charged to the jail */
 	{ WIRE_STEP_CLOCK, IN_JAIL, step_clock },      /* before the root: needs the host's /proc */
-	/* before the root: needs the host's /proc */
-	{ WIRE_STEP_OOM, IN_JAIL | IN_SESSION | IN_JOINER, step_oom },
-	{ WIRE_STEP_ENTER, IN_SESSION | IN_JOINER, join_enter },
-	{ WIRE_STEP_SERVE, IN_JOINER, step_serve },
-	/* what an init of a joiner has of the steps above that is its own */
-	{ WIRE_STEP_SESSION, IN_SERVED, step_session },
-	{ WIRE_STEP_CGROUP, IN_SERVED, step_cgroup },
+	{ WIRE_STEP_OOM, IN_JAIL | IN_SESSION, step_oom }, /* before the root: needs the host's /proc */
+	{ WIRE_STEP_ENTER, IN_SESSION, join_enter },
 	{ WIRE_STEP_ROOT, IN_JAIL, step_root },
 	{ WIRE_STEP_SCRATCH, IN_JAIL, step_scratch },
 	{ WIRE_STEP_OVERLAYS, IN_JAIL, step_overlays }, /* after scratch: what is written lies there */
 	/* after scratch, some of whose files cover its names; before detach: needs a visible /proc in a user namespace */
-	{ WIRE_STEP_PROC, IN_JAIL | IN_SESSION | IN_SERVED, step_proc },
+	{ WIRE_STEP_PROC, IN_JAIL | IN_SESSION, step_proc },
 	{ WIRE_STEP_SHM, IN_JAIL, step_shm },
 	{ WIRE_STEP_ATTACH, IN_JAIL, step_attach }, /* after the overlays: on some of which it lies */
-	{ WIRE_STEP_PTS, IN_JAIL | IN_SESSION | IN_SERVED, step_pts },
+	{ WIRE_STEP_PTS, IN_JAIL | IN_SESSION, step_pts },
 	{ WIRE_STEP_DETACH, IN_JAIL, step_detach },
 	{ WIRE_STEP_WHOLE, IN_JAIL, step_whole }, /* after detach, whose working directory it takes */
 	{ WIRE_STEP_NETWORK, IN_JAIL, step_network },
 	{ WIRE_STEP_HOSTNAME, IN_JAIL | IN_CONTAINER, step_hostname },
 	/* after join-cgroup: its root is the cgroup of this moment */
-	{ WIRE_STEP_CGROUP_NS, IN_JAIL | IN_SESSION | IN_SERVED, step_cgroup_ns },
+	{ WIRE_STEP_CGROUP_NS, IN_JAIL | IN_SESSION, step_cgroup_ns },
 	/* after everything that needs the host's privilege */
-	{ WIRE_STEP_USER, IN_JAIL | IN_CONTAINER | IN_SESSION | IN_SERVED, step_user },
-	{ WIRE_STEP_NESTING, IN_JAIL | IN_SESSION | IN_SERVED, step_nesting },
-	{ WIRE_STEP_BOUNDING, IN_JAIL | IN_CONTAINER | IN_SESSION | IN_SERVED, step_bounding },
+	{ WIRE_STEP_USER, IN_JAIL | IN_CONTAINER | IN_SESSION, step_user },
+	{ WIRE_STEP_NESTING, IN_JAIL | IN_SESSION, step_nesting },
+	{ WIRE_STEP_BOUNDING, IN_JAIL | IN_CONTAINER | IN_SESSION, step_bounding },
 	{ WIRE_STEP_FORK, EVERYWHERE, step_fork },
 	{ WIRE_STEP_INIT_DROP, EVERYWHERE, step_init_drop },
 };
@@ -937,24 +913,18 @@ static long map_block(struct inside *in)
 	return in->block->magic == WIRE_MAGIC && in->block->size == (uint32_t)len ? 0 : -EINVAL_;
 }
 
-static unsigned int where(const struct inside *in)
-{
-	if (in->served)
-		return IN_SERVED;
-	return in->block->flags & WIRE_SERVES      ? IN_JOINER
-	       : in->block->flags & WIRE_JOINS     ? IN_SESSION
-	       : in->block->flags & WIRE_CONTAINED ? IN_CONTAINER
-	       : in->block->flags & WIRE_BARE      ? IN_NOTHING
-						   : IN_JAIL;
-}
-
 static void run_steps(struct inside *in, size_t first, size_t end)
 {
+	const unsigned int where = in->block->flags & WIRE_JOINS       ? IN_SESSION
+				   : in->block->flags & WIRE_CONTAINED ? IN_CONTAINER
+				   : in->block->flags & WIRE_BARE      ? IN_NOTHING
+								       : IN_JAIL;
+
 	for (size_t i = first; i < end; i++) {
 		long ret;
 
 		in->what = "";
-		if (!(steps[i].where & where(in)))
+		if (!(steps[i].where & where))
 			continue;
 		ret = inside_made_to_fail(in, steps[i].id, steps[i].run(in));
 		if (ret < 0)
@@ -962,7 +932,7 @@ static void run_steps(struct inside *in, size_t first, size_t end)
 	}
 }
 
-static void take_block(struct inside *in)
+void inside_begin(struct inside *in)
 {
 	long ret = map_block(in);
 
@@ -972,11 +942,6 @@ static void take_block(struct inside *in)
 	 * container it is born into it, and a fork of a zygote into the zygote's. */
 	if (in->block->namespaces & CLONE_NEWTIME)
 		in->block_clock_offset = in->block->clock_offset;
-}
-
-void inside_begin(struct inside *in)
-{
-	take_block(in);
 	run_steps(in, 0, FORK_AT);
 }
 

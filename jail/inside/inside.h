@@ -16,10 +16,7 @@ struct inside {
 	int sysctl_fd; /* the host's /proc/sys/user until no-nesting; -1: nothing is to be limited */
 	int gate[2];   /* pipe: init has given up its privileges */
 	int payload_pid;
-	const char *what; /* object of the current step, for its error */
-	bool served;      /* begun by a joiner, which did the first steps */
-	uint32_t
-	    stacked; /* covers of this launch's session that a joiner keeps for its inits: bits of take_covers()'s order */
+	const char *what;  /* object of the current step, for its error */
 	bool left_running; /* children besides the payload's */
 	uint64_t applied;  /* bits 1 << step of optional layers that are on */
 };
@@ -44,8 +41,6 @@ long inside_keep_capabilities(uint32_t kept);
 long join_session(struct inside *in);
 /* In that init: the session's namespaces, and a copy of its mounts. */
 long join_enter(struct inside *in);
-/* In a joiner, after that: carry out orders. Returns in each init that is begun, with its descriptors in place and in->served. */
-long join_serve(struct inside *in);
 /* There: a /proc of the new pid namespace in the place of the session's, with those of its covers that its launch made. */
 long join_mount_proc(struct inside *in);
 /* Init, in three parts: all that comes before the fork of the payload; what the fork needs; the rest, which waits for the payload's end.

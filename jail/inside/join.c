@@ -3,15 +3,10 @@
  *
  * Helper and middle do nothing but enter and fork. The helper waits for middle, so that its end tells the host that init's descriptor
  * has been sent, or why not.
- *
- * A joiner is begun in the same way, in the place of an init, but stays in the session's pid namespace (jail/joiner.c). It has a copy of the
- * session's mounts, from which it has taken what is every execution's own: /proc and /dev/pts. The two or three covers of names in /proc that were
- * made for the session's launch wait at a name that each init's copy has free again when it has moved them.
  */
 #include <asm/signal.h>
 #include <linux/fcntl.h>
 #include <linux/mount.h>
-#include <linux/poll.h>
 #include <linux/sched.h>
 #include <linux/wait.h>
 
@@ -24,7 +19,6 @@
 
 #define ENOENT_    2
 #define EINTR_     4
-#define EINVAL_    22
 #define COVERS_MAX 8 /* of those that are made at a launch; a plan has fewer */
 
 #ifndef MNT_DETACH
@@ -47,20 +41,18 @@ static long send_init(int init_fd)
 }
 
 /* In middle: clone init into a pid namespace of its own, and into its leaf of cgroup v2. Moving it there later through cgroup.procs takes a lock
- * over all thread groups of the host; the first to take it waits for an RCU grace period (11 ms measured). A joiner stays in this pid namespace.
- * Returns only in what is begun. */
+ * over all thread groups of the host; the first to take it waits for an RCU grace period (11 ms measured). Returns only in init. */
 static void begin_init(struct inside *in)
 {
 	int init_fd = -1;
-	const bool serves = in->block->flags & WIRE_SERVES;
 	struct clone_args args = {
-		.flags = CLONE_PIDFD | (serves ? 0 : CLONE_NEWPID),
+		.flags = CLONE_NEWPID | CLONE_PIDFD,
 		.exit_signal = SIGCHLD,
 		.pidfd = (uint64_t)(uintptr_t)&init_fd,
 	};
 	long pid;
 
-	if (in->block->flags & WIRE_LEAF && !serves) {
+	if (in->block->flags & WIRE_LEAF) {
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)place_of(in, JOIN_LEAF);
 	}
@@ -105,7 +97,7 @@ long join_session(struct inside *in)
 }
 
 /* The time namespace last of those that need privilege over it: from here on init's clock is the session's. */
-static long enter(struct inside *in)
+long join_enter(struct inside *in)
 {
 	static const struct {
 		const char *name;
@@ -202,186 +194,14 @@ static long mount_proc(struct inside *in)
 	return ret;
 }
 
-/* ---- a joiner ---- */
-
-/* Where covers wait. It is there in every root, because it covers names of /proc itself. */
-#define STACK "/dev/null"
-
-/* The last one first, so that the first one is on top. */
-static long stack_covers(struct inside *in)
-{
-	int fds[COVERS_MAX];
-	uint32_t count = 0;
-	long ret = take_covers(in, fds, &count);
-
-	while (count-- > 0) {
-		if (fds[count] < 0)
-			continue;
-		if (ret == 0)
-			ret = sys(move_mount, fds[count], "", AT_FDCWD, STACK, MOVE_MOUNT_F_EMPTY_PATH);
-		in->stacked |= 1u << count;
-		sys(close, fds[count]);
-	}
-	return ret;
-}
-
-static long unstack_covers(struct inside *in)
-{
-	const struct wire_cover *covers = WIRE_AT(in->block, in->block->covers, const struct wire_cover);
-	uint32_t next = 0;
-	long ret = 0;
-
-	for (uint32_t i = 0; i < in->block->cover_count && next < COVERS_MAX && ret == 0; i++) {
-		if (!(covers[i].flags & WIRE_COVER_LAUNCH))
-			continue;
-		in->what = WIRE_AT(in->block, covers[i].target, char);
-		if (in->stacked & (1u << next))
-			ret = sys(move_mount, AT_FDCWD, STACK, AT_FDCWD, in->what, 0);
-		next++;
-	}
-	return ret;
-}
-
-static long strip_copy(struct inside *in)
-{
-	long ret = stack_covers(in);
-
-	if (ret < 0)
-		return ret;
-	in->what = "/proc";
-	ret = sys(umount2, "/proc", MNT_DETACH);
-	if (ret < 0)
-		return ret;
-	in->what = "/dev/pts";
-	ret = sys(umount2, "/dev/pts", MNT_DETACH);
-	return ret < 0 && ret != -EINVAL_ && ret != -ENOENT_ ? ret : 0;
-}
-
-long join_enter(struct inside *in)
-{
-	const long ret = enter(in);
-
-	return ret == 0 && in->block->flags & WIRE_SERVES ? strip_copy(in) : ret;
-}
-
-/* Above the numbers of what comes with an order, which are those that init's descriptors have. */
-#define KEPT_FROM 64
-
-_Static_assert(KEPT_FROM > WIRE_FORK_FDS_MAX, "an order's descriptors get the numbers from 0 on");
-
-/* Waits for a message. False: the host's process is dead. */
-static bool is_wanted(int socket, int supervisor)
-{
-	struct pollfd polled[2] = { { .fd = socket, .events = POLLIN },
-				    { .fd = supervisor, .events = POLLIN } };
-	long ret;
-
-	do
-		ret = sys(ppoll, polled, 2, 0, 0, 0);
-	while (ret == -EINTR_);
-	return ret > 0 && !polled[1].revents;
-}
-
-/* An order with its descriptors. Their number; 0: nobody orders any more. */
-static long await_order(int socket, int supervisor, struct wire_fork *order)
-{
-	int fds[WIRE_FORK_FDS_MAX];
-	size_t count = 0;
-
-	if (!is_wanted(socket, supervisor) ||
-	    message_receive(socket, order, sizeof(*order), false, fds, WIRE_FORK_FDS_MAX, &count) !=
-		(long)sizeof(*order))
-		return 0;
-	for (size_t i = 0; i < count; i++)
-		if (fds[i] != (int)i)
-			return 0;
-	return (long)count;
-}
-
-static void answer(int socket, long pid, int pidfd)
-{
-	struct wire_message message = { .type = pid < 0 ? WIRE_FAILED : WIRE_JOINED,
-					.step = WIRE_STEP_SERVE,
-					.error = pid < 0 ? (int32_t)-pid : 0 };
-
-	if (pid < 0)
-		sys(write, socket, &message, sizeof(message));
-	else if (message_send(socket, &message, sizeof(message), &pidfd, 1) < 0)
-		sys(kill, pid, SIGKILL);
-}
-
-/* True in the init. It is the child of this process's parent, the session's init. */
-static bool carry_out(int socket, const struct wire_fork *order, int count)
-{
-	const bool leaf = order->namespaces & CLONE_INTO_CGROUP;
-	int pidfd = -1;
-	struct clone_args args = {
-		.flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_PARENT | CLONE_PIDFD,
-		.pidfd = (uint64_t)(uintptr_t)&pidfd,
-	};
-	long pid;
-
-	if (leaf) {
-		args.flags |= CLONE_INTO_CGROUP;
-		args.cgroup = (uint64_t)(count - 1);
-	}
-	pid = sys(clone3, &args, sizeof(args));
-	if (pid == 0) {
-		sys(close_range, count - leaf, ~0u, 0);
-		return true;
-	}
-	/* First, so that the ends of what the host waits for are init's alone. */
-	sys(close_range, 0, count - 1, 0);
-	answer(socket, pid, pidfd);
-	if (pid > 0)
-		sys(close, pidfd);
-	return false;
-}
-
-long join_serve(struct inside *in)
-{
-	const struct wire_message ready = { .type = WIRE_READY };
-	const long socket = sys(fcntl, WIRE_FD_CONTROL, F_DUPFD_CLOEXEC, KEPT_FROM);
-	const long supervisor = sys(fcntl, WIRE_FD_SUPERVISOR, F_DUPFD_CLOEXEC, KEPT_FROM);
-	struct wire_message go;
-	struct wire_fork order;
-	long count;
-
-	if (socket < 0 || supervisor < 0)
-		return socket < 0 ? socket : supervisor;
-	sys(munmap, in->block, in->block->size);
-	in->block = 0;
-	sys(close_range, 0, KEPT_FROM - 1, 0);
-	/* After middle's words. */
-	if (!is_wanted((int)socket, (int)supervisor) || sys(read, socket, &go, sizeof(go)) != sizeof(go))
-		sys(exit_group, 125);
-	sys(write, socket, &ready, sizeof(ready));
-	while ((count = await_order((int)socket, (int)supervisor, &order)) > 0)
-		if (carry_out((int)socket, &order, (int)count)) {
-			in->served = true;
-			return 0;
-		}
-	sys(exit_group, 0);
-	__builtin_unreachable();
-}
-
 /* The new one is made while the session's is there, which a user namespace without one may not; then that one goes, with its
  * covers. */
 long join_mount_proc(struct inside *in)
 {
 	int fds[COVERS_MAX];
 	uint32_t count = 0;
-	long ret;
+	long ret = take_covers(in, fds, &count);
 
-	/* A joiner has taken the session's away, and root needs no other one to see. */
-	if (in->served) {
-		in->what = "/proc";
-		/* "none", as a mount of mount_proc() has it. */
-		ret = sys(mount, "none", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
-			  "hidepid=2");
-		return ret == 0 ? unstack_covers(in) : ret;
-	}
-	ret = take_covers(in, fds, &count);
 	if (ret == 0)
 		ret = mount_proc(in);
 	if (ret == 0)

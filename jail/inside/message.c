@@ -3,7 +3,6 @@
  */
 #include "jail/inside/message.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "jail/inside/sys.h"
@@ -58,8 +57,7 @@ long message_send(int socket_fd, const void *data, size_t len, const int *fds, s
 	return ret < 0 ? ret : (size_t)ret == len ? 0 : -EIO_;
 }
 
-long message_receive(int socket_fd, void *data, size_t size, bool close_on_exec, int *fds, size_t most,
-		     size_t *ret_count)
+long message_receive(int socket_fd, void *data, size_t size, int *fds, size_t most, size_t *ret_count)
 {
 	struct rights rights;
 	const struct part part = { data, size };
@@ -71,7 +69,7 @@ long message_receive(int socket_fd, void *data, size_t size, bool close_on_exec,
 
 	rights.level = rights.type = 0;
 	do
-		ret = sys(recvmsg, socket_fd, &message, close_on_exec ? MSG_CMSG_CLOEXEC_ : 0);
+		ret = sys(recvmsg, socket_fd, &message, MSG_CMSG_CLOEXEC_);
 	while (ret == -EINTR_);
 	if (ret <= 0)
 		return ret;
@@ -92,7 +90,7 @@ long message_receive_fds(int socket_fd, int *fds)
 {
 	size_t count = 0;
 	char byte;
-	const long ret = message_receive(socket_fd, &byte, 1, true, fds, MESSAGE_FDS_MAX, &count);
+	const long ret = message_receive(socket_fd, &byte, 1, fds, MESSAGE_FDS_MAX, &count);
 
 	return ret < 0 ? ret : ret == 1 ? (long)count : -EINVAL_;
 }

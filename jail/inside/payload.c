@@ -335,7 +335,7 @@ static bool receive_parked_go(void)
 	int fds[WIRE_GO_FDS];
 	size_t count = 0;
 	const long got =
-	    message_receive(WIRE_FD_EXEC, go_message, sizeof(go_message), true, fds, WIRE_GO_FDS, &count);
+	    message_receive(WIRE_FD_EXEC, go_message, sizeof(go_message), fds, WIRE_GO_FDS, &count);
 
 	return got >= (long)sizeof(struct wire_go) && parked_go()->message.type == WIRE_GO &&
 	       parked_go()->size == (uint32_t)got && place_fds(fds, count);

@@ -84,8 +84,7 @@ enum wire_fd {
 	X(READY, "ready")                                                                                    \
 	X(EXEC, "exec")                                                                                      \
 	X(JOIN, "join-session") /* these two early, of a launch into a session alone */                      \
-	X(ENTER, "enter-session")                                                                            \
-	X(SERVE, "begin-init") /* by a joiner */
+	X(ENTER, "enter-session")
 
 enum wire_step {
 #define X(id, name) WIRE_STEP_##id,
@@ -97,10 +96,10 @@ enum wire_step {
 #define WIRE_DIES 0x10000u
 
 enum wire_type {
-	WIRE_FAILED, /* init or payload -> host: step, error, detail */
-	WIRE_BORN,   /* payload -> host: namespaces, mounts and cgroups are what they will be */
-	WIRE_READY, /* payload -> host: everything is applied, nothing untrusted ran; joiner -> host: it waits for orders */
-	WIRE_GO,       /* host -> payload; WIRE_PARKED: as struct wire_go; host -> joiner: it may speak */
+	WIRE_FAILED,   /* init or payload -> host: step, error, detail */
+	WIRE_BORN,     /* payload -> host: namespaces, mounts and cgroups are what they will be */
+	WIRE_READY,    /* payload -> host: everything is applied, nothing untrusted ran */
+	WIRE_GO,       /* host -> payload; WIRE_PARKED: as struct wire_go */
 	WIRE_ENTERING, /* payload -> host: the next thing is the exec */
 	WIRE_NO_EXEC,  /* payload -> host: error of the exec */
 	WIRE_ENDED,    /* init -> host: how the payload ended */
@@ -140,12 +139,9 @@ struct wire_go {
  * The order for a zygote to fork, over its descriptor WIRE_FD_INPUT: this struct, with the descriptors of the new init in the order of enum
  * wire_fd. It answers with the pidfd of that init and one byte, or with an errno alone. The init then waits at its WIRE_FD_CONTROL for
  * WIRE_GO: its ids have been mapped.
- *
- * The order for a joiner to begin an init, over its socket, is the same struct with the same descriptors. With CLONE_INTO_CGROUP, the leaf's
- * comes after them. It answers with WIRE_JOINED or WIRE_FAILED. The init waits for nothing.
  */
 struct wire_fork {
-	uint64_t namespaces; /* CLONE_NEW*; to a joiner 0, or CLONE_INTO_CGROUP */
+	uint64_t namespaces; /* CLONE_NEW* */
 };
 #define WIRE_FORK_FDS_MAX 32
 
@@ -249,8 +245,7 @@ enum {
 	    67108864, /* the cgroup files to join come over init's socket, in one message of one byte */
 	WIRE_ZYGOTE = 134217728, /* the payload makes jails: its /proc is whole, and it may make namespaces */
 	WIRE_FORKED = 268435456, /* init and payload are forks of a zygote, and execute no program */
-	WIRE_SERVES = 536870912, /* with WIRE_JOINS: it stays, and begins inits as it is ordered to */
-	WIRE_FLAGS_ALL = 1073741823,
+	WIRE_FLAGS_ALL = 536870911,
 };
 
 /*
@@ -267,7 +262,7 @@ _Static_assert(WIRE_PRIVILEGED + WIRE_REUSABLE + WIRE_LOOPBACK_UP + WIRE_TMP_EXE
 		       WIRE_INPUT + WIRE_OLD_MOUNTS + WIRE_WHOLE_ROOT + WIRE_CONTAINED + WIRE_BARE +
 		       WIRE_HOLDS + WIRE_JOINS + WIRE_BACKGROUND + WIRE_BUILDING + WIRE_SETPCAP +
 		       WIRE_CROWDED + WIRE_ON_TERMINAL + WIRE_EDGE + WIRE_PARKED + WIRE_PROGRESS + WIRE_LEAF +
-		       WIRE_JOINS_FOLLOW + WIRE_ZYGOTE + WIRE_FORKED + WIRE_SERVES ==
+		       WIRE_JOINS_FOLLOW + WIRE_ZYGOTE + WIRE_FORKED ==
 		   WIRE_FLAGS_ALL,
 	       "no two flags share a bit");
 

@@ -29,6 +29,24 @@ int backstop_begin(int fd, uint64_t wall_time_us)
 	return timerfd_settime(fd, 0, &time, NULL);
 }
 
+uint64_t backstop_pause(int fd)
+{
+	const struct itimerspec none = { 0 };
+	struct itimerspec left;
+
+	return timerfd_settime(fd, 0, &none, &left) < 0 ? 0
+							: (uint64_t)left.it_value.tv_sec * 1000000 +
+							      (uint64_t)(left.it_value.tv_nsec + 999) / 1000;
+}
+
+void backstop_go_on(int fd, uint64_t left_us)
+{
+	const struct itimerspec time = once_after(left_us);
+
+	if (left_us)
+		timerfd_settime(fd, 0, &time, NULL);
+}
+
 bool backstop_begin_anew(int fd, uint64_t wall_time_us)
 {
 	const struct itimerspec time = once_after(backstop_us(wall_time_us));

@@ -14,6 +14,10 @@ uint64_t backstop_us(uint64_t wall_time_us);
 int backstop_open(void);
 /* The time begins now. -1 with errno. */
 int backstop_begin(int fd, uint64_t wall_time_us);
+/* It stands still: what is left of it in microseconds; 0: it is over, or had not begun. */
+uint64_t backstop_pause(int fd);
+/* It goes on, with what is left. */
+void backstop_go_on(int fd, uint64_t left_us);
 /* It begins anew. False: it was over, or had not begun, and stays so. */
 bool backstop_begin_anew(int fd, uint64_t wall_time_us);
 

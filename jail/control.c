@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "jail/backstop.h"
 #include "jail/run.h"
 
 #ifndef PIDFD_SIGNAL_PROCESS_GROUP
@@ -84,6 +85,10 @@ void jail_pause_clock(struct jail_run *run, bool paused)
 	/* In this order: the supervision must not see a clock that goes on and has not stood still. */
 	if (since_us)
 		atomic_fetch_add(&run->paused_us, clock_us() - since_us);
+	if (paused && !since_us)
+		run->backstop_left_us = backstop_pause(run->backstop_fd);
+	if (!paused && since_us)
+		backstop_go_on(run->backstop_fd, run->backstop_left_us);
 	atomic_store(&run->paused_at_us, paused ? clock_us() : 0);
 	wake(run);
 }

@@ -65,10 +65,11 @@ struct jail_run {
 	int control[2];                   /* [0] ours, [1] init's */
 	int exec[2];                      /* [0] ours, [1] the payload's */
 	int block_fd;
-	struct terminal terminal; /* where the program's streams are one */
-	int backstop_fd;          /* backstop.h; init has it, too */
-	int cancel_fd;            /* eventfd: one of the next four was set */
-	atomic_bool cancelled;    /* by jail_cancel(), or a second jail_stop() */
+	struct terminal terminal;  /* where the program's streams are one */
+	int backstop_fd;           /* backstop.h; init has it, too */
+	uint64_t backstop_left_us; /* while the run is paused */
+	int cancel_fd;             /* eventfd: one of the next four was set */
+	atomic_bool cancelled;     /* by jail_cancel(), or a second jail_stop() */
 	atomic_int stop_signal;
 	_Atomic uint64_t stop_grace_us;
 	atomic_bool resized;     /* the caller's terminal */
@@ -219,13 +220,13 @@ int run_receive(int socket_fd, struct wire_message *message, int *ret_pid, int *
 int run_look_at_setup(struct jail_run *run, struct hang hangs[2], uint64_t deadline, const char *when,
 		      struct warder_error *err);
 /* -1 with *err: the jail is dead, `when`. */
-/* The program's time begins: init's own limit of it. */
-int run_begin_backstop(const struct jail_run *run, struct warder_error *err);
 int run_died(const char *when, struct warder_error *err);
 
 /* ---- warm.c ---- */
 
 #define RUN_WARM_RESULT 4096
+/* The program's time begins: init's own limit of it (go.c). -1 with *err. */
+int run_begin_backstop(const struct jail_run *run, struct warder_error *err);
 /* Start the command's program in a parked jail, and wait until it has reported the files that it has loaded. -1 with *err. */
 int run_warm(struct jail_run *run, const struct jail_command *command, struct warder_error *err);
 

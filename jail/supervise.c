@@ -424,7 +424,7 @@ static uint64_t paused_us(const struct jail_run *run, uint64_t now)
 	return atomic_load(&run->paused_us) + (since_us && now > since_us ? now - since_us : 0);
 }
 
-/* The wall time stands still while the run is paused. So does init's: a frozen ppoll(2) begins again with the time that was left. */
+/* The wall time stands still while the run is paused. So does init's: see jail_pause_clock(). */
 static uint64_t deadline(const struct supervision *sup)
 {
 	const struct jail_run *run = sup->run;

@@ -565,6 +565,41 @@ Test(executions, pause_and_resume, .init = library_begin_sessions, .fini = libra
 	stage_end(&stage);
 }
 
+/* The wall time stands still in a pause: the supervisor's, and that of the execution's init. */
+Test(executions, a_pause_longer_than_the_wall_time, .init = library_begin_sessions,
+     .fini = library_end_sessions, .timeout = 120)
+{
+	struct warder_execution_command limited = { 0 };
+	struct warder_result *result = NULL;
+	struct warder_execution *execution;
+	struct stage stage;
+	uint64_t before;
+
+	stage_begin(&stage);
+	cr_assert_eq(warder_policy_set(stage.policy, "limits.wallTime", "4s", &stage.err), 0);
+	limited.policy = stage.policy;
+	execution = start_shell(&stage, "while :; do echo x; sleep 0.02; done", &limited);
+	await_bytes(warder_execution_id(execution), 0, &stage.err);
+	if (warder_session_pause(stage.name, &stage.err) != 0) {
+		cr_expect_eq(stage.err.code, WARDER_ERROR_UNAVAILABLE, "%s", stage.err.text);
+		warder_execution_free(execution);
+		stage_end(&stage);
+		library_skip("%s", stage.err.text);
+	}
+	sleep(8); /* init's limit is two seconds behind the supervisor's */
+	before = bytes_so_far(warder_execution_id(execution), &stage.err);
+	cr_assert_eq(warder_session_resume(stage.name, &stage.err), 0, "%s", stage.err.text);
+	await_bytes(warder_execution_id(execution), before, &stage.err);
+	cr_expect_eq(warder_execution_wait_for(execution, UINT64_MAX, &result, &stage.err), 1, "%s",
+		     stage.err.text);
+	cr_expect_str_eq(warder_result_status(result), "timeout");
+	cr_expect(warder_result_wall_us(result) < 8000000, "%llu us",
+		  (unsigned long long)warder_result_wall_us(result));
+	warder_result_free(result);
+	warder_execution_free(execution);
+	stage_end(&stage);
+}
+
 /* A copy stops the programs; another one may come before it has ended. */
 Test(executions, two_copies_at_once, .init = library_begin_sessions, .fini = library_end_sessions,
      .timeout = 120)

@@ -611,7 +611,7 @@ def long_policies():
     for one in sockets + streams:
         one.close()
     streams, before, opened = [], resident(front(host)), []
-    start = framed({"process": {"cmd": "sleep", "args": ["600"], "envs": {"V%d" % i: "" for i in range(15000)}}, "pad": "x" * 600000})
+    start = framed({"process": {"cmd": "sleep", "args": ["600"], "envs": {"V%d" % i: "" for i in range(6000)}}, "pad": "x" * 600000})
     for _ in range(8):
         streams.append(envd.begin("POST", "/process.Process/Start", start, FRAMES))
         opened.append(streams[-1].getresponse().status == 200)

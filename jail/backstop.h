@@ -14,9 +14,9 @@ uint64_t backstop_us(uint64_t wall_time_us);
 int backstop_open(void);
 /* The time begins now. -1 with errno. */
 int backstop_begin(int fd, uint64_t wall_time_us);
-/* It stands still: what is left of it in microseconds; 0: it is over, or had not begun. */
+/* Stop the timer. Returns the microseconds that were left; 0: it had expired, or was not set. */
 uint64_t backstop_pause(int fd);
-/* It goes on, with what is left. */
+/* Set it again, to the microseconds that were left; 0: do nothing. */
 void backstop_go_on(int fd, uint64_t left_us);
 /* It begins anew. False: it was over, or had not begun, and stays so. */
 bool backstop_begin_anew(int fd, uint64_t wall_time_us);

@@ -19,6 +19,7 @@
 #include "rootfs/rootfs.h"
 
 #define FILES_MAX 4096
+#define CUTS_MAX  64 /* of a path in an archive: components behind the archive's name */
 
 /* What a file was when the program had loaded it. */
 struct loaded_file {
@@ -105,6 +106,28 @@ static int look_first(int root_fd, const char *directory, struct loaded_file *fi
 	return file->is_link && follow(root_fd, file->path, &file->st) < 0 ? errno : 0;
 }
 
+/* The length of the archive that a path leads into; 0: it leads into none, or lies too deep in it. */
+static size_t archive_len(int root_fd, const char *path, size_t len)
+{
+	int error = ENOTDIR;
+
+	for (int cuts = 0; cuts < CUTS_MAX && error == ENOTDIR; cuts++) {
+		struct loaded_file file = { 0 };
+		char *directory;
+
+		len = (size_t)((const char *)memrchr(path, '/', len) - path);
+		if (!len)
+			return 0;
+		file.name_at = (size_t)((const char *)memrchr(path, '/', len) - path) + 1;
+		file.path = strndup(path, len);
+		directory = strndup(path, file.name_at);
+		error = file.path && directory ? look_first(root_fd, directory, &file) : ENOMEM;
+		free(file.path);
+		free(directory);
+	}
+	return error ? 0 : len;
+}
+
 int loaded_add(struct loaded *loaded, int root_fd, const char *path, size_t len, struct warder_error *err)
 {
 	const char *slash = memrchr(path, '/', len);
@@ -112,15 +135,18 @@ int loaded_add(struct loaded *loaded, int root_fd, const char *path, size_t len,
 	struct loaded_directory *directory = find_directory(loaded, path, name_at);
 	struct loaded_file file = { .name_at = name_at };
 	struct loaded_file *files;
+	size_t archive;
 	int error;
 
 	if (!directory)
 		return error_no_memory(err, NULL);
 	if (is_known(directory, path, len))
 		return 0;
-	if (loaded->files == FILES_MAX)
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, "program",
-				 "the program has loaded more than %d files; import less", FILES_MAX);
+	if (loaded->files == FILES_MAX || loaded->count > FILES_MAX)
+		return error_set(
+		    err, WARDER_ERROR_UNAVAILABLE, "program",
+		    "the program has loaded more than %d files, or from more directories; import less",
+		    FILES_MAX);
 	file.path = strndup(path, len);
 	files = file.path ? realloc(directory->files, (directory->count + 1) * sizeof(*files)) : NULL;
 	if (files)
@@ -131,8 +157,9 @@ int loaded_add(struct loaded *loaded, int root_fd, const char *path, size_t len,
 		if (error == ENOENT)
 			return 0;
 		/* A module in an archive: the archive is what was loaded. */
-		if (error == ENOTDIR && name_at > 1)
-			return loaded_add(loaded, root_fd, path, name_at - 1, err);
+		archive = error == ENOTDIR ? archive_len(root_fd, path, len) : 0;
+		if (archive)
+			return loaded_add(loaded, root_fd, path, archive, err);
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "program", error,
 				       "%.*s, which the program has loaded, cannot be looked at", (int)len,
 				       path);

@@ -160,6 +160,9 @@ int run_step_streams(struct jail_run *run, struct warder_error *err)
 	run->backstop_fd = backstop_open();
 	if (run->backstop_fd < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "limits.wallTime", errno, "timerfd");
+	/* It begins anew with the program; until then it ends a launch that takes too long. */
+	if (!run->parked && run_begin_backstop(run, err) < 0)
+		return -1;
 	run->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (run->cancel_fd < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "eventfd");

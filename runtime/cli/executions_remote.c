@@ -62,9 +62,8 @@ static int say_ended(const struct executions_remote *opened, struct warder_error
 			       "program that has ended",
 			       opened->name.text, opened->place.session.backend)
 		   : error_set(err, WARDER_ERROR_NOT_FOUND, "id",
-			       "there is no execution %s, or its record was removed; \"warder ps %s\" lists "
-			       "those that %s knows",
-			       opened->name.text, opened->name.session, opened->place.session.backend);
+			       "%s has no execution %s; \"warder ps %s\" lists its executions",
+			       opened->place.session.backend, opened->name.text, opened->name.session);
 }
 
 /* A host of the kind warder says the same of an execution that it does not know. */

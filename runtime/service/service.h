@@ -101,7 +101,8 @@ struct service_self {
 	int text_fd[SERVICE_TEXTS]; /* that of the label is -1 if this kernel shows none */
 	char text[SERVICE_TEXTS][SERVICE_TEXT_BYTES];
 	struct service_priority priority;
-	_Atomic(const char *) changed; /* what somebody has changed since service_self_open(), or NULL */
+	_Atomic(const char *)
+	    changed; /* name of the first condition that was changed after service_self_open(); NULL: none */
 };
 
 /* 0; -1 with errno, and *ret is closed: /proc cannot be read. */

@@ -261,7 +261,7 @@ static int none(const char *id, struct warder_error *err)
 	char shown[64];
 
 	return error_set(err, WARDER_ERROR_NOT_FOUND, "id",
-			 "there is no execution %s, or its record was removed; \"warder ps\" lists them",
+			 "there is no execution %s; \"warder ps\" lists all executions",
 			 json_quote(id, shown, sizeof(shown)));
 }
 

@@ -12,6 +12,8 @@ Test(warm, a_list_with_a_nul_byte_is_refused, .timeout = 60)
 		{ "printf '/bin/sh\\0\\n\\n' >&3", "wrote a NUL byte before it was ready" },
 		{ "printf '/bin/sh\\n\\0/no/such/file\\n\\n' >&3", "wrote a NUL byte before it was ready" },
 		{ "printf '/bin/sh\\n' >&3; exec 3>&-", "ended before it was ready" },
+		/* Each component behind the archive's name costs a look. */
+		{ "printf '/bin/sh%0100d\\n\\n' 0 | sed 's|0|/a|g' >&3", "cannot be looked at" },
 	};
 	struct jailed *j = jailed_new();
 

@@ -20,7 +20,7 @@ $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec -- sh -c 'echo begun; ec
 | begun
 | end
 !~ ^error$
-!~ ^warder: there is no execution "[0-9a-f]*", or its record was removed; .*
+!~ ^warder: there is no execution "[0-9a-f]*"; .*
 
 = progress goes to the caller's terminal and into the result, also if the caller is killed meanwhile, or stopped for long
 needs python3 script

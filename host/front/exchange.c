@@ -136,6 +136,14 @@ bool exchange_keep(struct exchange *x, const struct json_value *document, size_t
 	return true;
 }
 
+void exchange_keep_less(struct exchange *x, size_t bytes)
+{
+	if (bytes >= x->http->kept)
+		return;
+	x->front->server->kept -= x->http->kept - bytes;
+	x->http->kept = bytes;
+}
+
 /* ---- answers ---- */
 
 static void wake(struct exchange_http *http)

@@ -68,6 +68,8 @@ char *exchange_take_body(struct exchange *x);
  * it; NULL, 0: nothing is kept any more. False: the handlers together, or those of its tenant, keep too much for that, and the exchange was
  * answered. */
 bool exchange_keep(struct exchange *x, const struct json_value *document, size_t more);
+/* Of what is counted, no more than so many bytes are still kept. */
+void exchange_keep_less(struct exchange *x, size_t bytes);
 
 /* False: too many wrong keys came from the address of the client, which was answered. */
 bool exchange_may_show_key(struct exchange *x);

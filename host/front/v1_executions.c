@@ -168,6 +168,7 @@ static void keep_input_alone(struct work *work)
 	}
 	json_free(work->document);
 	work->document = NULL;
+	exchange_keep_less(work->x, work->input_len);
 }
 
 static void start_now(struct work *work)

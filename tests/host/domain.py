@@ -620,7 +620,7 @@ def long_policies():
     for one in streams:
         one.close()
     at, streams, before = "/v1/sandboxes/%s/executions" % box, [host.connect() for _ in range(8)], resident(pid)
-    start = json.dumps({"argv": ["sh", "-c", "sleep 601", *[""] * 6000], "stdin": "x" * 300000}).encode()
+    start = json.dumps({"argv": ["sh", "-c", "sleep 601", *[""] * 6000], "stdin": "x" * 100000}).encode()
     begun = []
     for one in streams:
         one.sendall(host.request("POST", at, token, start))

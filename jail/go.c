@@ -16,7 +16,6 @@
 #include "base/fd.h"
 #include "base/hang.h"
 #include "base/text.h"
-#include "jail/backstop.h"
 #include "jail/environment.h"
 #include "jail/run.h"
 
@@ -144,14 +143,6 @@ static int send_parked(struct jail_run *run, struct warder_error *err)
 	else
 		fd_done(&run->stdin_pipe[RUN_READ]);
 	return ret;
-}
-
-int run_begin_backstop(const struct jail_run *run, struct warder_error *err)
-{
-	return backstop_begin(run->backstop_fd, run->given.wall_time_us) < 0
-		   ? error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "limits.wallTime", errno,
-				     "init's own limit of the wall time cannot be set")
-		   : 0;
 }
 
 static int send_go(struct jail_run *run, struct warder_error *err)

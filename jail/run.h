@@ -201,6 +201,8 @@ int run_open_input(struct jail_run *run);
 int run_open_streams(struct jail_run *run, struct warder_error *err);
 /* The part of it that the caller's descriptors are for. -1 with *err. */
 int run_open_passes(struct jail_run *run, struct warder_error *err);
+/* The program's time begins: init's own limit of it. -1 with *err. */
+int run_begin_backstop(const struct jail_run *run, struct warder_error *err);
 /* The jail has them. */
 void run_close_programs_ends(struct jail_run *run);
 
@@ -225,8 +227,6 @@ int run_died(const char *when, struct warder_error *err);
 /* ---- warm.c ---- */
 
 #define RUN_WARM_RESULT 4096
-/* The program's time begins: init's own limit of it (go.c). -1 with *err. */
-int run_begin_backstop(const struct jail_run *run, struct warder_error *err);
 /* Start the command's program in a parked jail, and wait until it has reported the files that it has loaded. -1 with *err. */
 int run_warm(struct jail_run *run, const struct jail_command *command, struct warder_error *err);
 

@@ -144,6 +144,14 @@ static int open_nothing(struct jail_run *run, struct warder_error *err)
 	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "/dev/null");
 }
 
+int run_begin_backstop(const struct jail_run *run, struct warder_error *err)
+{
+	return backstop_begin(run->backstop_fd, run->given.wall_time_us) < 0
+		   ? error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "limits.wallTime", errno,
+				     "init's own limit of the wall time cannot be set")
+		   : 0;
+}
+
 int run_step_streams(struct jail_run *run, struct warder_error *err)
 {
 	int on = 1;

@@ -135,15 +135,23 @@ static struct question *take_question(struct asking *asking, const struct link_a
 	return NULL;
 }
 
+static void refuse(struct link_answer *answer, uint32_t status, const char *why)
+{
+	answer->status = status;
+	answer->retry_s = 1;
+	error_set(&answer->error, WARDER_ERROR_UNAVAILABLE, NULL, "%s", why);
+}
+
 /* Only the launcher knows whose the key of a sandbox is. */
 static void check_room(struct question *question, struct link_answer *answer)
 {
 	exchange_belongs(question->x, answer->tenant);
-	if (!question->opens || answer->status >= 400 || exchange_has_room(question->x))
+	if (!question->opens || answer->status >= 400)
 		return;
-	answer->status = 429;
-	answer->retry_s = 1;
-	error_set(&answer->error, WARDER_ERROR_UNAVAILABLE, NULL, EXCHANGE_NO_ROOM);
+	if (!exchange_has_room(question->x))
+		refuse(answer, 429, EXCHANGE_NO_ROOM);
+	else if (exchange_keeps_too_much(question->x))
+		refuse(answer, 503, EXCHANGE_KEEPS_TOO_MUCH);
 }
 
 static void pass(struct question *question, struct link_answer *answer, const char *text, int *fd)

@@ -110,13 +110,33 @@ static bool has_same_owner(const struct exchange *a, const struct exchange *b)
 	return has_same_key(a, b) || (a->tenant && a->tenant == b->tenant);
 }
 
+/* Bytes of documents that all handlers together may keep. */
+static size_t most_kept(const struct exchange *x)
+{
+	return x->front->welcome.limits.waiting_bytes / 4;
+}
+
+/* Of its tenant, as far as that is known. */
+static size_t kept_by_owner(const struct exchange *x)
+{
+	size_t bytes = 0;
+
+	for (const struct exchange_http *one = x->front->server->exchanges; one; one = one->next)
+		bytes += has_same_owner(&one->x, x) ? one->kept : 0;
+	return bytes;
+}
+
+bool exchange_keeps_too_much(const struct exchange *x)
+{
+	return x->http->kept > SHORT_BYTES && kept_by_owner(x) > most_kept(x) / 2;
+}
+
 /* Short documents always fit: a tenant has a limited number of requests at a time. Of the memory for long ones, a tenant has at most half. */
 bool exchange_keep(struct exchange *x, const struct json_value *document, size_t more)
 {
 	struct server *server = x->front->server;
-	const size_t most = x->front->welcome.limits.waiting_bytes / 4;
+	const size_t most = most_kept(x);
 	const size_t bytes = (document ? bytes_of(document) : 0) + more;
-	size_t own = 0;
 
 	server->kept -= x->http->kept;
 	x->http->kept = 0;
@@ -124,11 +144,9 @@ bool exchange_keep(struct exchange *x, const struct json_value *document, size_t
 		exchange_fail(x, 413, "the body has too many values, or too long ones");
 		return false;
 	}
-	for (const struct exchange_http *one = server->exchanges; one; one = one->next)
-		own += has_same_owner(&one->x, x) ? one->kept : 0;
-	if (bytes > SHORT_BYTES && (server->kept + bytes > most || own + bytes > most / 2)) {
+	if (bytes > SHORT_BYTES && (server->kept + bytes > most || kept_by_owner(x) + bytes > most / 2)) {
 		exchange_set(x, "Retry-After", "1");
-		exchange_fail(x, 503, "too many long requests are being served at this time; try again");
+		exchange_fail(x, 503, EXCHANGE_KEEPS_TOO_MUCH);
 		return false;
 	}
 	x->http->kept = bytes;

@@ -11,7 +11,8 @@
 
 #include "host/front/front.h"
 
-#define EXCHANGE_NO_ROOM "the tenant has as many requests at a time as it may have"
+#define EXCHANGE_NO_ROOM        "the tenant has as many requests at a time as it may have"
+#define EXCHANGE_KEEPS_TOO_MUCH "too many long requests are being served at this time; try again"
 
 struct exchange {
 	struct front *front;
@@ -68,6 +69,8 @@ char *exchange_take_body(struct exchange *x);
  * it; NULL, 0: nothing is kept any more. False: the handlers together, or those of its tenant, keep too much for that, and the exchange was
  * answered. */
 bool exchange_keep(struct exchange *x, const struct json_value *document, size_t more);
+/* The same question once more, when it has become known whose the request is. */
+bool exchange_keeps_too_much(const struct exchange *x);
 /* Of what is counted, no more than so many bytes are still kept. */
 void exchange_keep_less(struct exchange *x, size_t bytes);
 

@@ -3,7 +3,7 @@
 
 The settings of the operator lower most limits, so that few requests reach them; the defaults are those that `--check` and the manual name.
 """
-import http.client, json, os, select, socket, subprocess, threading, time
+import base64, http.client, json, os, select, socket, subprocess, threading, time
 
 from lib import SLOW, WARDER, Host, Socket, ask_at_once, asking_for_socket, front, keeper_of, run_parts, tell, until, work
 
@@ -565,4 +565,32 @@ def kept_requests():
     host.end()
 
 
-run_parts((sizes, defaults, connections, broken_requests, sandbox_keys, slow_streams, stalled_bodies, long_answers, long_pieces, deaf_terminals, deaf_typists, late_readers, names, shares, queue, stuck, kept_requests, settings))
+def kept_shares():
+    """Long requests with the tokens of several sandboxes count for the tenant that has these."""
+    host = Host("kept-shares")
+    mine, others = host.tenant("me"), host.tenant("others")
+    waiting = []
+    def send(token):
+        """Input for a program in a new sandbox that reads none: 1.6 MB are kept for it. The status; None: it waits."""
+        _, made, _ = host.ask("POST", "/v2/sandboxes", token, {"templateID": "base", "timeout": 600})
+        key = "E2b-Sandbox-Id: %s\r\nX-Access-Token: %s\r\nContent-Type: application/json\r\n" % (made["sandboxID"], made["envdAccessToken"])
+        host.ask("POST", "/v1/sandboxes/%s/executions" % made["sandboxID"], token, {"argv": ["sleep", "1000"], "input": True})
+        pid = host.ask("POST", "/process.Process/List", None, {}, key)[1]["processes"][0]["pid"]
+        body = json.dumps({"process": {"pid": pid}, "input": {"stdin": base64.b64encode(bytes(700000)).decode()}}).encode()
+        one = host.connect()
+        waiting.append(one)
+        one.sendall(host.request("POST", "/process.Process/SendInput", None, body, key))
+        one.settimeout(3 * SLOW)
+        try:
+            got = one.recv(65536)
+        except TimeoutError:
+            return None
+        return int(got.split()[1]), b"Retry-After: 1" in got
+    statuses = [send(mine), send(mine), send(others)]
+    tell(statuses == [None, (503, True), None], "of the memory for long requests, a tenant has half, also with the tokens of several sandboxes", statuses)
+    for one in waiting:
+        one.close()
+    host.end()
+
+
+run_parts((sizes, defaults, connections, broken_requests, sandbox_keys, slow_streams, stalled_bodies, long_answers, long_pieces, deaf_terminals, deaf_typists, late_readers, names, shares, queue, stuck, kept_requests, kept_shares, settings))

@@ -240,23 +240,32 @@ static void say_started(struct work *work)
 	exchange_json(work->x, work->exists ? 200 : 201, json_take(&w));
 }
 
-/* The same request has started it before. open: its standard input is still open. That request may have been cut off before it had sent all of the
- * input, and what is missing is not sent twice. */
+/* The same request has started it before. open: its standard input is still open, or was at its end. That request may have been cut off before it
+ * had sent all of the input, and what is missing is not sent twice. */
 static void say_exists(struct work *work, bool open)
 {
 	struct warder_error err = { 0 };
 
 	if (work->input && open) {
-		error_set(&err, WARDER_ERROR_CONFLICT, "idempotencyKey",
-			  "this request has started execution %s before, and whether that gets all of its "
-			  "input is not known; use a new key",
-			  work->id);
+		error_set(
+		    &err, WARDER_ERROR_CONFLICT, "idempotencyKey",
+		    "this request has started execution %s before, and may have been cut off before the "
+		    "program had all of its input; use a new key",
+		    work->id);
 		fail_work(work, &err);
 		return;
 	}
 	work->exists = true;
 	channel_choose(work->channel, work->id);
 	say_started(work);
+}
+
+/* Nobody has ended the input of the program, which may have ended all the same. A keeper of an earlier version does not say so. */
+static bool has_open_input(const struct json_value *row)
+{
+	const struct json_value *ended = json_member(row, "inputEnded");
+
+	return json_member_true(row, "input") || (ended && !ended->boolean);
 }
 
 /* Whether an earlier request had the key. */
@@ -279,7 +288,7 @@ static void look_for_key(struct work *work, const char *text)
 	if (!found) {
 		start_now(work);
 	} else if (strcmp(id, work->id) == 0) {
-		say_exists(work, json_member_true(found, "input"));
+		say_exists(work, has_open_input(found));
 	} else {
 		error_set(&err, WARDER_ERROR_CONFLICT, "idempotencyKey",
 			  "another request with this key has started execution %s; use a new key", id);
@@ -388,7 +397,7 @@ void v1_start_execution(struct exchange *x)
 	if (key)
 		derive_id(work, key);
 	work->keeps_input = json_member_true(document, "input") || json_member_uint(document, "rows");
-	work->input = input.bytes;
+	work->input = input.len ? input.bytes : NULL;
 	work->input_len = input.len;
 	work->decoded = input.decoded;
 }

@@ -384,6 +384,7 @@ static int hold_input(struct client *client, struct execution *execution, struct
 {
 	const struct record *in = &client->clients->in;
 
+	execution->input_ended |= execution->input_fd < 0;
 	/* The end of a text of which everything was taken is no fault, though the program has ended meanwhile. */
 	if (execution->input_fd < 0 && (in->head.len || client->writes != execution))
 		return error_set(err, WARDER_ERROR_CONFLICT, "id", "the input of execution %s is closed%s",
@@ -689,6 +690,7 @@ static bool push_input(struct client *client, int fd)
 		if (n < 0) {
 			error_set(&err, WARDER_ERROR_CONFLICT, "id", "execution %s reads no input any more",
 				  execution->id);
+			execution->input_ended = true;
 			break;
 		}
 		held->at += (size_t)n;

@@ -67,6 +67,7 @@ struct execution {
 	atomic_bool launched; /* the thread is about to end */
 	size_t users;         /* clients that read it */
 	int input_fd;         /* our end of its input: a pipe, or a terminal's master; or -1 */
+	bool input_ended;     /* a client has closed it, or knows that the program reads no more */
 	int source_fd;        /* the program's end, until it has ended; or -1 */
 	int streams[3];       /* with RECORD_STREAMS: its caller's, until it has ended; each, or all, -1 */
 	int log_fds[2];       /* with RECORD_LOG: the file, for each stream, until it has ended; or -1 */

@@ -527,6 +527,7 @@ void execution_close_input(struct execution *execution)
 			return;
 	} else {
 		fd_done(&execution->input_fd);
+		execution->input_ended = true;
 	}
 }
 

@@ -90,6 +90,8 @@ static void describe(struct execution *execution, bool counters, struct json_wri
 		      now_ms > execution->started_ms ? (now_ms - execution->started_ms) * 1000 : 0);
 	json_key_bool(w, "terminal", execution->flags & RECORD_TERMINAL);
 	json_key_bool(w, "input", execution->input_fd >= 0);
+	if (execution->flags & RECORD_OPEN_INPUT)
+		json_key_bool(w, "inputEnded", execution->input_ended);
 	json_key_uint(w, "stdoutBytes", execution->spool.totals[0]);
 	json_key_uint(w, "stderrBytes", execution->spool.totals[1]);
 	if (counters)

@@ -297,7 +297,7 @@ def keys():
         tell(status == 400 and data["field"] == "idempotencyKey", "a key like %.10s... is refused" % key, (status, data))
     box = sandbox(host, token)
     path = "/v1/sandboxes/%s/executions" % box
-    body = {"argv": ["sh", "-c", "echo x >>/tmp/count; sleep 1"], "idempotencyKey": "e"}
+    body = {"argv": ["sh", "-c", "echo x >>/tmp/count; sleep 1"], "stdin": "", "idempotencyKey": "e"}
     answers = []
     callers = [threading.Thread(target=lambda: answers.append(host.ask("POST", path, token, body)[:2])) for _ in range(6)]
     for one in callers:
@@ -321,6 +321,19 @@ def keys():
         tell(until(lambda: len(host.ask("GET", path, token)[1]) == count + 1), "a program starts that does not read its input")
     status, data, _ = host.ask("POST", path, token, body)
     tell(status == 409 and data["field"] == "idempotencyKey" and "input" in data["message"], "its start is not repeated, because its input was cut off", (status, data))
+    host.ask("PUT", "/v1/sandboxes/%s/files?path=/tmp/go" % box, token, b"")
+    ended = until(lambda: [row for row in host.ask("GET", path, token)[1] if row["state"] == "ended" and "until" in row["command"][-1]], 20)
+    status, data, _ = host.ask("POST", path, token, body)
+    tell(ended and status == 409 and "input" in data["message"], "nor after its end", (ended, status, data))
+    body = {"argv": ["sh", "-c", "exec <&-; sleep 1"], "stdin": "x" * 300000, "idempotencyKey": "h"}
+    status = [host.ask("POST", path, token, body)[0] for _ in range(2)]
+    tell(status == [201, 200], "a start is repeated whose program wants no more input", status)
+    until(lambda: all(row["state"] == "ended" for row in host.ask("GET", path, token)[1] if "exec" in row["command"][-1]), 20)
+    tell(host.ask("POST", path, token, body)[0] == 200, "also after its end")
+    body = {"argv": ["sh", "-c", "sleep 1000"], "stdin": "", "idempotencyKey": "i"}
+    status = [host.ask("POST", path, token, body)[0] for _ in range(2)]
+    row = next((row for row in host.ask("GET", path, token)[1] if row["command"][-1] == "sleep 1000"), {})
+    tell(status == [201, 200] and row.get("input") is False and "inputEnded" not in row, "empty input is none", (status, row))
     body = {"argv": ["sh", "-c", "cat >/tmp/all; sleep 1000"], "stdin": "x" * 300000, "idempotencyKey": "g"}
     status = [host.ask("POST", path, token, body)[0] for _ in range(2)]
     tell(status == [201, 200], "a start is repeated whose program has all of its input", status)

@@ -25,7 +25,8 @@
 #define QUIET_US      UINT64_C(75000)
 #define TAIL_MAX      ((size_t)4 << 20) /* bytes that a keeper stores; what is kept here may be a quarter more */
 #define PIECE_MAX     ((size_t)64 << 10)
-#define PIECE_OWN     (sizeof(struct tail_piece) + 32) /* of a piece, besides its bytes */
+#define PIECE_OWN                                                                                            \
+	((size_t)24) /* of a piece, besides its bytes, as the spool counts it: what fits there, fits here */
 
 /* OUT or OUT,ERR. */
 static int take_from(const char *text, uint64_t ret[2], struct warder_error *err)

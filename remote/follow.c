@@ -13,12 +13,11 @@
 #include "base/clock.h"
 #include "remote/service.h"
 
-#define LOOK_MS   200
-#define ANSWER_MS 15000u /* until the host says that the program runs */
-#define CLOSE_MS  60000u
-#define PAUSE_MS  1000u /* before a request about the input is repeated */
-#define TELL_AT                                                                                              \
-	2 /* the caller hears that the end of the input may be missing, when this many requests have failed */
+#define LOOK_MS       200
+#define ANSWER_MS     15000u /* until the host says that the program runs */
+#define CLOSE_MS      60000u
+#define PAUSE_MS      1000u /* before a request about the input is repeated */
+#define TELL_AT       2 /* the caller hears that the end of the input waits, when this many requests have failed */
 #define TELL_BYTES_AT 5 /* the same for bytes of the input */
 /* Statuses. */
 #define CONFLICT    409
@@ -185,10 +184,11 @@ static void end_request(struct follow *follow, struct exchange **exchange, CURLc
 	*exchange = NULL;
 }
 
-/* A busy host has not taken the input. To close it twice does no harm. */
+/* A busy host has not taken the input, but a gateway that says 503 may have passed it on. To close it twice does no harm. */
 static bool may_repeat(const struct follow *follow, const struct remote_answer *answer)
 {
-	return answer->status == TOO_MANY || answer->status == UNAVAILABLE ||
+	return answer->status == TOO_MANY ||
+	       (answer->status == UNAVAILABLE && follow->kind->busy_did_nothing) ||
 	       (follow->closes && answer->status != TOO_LARGE && service_is_out_of_reach(answer));
 }
 
@@ -198,10 +198,12 @@ static void end_input(struct follow *follow, CURLcode done)
 	struct remote_answer answer;
 	char message[SERVICE_MESSAGE];
 	char *body = NULL;
-	bool lost;
+	const char *word;
+	bool again, lost;
 
 	end_request(follow, &follow->input, done, &answer, &body);
-	if (may_repeat(follow, &answer)) {
+	again = may_repeat(follow, &answer);
+	if (again) {
 		follow->again_us = clock_us() + PAUSE_MS * UINT64_C(1000);
 		if (++follow->repeats != (follow->closes ? TELL_AT : TELL_BYTES_AT)) {
 			free(body);
@@ -211,14 +213,15 @@ static void end_input(struct follow *follow, CURLcode done)
 	lost = service_is_out_of_reach(&answer);
 	if (lost || (!service_is_good(&answer) && !follow->closes)) {
 		service_message(body, answer.bytes, message);
-		follow_tell_text(
-		    follow,
-		    lost                                                             ? "inputLost"
-		    : answer.status == CONFLICT && follow->kind->conflict_ends_input ? "inputEnded"
-										     : "input",
-		    message[0]      ? message
-		    : answer.status ? (lost ? "the host cannot do it now" : "the host refuses it")
-				    : answer.error.text);
+		word = again                                                            ? "inputWaits"
+		       : lost                                                           ? "inputLost"
+		       : answer.status == CONFLICT && follow->kind->conflict_ends_input ? "inputEnded"
+											: "input";
+		follow_tell_text(follow, word,
+				 message[0] ? message
+				 : answer.status
+				     ? (lost ? "the host cannot do it now" : "the host refuses it")
+				     : answer.error.text);
 	}
 	free(body);
 }

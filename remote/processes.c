@@ -64,8 +64,19 @@ bool processes_pid(struct call *call, uint32_t *ret)
 	return false;
 }
 
-/* Call the service with the body, which it frees. Returns whether it agrees; otherwise the call has its answer. */
-static bool ask(struct call *call, const char *path, char *body, uint64_t timeout_ms, char **ret,
+/* The caller makes a request again that is refused with 503. A gateway that says so may have passed it on. */
+static void refuse_once(struct call *call, const struct remote_answer *answer, const char *body)
+{
+	char message[SERVICE_MESSAGE];
+
+	service_message(body, answer->bytes, message);
+	call_refuse(call, 502, WARDER_ERROR_UNAVAILABLE, "backend",
+		    "the service answers %u, and may have done it all the same%s%s", answer->status,
+		    message[0] ? ": " : "", message);
+}
+
+/* Call the service with the body, which it frees. once: doing it twice does harm. Returns whether the service agrees; otherwise the call has its answer. */
+static bool ask(struct call *call, const char *path, char *body, uint64_t timeout_ms, bool once, char **ret,
 		size_t *ret_len)
 {
 	struct exchange_order order;
@@ -82,18 +93,21 @@ static bool ask(struct call *call, const char *path, char *body, uint64_t timeou
 	*ret_len = answer.bytes;
 	if (service_is_good(&answer))
 		return true;
-	call_pass_refusal(call, &answer, *ret, SUBJECT);
+	if (once && answer.status == 503)
+		refuse_once(call, &answer, *ret);
+	else
+		call_pass_refusal(call, &answer, *ret, SUBJECT);
 	free(*ret);
 	*ret = NULL;
 	return false;
 }
 
 /* The same, where the answer says nothing. */
-static bool ask_plainly(struct call *call, const char *path, char *body, uint64_t timeout_ms)
+static bool ask_plainly(struct call *call, const char *path, char *body, uint64_t timeout_ms, bool once)
 {
 	char *text = NULL;
 	size_t len;
-	const bool good = ask(call, path, body, timeout_ms, &text, &len);
+	const bool good = ask(call, path, body, timeout_ms, once, &text, &len);
 
 	free(text);
 	return good;
@@ -162,7 +176,7 @@ void processes_list(struct call *call)
 	char *text = NULL;
 	size_t len = 0;
 
-	if (call_open_sandbox(call) && ask(call, LIST, strdup("{}"), ASK_MS, &text, &len))
+	if (call_open_sandbox(call) && ask(call, LIST, strdup("{}"), ASK_MS, false, &text, &len))
 		put_list(call, text, len);
 	free(text);
 }
@@ -182,7 +196,7 @@ void processes_send_signal(struct call *call)
 		call_refuse(call, 501, WARDER_ERROR_UNSUPPORTED_POLICY, "--signal",
 			    "a service of the kind e2b sends only TERM and KILL");
 	else if (call_open_sandbox(call) &&
-		 ask_plainly(call, PROCESSES_SIGNAL, processes_body(pid, name, NULL), ASK_MS))
+		 ask_plainly(call, PROCESSES_SIGNAL, processes_body(pid, name, NULL), ASK_MS, true))
 		put_nothing(call);
 	json_free(document);
 }
@@ -195,9 +209,9 @@ void processes_write(struct call *call)
 	bool good = document && processes_pid(call, &pid) && call_open_sandbox(call);
 
 	if (good && *input)
-		good = ask_plainly(call, PROCESSES_INPUT, processes_body(pid, NULL, input), INPUT_MS);
+		good = ask_plainly(call, PROCESSES_INPUT, processes_body(pid, NULL, input), INPUT_MS, true);
 	if (good && json_member_true(document, "close"))
-		good = ask_plainly(call, PROCESSES_CLOSE, processes_body(pid, NULL, NULL), ASK_MS);
+		good = ask_plainly(call, PROCESSES_CLOSE, processes_body(pid, NULL, NULL), ASK_MS, *input);
 	if (good)
 		put_nothing(call);
 	json_free(document);

@@ -14,6 +14,7 @@
  * (standard error), and pieces of REMOTE_PIECE_BYTES are its input. The text {"close": true} to the process ends the input. A text from it is one of
  *   {"input": TEXT}      the input is refused, for this reason
  *   {"inputEnded": TEXT} the program takes no more input
+ *   {"inputWaits": TEXT} the host takes no input at present, or not its end, for this reason, and is asked again
  *   {"inputLost": TEXT}  a part of the input, or its end, may not have arrived, for this reason
  *   {"result": TEXT}     the execution has ended: TEXT is JSON
  *   {"lost": TEXT}       the connection was lost, for this reason

@@ -109,6 +109,16 @@ static void refuse_input(struct following *following, const char *why)
 	end_input(following);
 }
 
+/* Nothing of it is lost yet. */
+static void tell_input_waits(const struct following *following, const char *why)
+{
+	char text[300];
+
+	snprintf(text, sizeof(text), "%s", why);
+	term_complain("input of %s, or its end, cannot be sent at present (%s); Warder tries again",
+		      following->how->name->text, term_clean(text));
+}
+
 /* The rest of it goes on. */
 static void tell_input_lost(struct following *following, const char *why)
 {
@@ -161,13 +171,14 @@ static void take_text(struct following *following, const char *text, size_t len)
 	const char *label = following->how->place->session.backend;
 	struct json_value *document = NULL;
 	struct warder_error ignored;
-	const char *result, *fault, *input, *lost;
+	const char *result, *fault, *input, *waits, *lost;
 
 	if (json_parse(text, len, "execution", NULL, &document, &ignored) < 0)
 		return;
 	result = json_member_text(document, "result", NULL);
 	fault = json_member_text(document, "fault", NULL);
 	input = json_member_text(document, "input", NULL);
+	waits = json_member_text(document, "inputWaits", NULL);
 	lost = json_member_text(document, "inputLost", NULL);
 	if (result)
 		reported_read(result, strlen(result), label, false, &following->result, &following->fault);
@@ -183,6 +194,8 @@ static void take_text(struct following *following, const char *text, size_t len)
 		take_gap(following, document);
 	else if (json_member_true(document, "ended"))
 		following->ended = true;
+	else if (waits)
+		tell_input_waits(following, waits);
 	else if (lost)
 		tell_input_lost(following, lost);
 	else
@@ -378,10 +391,23 @@ static int reach_again(struct following *following, struct warder_error *err)
 	return 0;
 }
 
+/* The first connection. */
+static int reach_first(struct following *following, struct warder_error *err)
+{
+	uint64_t until_ms = 0;
+
+	while (reach(following, err) < 0) {
+		if (!remote_place_waits(&until_ms, err))
+			return -1;
+		renewer_hear(&following->renewer);
+	}
+	return 0;
+}
+
 static int follow_to_end(struct following *following, struct warder_error *err)
 {
 	unsigned int count = 0;
-	int status = reach(following, err);
+	int status = reach_first(following, err);
 
 	while (status == 0 && !is_over(following)) {
 		const uint64_t begun_ms = clock_us() / 1000;

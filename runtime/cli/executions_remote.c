@@ -26,12 +26,11 @@
 
 #define E2B_INPUT_PART  ((size_t)256 << 10) /* of one request */
 #define HOST_INPUT_PART ((size_t)32 << 10)
-#define BUSY_MS         120000 /* in which a host that is busy is asked again */
-#define AGAIN_MS        1000   /* between two of these requests */
 
 static int open_session(const char *session, struct remote_place *ret, struct warder_error *err)
 {
 	const int found = elsewhere_read(session, &ret->session, err);
+	uint64_t until_ms = 0;
 
 	if (found > 0)
 		return error_set(
@@ -39,7 +38,12 @@ static int open_session(const char *session, struct remote_place *ret, struct wa
 		    "session %.64s does not run on another machine; an execution of this machine "
 		    "is named by its id alone",
 		    session);
-	return found < 0 ? -1 : remote_place_find_host(ret, err);
+	if (found < 0)
+		return -1;
+	while (remote_place_find_host(ret, err) < 0)
+		if (!remote_place_waits(&until_ms, err))
+			return -1;
+	return 0;
 }
 
 int executions_remote_open(const struct args *args, struct executions_remote *ret, struct warder_error *err)
@@ -87,28 +91,16 @@ int executions_remote_explain(const struct executions_remote *opened, struct war
 	return error_context(err, "%s", opened->name.text);
 }
 
-/* Answers of a host that has certainly not done what was asked. */
-static bool is_busy(unsigned int status)
-{
-	return status == 429 || status == 503;
-}
-
-/* `how` has the body, and how long that takes. A busy host is asked again. */
+/* `how` has the body, and how long that takes. */
 static int ask_about(const struct executions_remote *opened, const char *word, struct remote_asking *how,
 		     struct warder_error *err)
 {
-	const uint64_t until_us = clock_us() + BUSY_MS * UINT64_C(1000);
 	char rest[160];
-	int asked;
 
 	snprintf(rest, sizeof(rest), "/executions/%s/%s", opened->name.id, word);
-	while ((asked = remote_place_ask(&opened->place, rest, how, NULL, NULL, err)) != 0 &&
-	       is_busy(how->status) && clock_us() < until_us) {
-		poll(NULL, 0, AGAIN_MS);
-		if (how->keeping)
-			remote_place_keep(&opened->place, &how->keeping->renewed_ms);
-	}
-	return asked == 0 ? 0 : executions_remote_explain(opened, err);
+	return remote_place_ask_patiently(&opened->place, rest, how, NULL, NULL, err) < 0
+		   ? executions_remote_explain(opened, err)
+		   : 0;
 }
 
 /* ---- ps ---- */
@@ -143,7 +135,7 @@ static struct json_value *ask_list(const struct remote_place *place, struct ward
 	char *text = NULL;
 	size_t len = 0;
 
-	if (remote_place_ask(place, "/executions", &how, &text, &len, err) == 0) {
+	if (remote_place_ask_patiently(place, "/executions", &how, &text, &len, err) == 0) {
 		if (json_parse(text, len, place->session.backend, &limits, &document, err) == 0 &&
 		    document->type != JSON_ARRAY) {
 			json_free(document);
@@ -219,7 +211,7 @@ static int send_input(const struct executions_remote *opened, const char *bytes,
 	}
 	status = body ? ask_about(opened, "input", &how, err) : error_no_memory(err, NULL);
 	free(body);
-	return status < 0 && how.sent && remote_place_is_lost(err)
+	return status < 0 && how.sent && (remote_place_is_lost(err) || how.status == 502 || how.status == 504)
 		   ? error_context(err, "it is not known whether the input arrived")
 		   : status;
 }
@@ -257,6 +249,16 @@ static ssize_t fill(char *to, size_t size, bool *ret_end)
 	return (ssize_t)len;
 }
 
+/* A service of the kind e2b gets the end of the input by itself: it can be asked for that twice, and not for bytes. */
+static int send_part(const struct executions_remote *opened, const char *bytes, size_t len, bool close,
+		     struct warder_error *err)
+{
+	if (len && close && opened->place.host.e2b)
+		return send_input(opened, bytes, len, false, err) < 0 ? -1
+								      : send_input(opened, "", 0, true, err);
+	return send_input(opened, bytes, len, close, err);
+}
+
 /* Each request has a part, as it comes, and the last one also closes. */
 static int write_all(const struct executions_remote *opened, bool close, struct warder_error *err)
 {
@@ -273,7 +275,7 @@ static int write_all(const struct executions_remote *opened, bool close, struct 
 			status = error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, NULL, errno,
 						 "standard input cannot be read");
 		else if (sends)
-			status = send_input(opened, bytes, (size_t)len, close && end, err);
+			status = send_part(opened, bytes, (size_t)len, close && end, err);
 		else if (!sent)
 			status = check_runs(opened, err);
 		sent = sent || sends;

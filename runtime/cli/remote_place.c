@@ -7,6 +7,7 @@
 #include "runtime/cli/remote_place.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,9 @@
 #include "runtime/cli/ending.h"
 #include "runtime/library/preparation.h"
 
-#define POLL_MS 30000
+#define POLL_MS  30000
+#define BUSY_MS  120000 /* in which a host that is busy is asked again */
+#define AGAIN_MS 1000   /* between two of these requests */
 
 _Static_assert(ELSEWHERE_BACKEND == BACKEND_REMOTE_LABEL, "the same text");
 
@@ -53,6 +56,40 @@ int remote_place_ask(const struct remote_place *place, const char *rest, struct 
 	else
 		free(text);
 	return status;
+}
+
+bool remote_place_is_busy(const struct warder_error *err)
+{
+	return err->sys_errno == EBUSY;
+}
+
+bool remote_place_waits(uint64_t *until_ms, struct warder_error *err)
+{
+	const uint64_t now_ms = clock_us() / 1000;
+
+	if (!*until_ms)
+		*until_ms = now_ms + BUSY_MS;
+	if (!remote_place_is_busy(err) || now_ms >= *until_ms || ending_signal())
+		return false;
+	poll(NULL, 0, AGAIN_MS);
+	if (ending_signal())
+		return false;
+	*err = (struct warder_error){ 0 };
+	return true;
+}
+
+int remote_place_ask_patiently(const struct remote_place *place, const char *rest, struct remote_asking *how,
+			       char **ret_text, size_t *ret_len, struct warder_error *err)
+{
+	uint64_t began_ms = clock_us() / 1000, until_ms = 0;
+	uint64_t *renewed_ms = how->keeping ? &how->keeping->renewed_ms : &began_ms;
+
+	while (remote_place_ask(place, rest, how, ret_text, ret_len, err) < 0) {
+		if (!remote_place_waits(&until_ms, err))
+			return -1;
+		remote_place_keep(place, renewed_ms);
+	}
+	return 0;
 }
 
 int remote_place_take_id(const char *text, size_t len, const char *label, char *ret, size_t size,

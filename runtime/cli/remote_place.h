@@ -45,6 +45,14 @@ struct remote_asking {
 /* About the sandbox: `rest` is what follows its id in the path. *ret_text (or NULL) is heap. -1 with *err. */
 int remote_place_ask(const struct remote_place *place, const char *rest, struct remote_asking *how,
 		     char **ret_text, size_t *ret_len, struct warder_error *err);
+/* The same, again and again while the host is busy, for two minutes at most; the lease is kept. */
+int remote_place_ask_patiently(const struct remote_place *place, const char *rest, struct remote_asking *how,
+			       char **ret_text, size_t *ret_len, struct warder_error *err);
+/* Whether the error of a request says that the host is busy, and has certainly not done what was asked. */
+bool remote_place_is_busy(const struct warder_error *err);
+/* Whether a request with this error is to be made once more because the host is busy: then a second has passed, and *err is empty. *until_ms begins
+ * as 0. */
+bool remote_place_waits(uint64_t *until_ms, struct warder_error *err);
 /* The id in an answer of `len` bytes, which goes into a path and into a file, and so must be one. -1 with *err. */
 int remote_place_take_id(const char *text, size_t len, const char *label, char *ret, size_t size,
 			 struct warder_error *err);

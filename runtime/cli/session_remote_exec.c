@@ -118,7 +118,7 @@ static char *write_execution(const struct args *args, struct warder_error *err)
 /* An execution that was asked for. */
 struct begun {
 	char id[ELSEWHERE_SANDBOX_MAX + 1]; /* or "" */
-	bool sent;                          /* the host may have got the last request */
+	bool sent;                          /* the host may have done the last request */
 	bool unsure;                        /* or one before that, whose answer was lost */
 };
 
@@ -134,8 +134,8 @@ static int start_execution(const struct remote_place *place, const char *body, i
 	for (;;) {
 		struct remote_asking how = { .body = body, .timeout_ms = 4 * REMOTE_QUESTION_MS };
 
-		status = remote_place_ask(place, "/executions", &how, &text, &len, err);
-		ret->sent = how.sent;
+		status = remote_place_ask_patiently(place, "/executions", &how, &text, &len, err);
+		ret->sent = how.sent && !(status < 0 && remote_place_is_busy(err));
 		if (status == 0 || !remote_place_is_lost(err) || --tries <= 0 || ending_signal())
 			break;
 		ret->unsure |= how.sent;
@@ -390,6 +390,17 @@ int session_remote_run(const struct remote_place *place, const char *const *argv
 	return status;
 }
 
+/* The host may be busy. */
+static int open_place(const char *name, struct remote_place *ret, struct warder_error *err)
+{
+	uint64_t until_ms = 0;
+
+	while (remote_place_open(name, ret, err) < 0)
+		if (!remote_place_waits(&until_ms, err))
+			return -1;
+	return 0;
+}
+
 int session_remote_exec_word(struct args *outer, const char *name, char **flags)
 {
 	struct remote_place place = { 0 };
@@ -409,7 +420,7 @@ int session_remote_exec_word(struct args *outer, const char *name, char **flags)
 		 args_load(FLAG_SESSION_EXEC, flags, &args, &err) == 0 && args_provide(&args, &err) == 0 &&
 		 check_exec_flags(&args, &err) == 0 &&
 		 report_audit(&report, "session exec", name, &err) == 0 &&
-		 remote_place_open(name, &place, &err) == 0)
+		 open_place(name, &place, &err) == 0)
 		status = execute(&report, &place, &err);
 	if (status < 0 && remote_place_is_gone(&err))
 		remote_place_say_gone(&place.session, &err);

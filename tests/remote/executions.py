@@ -314,6 +314,51 @@ def endless_output():
     server.server_close()
 
 
+def small_frames():
+    """Output of both streams by turns, a byte at a time: the host counts 24 bytes for each, and so has room for all of it."""
+    server, count = run.serve("good"), 50000
+    server.sandbox = {"list": json.dumps([dict(ROW, stdoutBytes=count, stderrBytes=count)]).encode(),
+                      "output": stream(b"".join(event("stdout", i, "a") + event("stderr", i, "b") for i in range(count)), END)}
+    path = run.document("small.json", {"big": run.entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=run.EVIL_KEY)})
+    run.session("start", "liar", "--backends", path, "--backend", "remote:big", *run.PREFER)
+    done = warder("logs", "--json", NAME)
+    found = json.loads(done[1] or b"{}")
+    tell(done[0] == 0 and [(found[name]["missing"], found[name]["offset"], len(found[name]["text"])) for name in ("stdout", "stderr")] == [(0, 0, count)] * 2,
+         "logs keeps all that a host can store, also in small pieces", (done[0], done[2], {name: (one["missing"], one["offset"]) for name, one in found.items() if isinstance(one, dict)}))
+    server.sandbox = {}
+    run.session("stop", "liar")
+    server.shutdown()
+    server.server_close()
+
+
+def busy_hosts():
+    """A host that is busy is asked again, from the first request on."""
+    server = run.serve("good")
+    server.sandbox = {}
+    path = run.document("busy.json", {"big": run.entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=run.EVIL_KEY)})
+    run.session("start", "liar", "--backends", path, "--backend", "remote:big", *run.PREFER)
+    busy = says(429, kind="unavailable", message="busy"), says(503, kind="unavailable", message="busy")
+    row = lambda handler: handler.answer(200, json.dumps([ROW]).encode())
+    output = stream(event("stdout", 0, "hello\n"), END)
+    for command in (["logs", NAME], ["attach", "-n", NAME]):
+        server.sandbox, server.how = {"list": turns(*busy, row), "output": turns(*busy, output), "result": result()}, "busy once"
+        server.asked.clear()
+        done = warder(*command)
+        tell(done == (0, b"hello\n", "") and len([one for one in server.asked if one[1].endswith("/output")]) == 3, command[0] + " asks a busy host again for all that it needs", (done, [one[1] for one in server.asked]))
+    server.sandbox, server.how = {"list": turns(*busy, row)}, "busy once"
+    done = warder("ps", "liar")
+    tell(done[0] == 0 and NAME.encode() in done[1], "so does ps", done)
+    server.sandbox, server.how = {"execution": turns(*busy, says(201, id=ROW["id"])), "result": result(), "output": event("stdout", 0, "hello\n") + END}, "busy once"
+    server.asked.clear()
+    done = run.session("exec", "liar", "--", "true")
+    starts = [one[3] for one in server.asked if one[0] == "POST" and one[1].endswith("/executions")]
+    tell(done[:2] == (0, b"hello\n") and len(starts) == 3 and len(set(starts)) == 1, "and session exec, with the same request", (done, starts))
+    server.sandbox = {}
+    run.session("stop", "liar")
+    server.shutdown()
+    server.server_close()
+
+
 def lying_about_executions():
     server = run.serve("good")
     server.sandbox = {}
@@ -463,7 +508,7 @@ def lying_about_executions():
     bodies.clear()
     begin(input=turns(*[lambda handler: takes(handler, 503, kind="unavailable", message="busy")] * 7, takes), output=stream(wait=lambda handler: until(lambda: len(bodies) == 9, 60) and handler.wfile.write(event("stdout", 0, "hello\n") + END)))
     done = warder("attach", NAME, input=b"x")
-    tell(done[:2] == (0, b"hello\n") and done[2].count("may be missing") == 1 and [body["close"] for body in bodies] == [False] * 8 + [True], "input that a host refuses for some seconds is reported once, and sent again all the same", (done, bodies))
+    tell(done[:2] == (0, b"hello\n") and done[2].count("cannot be sent at present") == 1 and "missing" not in done[2] and [body["close"] for body in bodies] == [False] * 8 + [True], "input that a host refuses for some seconds is reported once, and sent again all the same", (done, bodies))
     bodies.clear()
     begin(input=turns(takes, lambda handler: takes(handler, 502), lambda handler: bodies.append({"close": 1}) or dies(handler), takes), output=stream(wait=lambda handler: until(lambda: len(bodies) == 4, 30) and handler.wfile.write(event("stdout", 0, "hello\n") + END)))
     done = warder("attach", NAME, input=b"x")

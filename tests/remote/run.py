@@ -1543,6 +1543,9 @@ class Evil(http.server.BaseHTTPRequestHandler):
             return self.about_sandbox()
         if how == "redirect":
             return self.answer(302, b"", [("Location", "http://127.0.0.1:%d/stolen" % self.server.server_address[1])])
+        if how == "busy once":
+            self.server.how = "good"
+            return self.answer(429, b'{"kind": "unavailable", "message": "busy"}')
         if how == "slow":
             return time.sleep(40 * SLOW)
         if how == "long":
@@ -1809,7 +1812,7 @@ RESULT = json.loads(remote(path, "echo", "result", flags=PREFER + ["--json"])[1]
 for row in RESULT["receipt"]["controls"]:
     row["status"] = row.pop("reported")
 parts = ((signatures, host), (trust, host), (same, path), (results, path), (refusals, path), (pieces, path), (lying_about_code,), (sessions, path, host), (contexts, path, host),
-         (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (recovered, path, host), (terminals, path, host), (flooded_terminals, path, host), (slow_terminals,), (lying_about_terminals,), (theirs.detached, path, host), (theirs.detached_terminals, path, host), (theirs.restarted, path, host), (theirs.endless_output,), (theirs.lying_about_executions,), (theirs.unfinished_handshakes,), (copied, path, host), (workspaces, host), (copied_trees, path, host), (lying_about_copies,), (lying_about_errors,), (lying_about_trees,), (damaged, path, host), (unlisted, path), (silent,), (signed_results, path, host), (signed_outputs, path, host), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
+         (lying_about_contexts,), (interrupted, path, host), (adopted, path, host), (recovered, path, host), (terminals, path, host), (flooded_terminals, path, host), (slow_terminals,), (lying_about_terminals,), (theirs.detached, path, host), (theirs.detached_terminals, path, host), (theirs.restarted, path, host), (theirs.endless_output,), (theirs.small_frames,), (theirs.busy_hosts,), (theirs.lying_about_executions,), (theirs.unfinished_handshakes,), (copied, path, host), (workspaces, host), (copied_trees, path, host), (lying_about_copies,), (lying_about_errors,), (lying_about_trees,), (damaged, path, host), (unlisted, path), (silent,), (signed_results, path, host), (signed_outputs, path, host), (lying_about_sessions,), (unreachable, host, path), (choices, path, host), (documents,),
          (tokens, host.url), (hostile,), (secrecy, path), (certificates,), (ends_with_client, host, path), (vanishes, host, path))
 for part, *args in parts:
     if not sys.argv[1:] or part.__name__ in sys.argv[1:]:

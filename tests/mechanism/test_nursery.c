@@ -232,6 +232,7 @@ Test(nursery, an_id_that_cannot_be_mapped_is_told, .timeout = 120)
 	cr_assert(jail_fork(forked(&stage), zygote, &run, &stage.err) == 0, "%s", stage.err.text);
 	jail_run_free(run);
 	jail_zygote_drop(zygote);
+	interpreters_free(stage.zygote_words, text_count(stage.zygote_words));
 	warder_template_free(stage.zygote);
 	end(&stage);
 }

@@ -303,8 +303,9 @@ ASAN_PROGRAMS ?= test-programs
 # The command line tool itself, without its own heap, for suites that start it.
 asan-tool:
 	@$(MAKE) --no-print-directory BUILD=build/asan-tool OPT='-O1 -g' HARDEN= HARDEN_LINK= TOOL_CC=$(CC) TOOL_LINK= SAN='$(ASAN)' tool
+# These use the libraries alone.
 tsan-programs:
-	@$(MAKE) --no-print-directory BUILD=build/tsan OPT='-Og -g1' HARDEN= SAN='-fsanitize=thread' \
+	@$(MAKE) --no-print-directory BUILD=build/tsan OPT='-Og -g1' HARDEN= SAN='-fsanitize=thread' TEST_OBJ='$$(LIB_OBJ) $$(STORE_OBJ)' \
 	  build/tsan/tests/guest/test_threads build/tsan/tests/guest/test_library build/tsan/tests/guest/test_store_threads
 
 check: deps-check                   ## what a change must pass: builds, lint, suites on this host and on a cgroup-v2 kernel
@@ -349,7 +350,7 @@ waterfall: all                      ## where the time of a launch goes: system c
 	@tests/bench/waterfall.py $(BUILD)/warder
 docker:                             ## Debian's Docker for check and bench, unpacked below ~/.cache/warder-engines, not installed (root)
 	@tests/engines/docker.sh
-lint: deps-check                    ## layers, documentation, words, cppcheck, shellcheck, manual pages
+lint: deps-check                    ## circles, formatting, layers, documentation, words, cppcheck, shellcheck, manual pages
 	@tests/lint/run.sh
 analyze: deps-check                 ## the static analyzers of clang and gcc (a minute or two)
 	@tests/lint/analyze.sh

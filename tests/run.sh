@@ -2,11 +2,12 @@
 # run.sh [check|deep|root|user|asan|tsan|vm|soak]: build what is needed, run the suites, print a table of suite and environment,
 # and as the last line "N passed, N failed, N skipped" over everything. Exits with 1 if anything failed.
 #
-# `check` is what every change must pass, in 20 to 30 minutes on two processors. `deep` is all of it and what takes longer: the static
+# `check` is what every change must pass, in less than 20 minutes on two processors. `deep` is all of it and what takes longer: the static
 # analyzers, the mechanisms under sanitizers, and the suites that repeat in a guest kernel, or as an ordinary user, what another suite of `check` covers.
 #
-# Suites run side by side, the longest first, twice as many as there are processors and one more, because most of them wait for much of their time.
-# WARDER_TEST_LANES: how many side by side; 1 is one after the other. Each suite prints a line when it starts and when it ends.
+# Suites run side by side, the longest first, twice as many as there are processors, because they wait for much of their time. As many run
+# beside them of those that hardly need a processor. WARDER_TEST_LANES: how many of each; 1 is one after the other. Each suite prints a line
+# when it starts and when it ends.
 #
 # Every suite speaks TAP on its standard output. In the strict environments (root, soak, asan, tsan, uml, and vmSERIES: Debian's kernel
 # of that series in qemu, with -v1 on control groups of v1) a skip that is not in tests/expected-skips counts as failed: there
@@ -21,9 +22,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 here=tests/lib
 results=build/check
 jobs=$(nproc)
-lanes=${WARDER_TEST_LANES:-$((2 * jobs + 1))}
+lanes=${WARDER_TEST_LANES:-$((2 * jobs))}
 # Suites share processors, so they are as much slower as WARDER_TEST_SLOW tells them.
-slow=${WARDER_TEST_SLOW:-$(((lanes + jobs - 1) / jobs))}
+slow=${WARDER_TEST_SLOW:-$(((lanes + jobs) / jobs))}
 export WARDER_TEST_SLOW=$slow
 make=${MAKE:-make}
 mkdir -p "$results" && rm -f "$results"/table || exit 1
@@ -97,9 +98,20 @@ declare -A length=([analyze]=1200 [sanitizers]=1000 [transcript]=500 [sessions]=
 	[remote]=260 [fleet]=150 [remote-e2b]=130 [deb]=110 [host-limits]=90 [uml.transcript]=1200
 	[asan.mechanism]=109 [asan.unit]=108) # not before their build has ended
 
+# Suites that wait for the clocks of hosts, workers and clients, and use a tenth of a processor.
+waiting=(stuck sessions remote remote-e2b fleet host{,-limits,-snapshots,-kills,-api,-users,-judge,-events,-parked,-artifacts,-mcp,-load,-service,-domain,-nginx}
+	e2b{,-client{,-1.5.1,-2.0.0,-2.3.3,-2.6.1,-2.7.2,-2.8.0}} mcp-client page)
+
+planned=()
+planned_waiting=()
 # suite ENVIRONMENT NAME COMMAND...: to be run by run_lanes.
 suite() {
-	planned+=("${length[$1.$2]:-${length[$2]:-60}}$(printf ' %q' "$@")")
+	local row
+	row="${length[$1.$2]:-${length[$2]:-60}}$(printf ' %q' "$@")"
+	case " ${waiting[*]} " in
+	*" $2 "*) planned_waiting+=("$row") ;;
+	*) planned+=("$row") ;;
+	esac
 }
 
 # deep_suite ENVIRONMENT NAME COMMAND...: one that `check` leaves out.
@@ -107,23 +119,33 @@ deep_suite() {
 	[ "$what" = check ] || suite "$@"
 }
 
-planned=()
-declare -A lane=()
-# Run the suites that are planned, each as soon as a lane is free, and wait for them.
+# Run the suites that are planned, and wait for them.
 run_lanes() {
+	local beside
+	if [ "$lanes" -gt 1 ]; then
+		run_queue "${planned_waiting[@]}" &
+		beside=$!
+		run_queue "${planned[@]}"
+		wait "$beside"
+	else
+		run_queue "${planned[@]}" "${planned_waiting[@]}"
+	fi
+	planned=()
+	planned_waiting=()
+}
+
+declare -A lane=()
+# run_queue SUITE...: each as soon as a lane is free.
+run_queue() {
 	local each
+	[ $# -gt 0 ] || return 0
 	while read -r each; do
 		while [ "${#lane[@]}" -ge "$lanes" ]; do
 			free_lane
 		done
-		if [ "$lanes" -gt 1 ]; then
-			eval "run_suite ${each#* }" &
-			lane[$!]=1
-		else
-			eval "run_suite ${each#* }"
-		fi
-	done < <(printf '%s\n' "${planned[@]}" | sort -s -k 1,1nr)
-	planned=()
+		eval "run_suite ${each#* }" &
+		lane[$!]=1
+	done < <(printf '%s\n' "$@" | sort -s -k 1,1nr)
 	while [ "${#lane[@]}" -gt 0 ]; do
 		free_lane
 	done
@@ -559,7 +581,7 @@ run_soak() {
 
 # What makes no jail.
 run_sources() {
-	suite host lint tests/lint/run.sh all
+	suite host lint tests/lint/run.sh
 	suite host clang build_steps clang
 	suite host rust tests/rust.sh
 	! $deep || suite host analyze tests/lint/analyze.sh

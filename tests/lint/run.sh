@@ -1,5 +1,5 @@
 #!/bin/bash
-# run.sh [all]: what a compiler does not say about the sources, as TAP; "all" includes the formatting.
+# run.sh: what a compiler does not say about the sources, as TAP. What most often fails comes first.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 . tests/lib/tap.sh
@@ -70,8 +70,9 @@ cache=${BUILD:-build}/cppcheck
 	formatted() { clang-format --dry-run -Werror $(grep '\.[ch]$' <<<"$texts"); }
 }
 
-check "folders include only what lies to their left" layers
 check "no files call each other in a circle" circles
+check "formatting" formatted
+check "folders include only what lies to their left" layers
 check "a circle is found" circles_are_found
 check "headers are documented" documented
 check "no word that does not belong" words
@@ -83,5 +84,4 @@ check "cppcheck" static_analysis
 check "shellcheck" scripts
 check "manual pages" manuals
 check "the walk of a launch" walk
-[ "${1:-}" != all ] || check "formatting" formatted
 tap_end

@@ -372,7 +372,7 @@ int jail_hand_out(struct jail_run *run, const struct jail_command *command, stru
  * A program that is started before its work is known: jail_park() -> jail_warm() starts it, and returns when it has reported that it is ready
  * -> jail_warm_is_stale() -> jail_recheck() -> jail_feed() gives it its work, instead of jail_hand_out() -> jail_supervise().
  * The program writes to descriptor 3 a line with the path of each file that it has loaded, and then an empty line. It reads its work from
- * descriptor 4 until end of file, and does it once. From then on its standard streams are those of the command.
+ * descriptor 4 until end of file, and does it once. If it also writes the line "prepares", jail_recheck() sends a byte before the work. From then on its standard streams are those of the command.
  *
  * jail_warm: argv as of struct jail_command; it must exist until the run is removed. `merged`: the program's outputs are one pipe. -1 with *err (EXECUTION_FAILED: the program ended, or was
  * not ready within 30 s): the run can only be removed.

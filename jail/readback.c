@@ -1212,8 +1212,10 @@ int readback_again(struct jail_run *run, struct warder_error *err)
 
 	if (read_status(run->proc_fd, "status", &status) < 0)
 		return unreadable(run, "status", err);
-	if (check_waiting(run, &status, err) < 0 || readback_limits(run, err) < 0 ||
-	    check_membership(run, err) < 0 || check_rlimits(run, err) < 0 ||
+	if (check_waiting(run, &status, err) < 0)
+		return -1;
+	run_begin_preparation(run); /* it waited until here */
+	if (readback_limits(run, err) < 0 || check_membership(run, err) < 0 || check_rlimits(run, err) < 0 ||
 	    check_processors(run, &status, err) < 0 || check_maps(run, err) < 0 ||
 	    check_identity(run, &status, err) < 0 || check_filter(run, &status, err) < 0 ||
 	    check_speculation(run, &status, err) < 0 || check_privileges(run, &status, err) < 0)

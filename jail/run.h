@@ -29,7 +29,8 @@ enum { RUN_READ, RUN_WRITE };
 /* Of a parked jail whose program was started in advance: warm.c. */
 struct warm {
 	bool is;
-	int work_fd; /* that the program reads its work from: our end, until it is fed; owned */
+	bool prepares; /* it waits for a byte before its work, and has not got it yet */
+	int work_fd;   /* that the program reads its work from: our end, until it is fed; owned */
 	struct loaded loaded;
 };
 
@@ -171,6 +172,8 @@ int readback_check(struct jail_run *run, struct warder_error *err);
 void readback_rest(struct jail_run *run);
 /* Of a parked jail that is to get its program: it lives, and what can have changed has not. -1 with *err. */
 int readback_again(struct jail_run *run, struct warder_error *err);
+/* Its program may prepare itself for its work, while the rest is read: warm.c. Nothing hangs on it. */
+void run_begin_preparation(struct jail_run *run);
 /* After the end of a bare jail whose init was killed before it had killed what the program started: the wall time did not hold. */
 void readback_lost_init(struct jail_run *run);
 

@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "jail/backstop.h"
+#include "jail/quiet.h"
 #include "jail/run.h"
 
 /* The jail's user must be able to open /dev/stdout, which is the pipe's inode. */
@@ -150,6 +151,19 @@ int run_begin_backstop(const struct jail_run *run, struct warder_error *err)
 		   ? error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "limits.wallTime", errno,
 				     "init's own limit of the wall time cannot be set")
 		   : 0;
+}
+
+void run_begin_preparation(struct jail_run *run)
+{
+	struct quiet quiet;
+	bool lost;
+
+	if (!run->warm.prepares)
+		return;
+	run->warm.prepares = false;
+	quiet_begin(&quiet);
+	lost = write(run->warm.work_fd, "\n", 1) < 0;
+	quiet_end(&quiet, lost && errno == EPIPE); /* the feed will fail, too */
 }
 
 int run_step_streams(struct jail_run *run, struct warder_error *err)

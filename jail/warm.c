@@ -6,11 +6,12 @@
  *   warm        as a hand-out, but init's time
  *               does not begin             --->   loads what it will need
  *               the list of files          <---   on descriptor 3: a path a line, then an empty line
- *   recheck     as in park.c
+ *   recheck     as in park.c; a byte        --->   prepares itself, if it reported "prepares"
  *   feed        streams, time; the work    --->   reads descriptor 4 until its end, and runs what it read
  *
  * Before the feed no untrusted code has run: the caller chooses the program, and only its work is untrusted. The program's list of files is
- * used in addition to the kernel's (/proc/<pid>/maps). If a file of either list was replaced or changed, the jail is stale. The files are
+ * used in addition to the kernel's (/proc/<pid>/maps). A program that has slept is slow at first: its code and data have left the
+ * processor's caches. So it can run some of its code beside the recheck, as soon as the host has seen that it waits. If a file of either list was replaced or changed, the jail is stale. The files are
  * looked up inside the jail's root, whose mounts show the present content of the host's directories.
  */
 #include <errno.h>
@@ -123,6 +124,8 @@ static int await_ready(struct jail_run *run, struct warder_error *err)
 
 		if (*line == '/')
 			ret = loaded_add(&run->warm.loaded, root_fd, line, (size_t)(end - line), err);
+		else if (strncmp(line, "prepares\n", (size_t)(end - line) + 1) == 0)
+			run->warm.prepares = true;
 		line = end + 1;
 	}
 	free(text);

@@ -1085,7 +1085,8 @@ struct warder_pool_key {
 	/* A program that the pool starts in each parked jail, and that waits there for its code; or NULL. When the
 	 * program is ready, it must write to descriptor 3 the paths of the files that it has loaded, one on each
 	 * line, and then an empty line. After that, it must read its code from descriptor 4 until end of file, and
-	 * run it once. The pool removes the jail if one of these files, or a file that the program has mapped,
+	 * run it once. If one of the lines is "prepares", a byte precedes the code: the program gets it when a
+	 * hand-out begins, and may use the time until the code comes to prepare itself. The pool removes the jail if one of these files, or a file that the program has mapped,
 	 * changes before the hand-out. The program gets the variables of this key's policy when it starts. So its jail, unlike
 	 * others, is handed out only for the same environment.set. */
 	char *const *program;

@@ -1,7 +1,8 @@
 /*
  * interpreters: the programs that a pool starts in advance, and that then read one piece of code from descriptor 4: jail/warm.c
  * describes their protocol. Each first runs a short piece of code, so that the kernel has already mapped the pages that most code needs.
- * Node also writes nothing to its standard output, by the functions that code writes with.
+ * Node also writes nothing to its standard output, by the functions that code writes with, and calls each function of its loop. When a hand-out begins,
+ * a byte precedes the code: then each runs a shorter piece once more, because what it needs has left the processor's caches meanwhile.
  *
  * The code runs as a main module does, and ends the program as a main module does: exit status, output at exit, and tracebacks without the
  * lines of the loop.
@@ -39,7 +40,14 @@
 	"f)+'\\n'\n"                                                                                         \
 	"text=text.encode('utf-8','surrogateescape')\n"                                                      \
 	"while text:text=text[os.write(3,text):]\n"
+#define PYTHON_PREPARES "os.write(3,b'prepares\\n')\n"
+/* The byte, and then the work. */
 #define PYTHON_READ                                                                                          \
+	"os.read(4,1)\n"                                                                                     \
+	"sys.stdout=io.StringIO()\n"                                                                         \
+	"run(b'print(1)\\n','<warm>',new())\n"                                                               \
+	"sys.stdout=out\n"                                                                                   \
+	"os.write(1,b'')\n"                                                                                  \
 	"source=b''\n"                                                                                       \
 	"while True:\n"                                                                                      \
 	" part=os.read(4,len(source)+4096)\n"                                                                \
@@ -47,7 +55,7 @@
 	" source+=part\n"                                                                                    \
 	"os.close(4)\n"
 /* Loads, warms up, reports its files, and reads its work into `source`. */
-#define PYTHON_BEGIN PYTHON_DEFINE PYTHON_WARM_UP PYTHON_FREEZE PYTHON_REPORT PYTHON_READ
+#define PYTHON_BEGIN PYTHON_DEFINE PYTHON_WARM_UP PYTHON_FREEZE PYTHON_PREPARES PYTHON_REPORT PYTHON_READ
 /* In a fork, the end of Python would write to most pages of what it has loaded, each of which would be copied first. finish() does the part of
  * it that a program can see, in Python's order: other threads end; atexit; standard output is flushed, and a failure becomes exit code 120; the
  * main module and the modules that came after the fork are given up, and then cleared if something still holds them; what remains is
@@ -138,7 +146,7 @@
 	    "if 'numpy.random' in sys.modules:sys.modules['numpy.random'].seed()\n" PYTHON_WARM_UP           \
 	    "out=sys.stdout\n"                                                                               \
 	    "with open('/dev/null','w') as sys.stdout:run(b'print(1)','<warm>',new())\n"                     \
-	    "sys.stdout=out\n" PYTHON_REPORT PYTHON_READ
+	    "sys.stdout=out\n" PYTHON_PREPARES PYTHON_REPORT PYTHON_READ
 /* work() runs it as the main module, which is named `name`. An interrupt ends Python by its signal. */
 #define PYTHON_WORK                                                                                          \
 	"def work():\n"                                                                                      \
@@ -205,11 +213,15 @@ static const char node_loop[] =
     "const to={write(){},once(){},on(){},removeListener(){}};"
     "const {log}=new console.Console(to,to);"
     "for(let i=0;i<20;i++){log(i,[String(i)]);process.stdout.write('');}"
-    "let text=Buffer.from(Object.keys(require.cache).map(f=>f+'\\n').join('')+'\\n');"
+    "const byte=Buffer.alloc(1);"
+    "const read=fd=>{const source=fs.readFileSync(fd,'utf8');fs.closeSync(fd);return source;};"
+    "const run=source=>new vm.Script(source,{filename:'<code>'}).runInThisContext();"
+    "const prepare=fd=>{fs.readSync(fd,byte);run('process.stdout.write(String())');};"
+    "for(let i=0;i<20;i++){const fd=fs.openSync('/dev/null');prepare(fd);run(read(fd));}"
+    "let text=Buffer.from('prepares\\n'+Object.keys(require.cache).map(f=>f+'\\n').join('')+'\\n');"
     "while(text.length)text=text.subarray(fs.writeSync(3,text));"
-    "const source=fs.readFileSync(4,'utf8');"
-    "fs.closeSync(4);"
-    "new vm.Script(source,{filename:'<code>'}).runInThisContext();}";
+    "prepare(4);"
+    "run(read(4));}";
 
 static const struct interpreter {
 	const char *name, *program, *flag, *loop;

@@ -100,7 +100,7 @@ int bare_start(const char *interpreter, const char *const *imports, const char *
 	close(output[1]);
 	close(report[1]);
 	close(work[0]);
-	ready = ret->pid > 0 && await_lists(report[0], forked ? 2 : 1);
+	ready = ret->pid > 0 && await_lists(report[0], forked ? 2 : 1) && write(ret->work_fd, "\n", 1) == 1;
 	close(report[0]);
 	return ready ? 0 : -1;
 }

@@ -15,7 +15,8 @@ struct bare {
 	int work_fd, output_fd;
 };
 
-/* Start the interpreter that a pool has by that name, and wait until it has loaded the modules and waits for its code. `forked`: NULL, or the path of
+/* Start the interpreter that a pool has by that name, and wait until it has loaded the modules and waits for its code, which
+ * it has prepared itself for by then. `forked`: NULL, or the path of
  * forked.so: then the loop is a zygote's, which forks once, and the fork waits for the code. -1: it did not start. */
 int bare_start(const char *interpreter, const char *const *imports, const char *forked, struct bare *ret);
 /* Give it the code. Returns with the first bytes of the output, or with -1. */

@@ -1,7 +1,10 @@
 /* A program that is started before its work is known says what it has loaded. It may be hostile. */
 #include "tests/lib/jailed.h"
 
+#include <poll.h>
 #include <signal.h>
+
+#include "jail/run.h"
 
 Test(warm, a_list_with_a_nul_byte_is_refused, .timeout = 60)
 {
@@ -70,4 +73,40 @@ Test(warm, a_program_that_does_not_take_its_work_raises_no_signal, .timeout = 60
 	jail_run_free(j->run);
 	j->run = NULL;
 	jailed_free(j);
+}
+
+/* A program that asks for it gets a byte before its work, as soon as the recheck has seen that it waits; others get their work alone. */
+Test(warm, a_program_may_prepare_itself_before_its_work, .timeout = 60)
+{
+	static const struct row {
+		const char *line, *output;
+		int early; /* poll() before the feed */
+	} rows[] = {
+		{ "prepares\\n", "first:\nsecond: work\n", 1 },
+		{ "", "first: work\nsecond:\n", 0 },
+		{ "prepares itself\\n", "first: work\nsecond:\n", 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		struct jailed *j = jailed_new();
+		char script[200];
+		char *argv[] = { "/bin/sh", "-c", script, NULL };
+		struct pollfd output = { .events = POLLIN };
+
+		snprintf(script, sizeof(script),
+			 "printf '%s\\n' >&3; read -r x <&4; echo first: $x; read -r y <&4; echo second: $y",
+			 rows[i].line);
+		cr_assert_eq(jailed_prepare(j, true), 0, "%s", j->err.text);
+		cr_assert_eq(jail_park(j->tmpl, &j->run, &j->err), 0, "%s", j->err.text);
+		cr_assert_eq(jail_warm(j->run, argv, false, &j->err), 0, "%s", j->err.text);
+		output.fd = j->run->output_pipe[JAIL_STDOUT][RUN_READ];
+		cr_expect_eq(poll(&output, 1, 100), 0, "%s", rows[i].line);
+		cr_assert_eq(jail_recheck(j->run, &j->err), 0, "%s", j->err.text);
+		cr_expect_eq(poll(&output, 1, rows[i].early ? 20000 : 100), rows[i].early, "%s",
+			     rows[i].line);
+		cr_assert_eq(jail_feed(j->run, &j->command, "work\n", 5, &j->err), 0, "%s", j->err.text);
+		cr_assert_eq(jail_supervise(j->run, &j->outcome, &j->err), 0, "%s", j->err.text);
+		cr_expect_str_eq(jailed_text(j, JAIL_STDOUT), rows[i].output);
+		jailed_free(j);
+	}
 }

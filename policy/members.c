@@ -192,14 +192,14 @@ int policy_amount_check(const struct policy *policy, const struct policy_amount 
 
 	if (value == POLICY_UNLIMITED)
 		return amount->may_be_unlimited ? 0 : refuse_unlimited(amount, err);
+	if (value >= amount->min && value <= amount->max)
+		return 0;
 	policy_amount_format(amount, value, is, sizeof(is));
 	if (value < amount->min)
 		return policy_refuse(err, path, "%s is too little: %s; give at least %s", is,
 				     amount->min_reason,
 				     policy_amount_format(amount, amount->min, bound, sizeof(bound)));
-	if (value > amount->max)
-		return policy_refuse(err, path, "%s is too much; give at most %s%s", is,
-				     policy_amount_format(amount, amount->max, bound, sizeof(bound)),
-				     amount->may_be_unlimited ? ", or \"unlimited\"" : "");
-	return 0;
+	return policy_refuse(err, path, "%s is too much; give at most %s%s", is,
+			     policy_amount_format(amount, amount->max, bound, sizeof(bound)),
+			     amount->may_be_unlimited ? ", or \"unlimited\"" : "");
 }

@@ -5,8 +5,8 @@
  * Jails inherit from the threads of the pool, and at the moment when they are parked. These threads have what the main thread had when it
  * started them. renice(1) by process id changes only the main thread, and prlimit(1) does not reach jails that are parked already. So clients
  * are compared with what this process had when it started. If it has something else when a client comes, it refuses all clients from
- * then on: it cannot tell which of its jails have what. It does not notice a change of one of its other threads alone, nor one that
- * is undone before a client comes.
+ * then on, and ends: it cannot tell which of its jails have what. It does not notice a change of one of its other threads alone, nor one
+ * that is undone before a client comes.
  *
  * The kernel shows the secure bits of a process only to the process itself, so the client says its own. This finds a difference, but does not
  * protect from a client that lies. The kernel does not show Landlock domains at all. So a client in a Landlock domain gets programs that are
@@ -15,17 +15,17 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/stat.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/fd.h"
 #include "base/namespaces.h"
-#include "runtime/service/service.h"
+#include "runtime/service/records.h"
 
 static bool differs(char why[SERVICE_WHY], const char *what)
 {
@@ -33,15 +33,28 @@ static bool differs(char why[SERVICE_WHY], const char *what)
 	return true;
 }
 
+static bool cannot_be_read(char why[SERVICE_WHY], const char *whose)
+{
+	snprintf(why, SERVICE_WHY, "the service cannot read %s properties in /proc", whose);
+	return true;
+}
+
+/* A file by its number. A directory that is mounted twice is one file, but other mounts may lie below: a root directory counts with its mount,
+ * whose number is no other mount's, because this process holds its own. */
 static const struct object {
 	const char *name, *what;
+	unsigned int mask;
 } objects[SERVICE_OBJECTS] = {
-	{ "exe", "version" },
-	{ "root", "root directory" },
+	{ "exe", "version", STATX_INO },
+	{ "root", "root directory", STATX_INO | STATX_MNT_ID },
 };
 
 /* The peer check has compared those of processes and users already. */
-static const struct object namespaces[SERVICE_NAMESPACES] = {
+static const struct namespace
+{
+	const char *name, *what;
+}
+namespaces[SERVICE_NAMESPACES] = {
 	{ "ns/mnt", "mount namespace" }, { "ns/net", "network namespace" },   { "ns/ipc", "IPC namespace" },
 	{ "ns/uts", "UTS namespace" },   { "ns/cgroup", "cgroup namespace" }, { "ns/time", "time namespace" },
 };
@@ -71,12 +84,17 @@ static int read_namespace(int proc_fd, const char *name, uint64_t *ret)
 	return namespace_number(proc_fd, name, ret) == 0 || errno == ENOENT ? 0 : -1;
 }
 
-static bool is_one_object(const struct stat *ours, int proc_fd, const char *name)
+static int read_object(int proc_fd, const struct object *object, struct service_object *ret)
 {
-	struct stat theirs;
+	struct statx st;
 
-	return fstatat(proc_fd, name, &theirs, 0) == 0 && theirs.st_dev == ours->st_dev &&
-	       theirs.st_ino == ours->st_ino;
+	if (syscall(SYS_statx, proc_fd, object->name, 0, object->mask, &st) != 0 ||
+	    ~st.stx_mask & object->mask)
+		return -1;
+	*ret = (struct service_object){ .device = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor,
+					.inode = st.stx_ino,
+					.mount = object->mask & STATX_MNT_ID ? st.stx_mnt_id : 0 };
+	return 0;
 }
 
 /* struct sched_attr of the kernel, as far as each Linux has it. */
@@ -122,7 +140,7 @@ int service_self_open(struct service_self *ret)
 	opened |= read_priority(getpid(), &ret->priority);
 	atomic_init(&ret->changed, NULL);
 	for (size_t i = 0; i < SERVICE_OBJECTS; i++)
-		opened |= fstatat(proc_fd, objects[i].name, &ret->object[i], 0);
+		opened |= read_object(proc_fd, &objects[i], &ret->object[i]);
 	for (size_t i = 0; i < SERVICE_NAMESPACES; i++)
 		opened |= read_namespace(proc_fd, namespaces[i].name, &ret->namespace[i]);
 	if (opened < 0)
@@ -181,20 +199,17 @@ static const char *status_difference(const char *theirs, const char *ours)
 	return NULL;
 }
 
-/* What of the priority of a process is not as it was here at the start, or NULL. */
-static const char *priority_difference(const struct service_self *self, int pid)
+static const char *priority_difference(const struct service_priority *theirs,
+				       const struct service_priority *ours)
 {
-	const struct service_priority *ours = &self->priority;
-	struct service_priority theirs;
-
-	if (read_priority(pid, &theirs) < 0 || theirs.nice != ours->nice)
+	if (theirs->nice != ours->nice)
 		return "nice value";
-	if (theirs.policy != ours->policy || theirs.priority != ours->priority)
+	if (theirs->policy != ours->policy || theirs->priority != ours->priority)
 		return "scheduling policy";
-	return theirs.disk == ours->disk ? NULL : "I/O priority";
+	return theirs->disk == ours->disk ? NULL : "I/O priority";
 }
 
-static const char *text_difference(enum service_text which, const char *theirs, const char *ours)
+const char *service_text_difference(enum service_text which, const char *theirs, const char *ours)
 {
 	static const char *const whats[SERVICE_TEXTS] = {
 		[SERVICE_CGROUP] = "cgroup",
@@ -208,51 +223,72 @@ static const char *text_difference(enum service_text which, const char *theirs, 
 	return strcmp(theirs, ours) == 0 ? NULL : whats[which];
 }
 
-/* What this process has no more as it had it at the start, or NULL. */
-static const char *look_for_change(const struct service_self *self)
+/* proc_fd is -1 for this process, whose texts are open. */
+static int read_text_of(const struct service_self *self, int proc_fd, size_t which,
+			char text[SERVICE_TEXT_BYTES])
 {
-	char now[SERVICE_TEXT_BYTES];
-	const char *what = priority_difference(self, getpid());
+	owned_fd int fd = proc_fd < 0 ? -1 : openat(proc_fd, texts[which], O_RDONLY | O_CLOEXEC);
 
-	for (size_t i = 0; i < SERVICE_TEXTS && !what; i++)
-		if (self->text_fd[i] >= 0)
-			what = read_text(self->text_fd[i], now) == 0
-				   ? text_difference((enum service_text)i, now, self->text[i])
-				   : "readable /proc";
-	return what;
+	return read_text(proc_fd < 0 ? self->text_fd[which] : fd, text);
 }
 
+/* What a process has otherwise than this one had it at its start, of what others can change; or NULL. -1: it cannot be read. */
+static int find_difference(const struct service_self *self, int pid, int proc_fd, const char **ret)
+{
+	struct service_priority priority;
+
+	if (read_priority(pid, &priority) < 0)
+		return -1;
+	*ret = priority_difference(&priority, &self->priority);
+	for (size_t i = 0; i < SERVICE_TEXTS && !*ret; i++) {
+		char text[SERVICE_TEXT_BYTES];
+
+		if (self->text_fd[i] < 0)
+			continue;
+		if (read_text_of(self, proc_fd, i, text) < 0)
+			return -1;
+		*ret = service_text_difference((enum service_text)i, text, self->text[i]);
+	}
+	return 0;
+}
+
+/* The same of the rest. The namespaces come first: in another one, the root directory always has another mount. */
+static int find_other_object(const struct service_self *self, int proc_fd, const char **ret)
+{
+	*ret = NULL;
+	for (size_t i = 0; i < SERVICE_NAMESPACES && !*ret; i++) {
+		uint64_t theirs;
+
+		if (read_namespace(proc_fd, namespaces[i].name, &theirs) < 0)
+			return -1;
+		if (theirs != self->namespace[i])
+			*ret = namespaces[i].what;
+	}
+	for (size_t i = 0; i < SERVICE_OBJECTS && !*ret; i++) {
+		const struct service_object *ours = &self->object[i];
+		struct service_object theirs;
+
+		if (read_object(proc_fd, &objects[i], &theirs) < 0)
+			return -1;
+		if (theirs.device != ours->device || theirs.inode != ours->inode ||
+		    theirs.mount != ours->mount)
+			*ret = objects[i].what;
+	}
+	return 0;
+}
+
+/* A failed read is no change: the next one may succeed. */
 static bool has_changed(struct service_self *self, char why[SERVICE_WHY])
 {
 	const char *what = atomic_load(&self->changed);
 
-	if (!what) {
-		what = look_for_change(self);
-		if (what)
-			atomic_store(&self->changed, what);
-	}
-	if (what)
-		snprintf(why, SERVICE_WHY, "the %s of the service was changed after its start", what);
-	return what != NULL;
-}
-
-static bool texts_differ(const struct service_self *self, int proc_fd, char why[SERVICE_WHY])
-{
-	for (size_t i = 0; i < SERVICE_TEXTS; i++) {
-		char theirs[SERVICE_TEXT_BYTES];
-		owned_fd int fd = -1;
-		const char *what;
-
-		if (self->text_fd[i] < 0)
-			continue;
-		fd = openat(proc_fd, texts[i], O_RDONLY | O_CLOEXEC);
-		what = read_text(fd, theirs) == 0
-			   ? text_difference((enum service_text)i, theirs, self->text[i])
-			   : "readable /proc";
-		if (what)
-			return differs(why, what);
-	}
-	return false;
+	if (!what && find_difference(self, getpid(), -1, &what) < 0)
+		return cannot_be_read(why, "its own");
+	if (!what)
+		return false;
+	atomic_store(&self->changed, what);
+	snprintf(why, SERVICE_WHY, SERVICE_CHANGED, what);
+	return true;
 }
 
 uint64_t service_secure_bits(void)
@@ -277,17 +313,8 @@ bool service_differs(struct service_self *self, int pid, char why[SERVICE_WHY])
 		return true;
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (proc_fd < 0)
-		return differs(why, "readable /proc");
-	for (size_t i = 0; i < SERVICE_OBJECTS; i++)
-		if (!is_one_object(&self->object[i], proc_fd, objects[i].name))
-			return differs(why, objects[i].what);
-	for (size_t i = 0; i < SERVICE_NAMESPACES; i++) {
-		uint64_t theirs;
-
-		if (read_namespace(proc_fd, namespaces[i].name, &theirs) < 0 || theirs != self->namespace[i])
-			return differs(why, namespaces[i].what);
-	}
-	what = priority_difference(self, pid);
-	return what ? differs(why, what) : texts_differ(self, proc_fd, why);
+	if (proc_fd < 0 || find_other_object(self, proc_fd, &what) < 0 ||
+	    (!what && find_difference(self, pid, proc_fd, &what) < 0))
+		return cannot_be_read(why, "the caller's");
+	return what && differs(why, what);
 }

@@ -21,6 +21,11 @@ struct service_answer {
 	char why[SERVICE_WHY];
 };
 
+/* The reason for the client that finds the service changed, and why the service ends then. Takes the name of the condition. */
+#define SERVICE_CHANGED "the %s of the service was changed after its start"
+/* What differs between two texts of /proc/PID, in words for the user; or NULL. */
+const char *service_text_difference(enum service_text which, const char *theirs, const char *ours);
+
 /* Client to service, while the program runs. */
 struct service_signal {
 	uint32_t magic;

@@ -330,12 +330,13 @@ static void start_thread(struct service *service)
 }
 
 /* A client for which there is no thread starts its jail itself. */
-static void refuse_next(const struct service *service)
+static bool refuse_next(const struct service *service, const char *why)
 {
 	owned_fd int fd = accept4(service->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 
 	if (fd >= 0)
-		answer(fd, SERVICE_NO, "the service is busy", -1);
+		answer(fd, SERVICE_NO, why, -1);
+	return fd >= 0;
 }
 
 static bool is_full(const struct service *service)
@@ -349,32 +350,31 @@ static bool is_idle(const struct service *service, uint64_t idle_us)
 	       clock_us() - atomic_load(&service->used_us) >= idle_us;
 }
 
-/* A thread that seems to wait may just get a connection: whoever finds the service closing later is refused, and a request that was accepted
- * before keeps the service. */
-static bool close_if_idle(struct service *service, uint64_t idle_us)
-{
-	if (!is_idle(service, idle_us))
-		return false;
-	atomic_store(&service->closing, true);
-	if (is_idle(service, idle_us))
-		return true;
-	atomic_store(&service->closing, false);
-	return false;
-}
-
+/* Until the service has to end. */
 static void look_after(struct service *service, uint64_t idle_us, int (*came)(void *context))
 {
-	while (!came(NULL)) {
+	while (!came(NULL) && !is_idle(service, idle_us) && !atomic_load(&service->self.changed)) {
 		struct pollfd ready = { .fd = is_full(service) ? service->listen_fd : -1, .events = POLLIN };
 
 		if (poll(&ready, 1, LOOK_MS) > 0 && is_full(service))
-			refuse_next(service);
+			refuse_next(service, "the service is busy");
 		else if (!atomic_load(&service->waiting))
 			start_thread(service); /* none could be started before */
-		if (close_if_idle(service, idle_us))
-			return;
 	}
+}
+
+/* Later clients start their jails themselves. Programs that run go on: also that of a client which has just come to a service that seemed idle. */
+static void finish(struct service *service, int (*came)(void *context))
+{
 	atomic_store(&service->closing, true);
+	shutdown(service->listen_fd, SHUT_RDWR);
+	while (refuse_next(service, "the service ends"))
+		;
+	while (atomic_load(&service->threads)) {
+		if (came(NULL))
+			atomic_store(&service->ending, true);
+		poll(NULL, 0, LOOK_MS / 10);
+	}
 }
 
 /* A thread that waits for a connection sleeps in accept4(2), which gives each connection to one of them. */
@@ -396,6 +396,7 @@ static int run(int listen_fd, uint64_t idle_us, bool forks, int (*came)(void *co
 	struct service service = { .listen_fd = listen_fd,
 				   .policies = { .lock = PTHREAD_MUTEX_INITIALIZER },
 				   .used_us = clock_us() };
+	const char *changed;
 	int drained;
 
 	if (make_waiting(listen_fd, err) < 0)
@@ -409,12 +410,13 @@ static int run(int listen_fd, uint64_t idle_us, bool forks, int (*came)(void *co
 	ready();
 	start_thread(&service);
 	look_after(&service, idle_us, came);
-	atomic_store(&service.ending, true);
-	shutdown(listen_fd, SHUT_RDWR); /* later clients start their jails themselves */
-	while (atomic_load(&service.threads))
-		poll(NULL, 0, LOOK_MS / 10);
+	finish(&service, came);
 	close(listen_fd);
 	drained = warder_pool_drain(service.pool, err);
+	changed = atomic_load(&service.self.changed);
+	if (drained == 0 && changed)
+		drained =
+		    error_set(err, WARDER_ERROR_CONFLICT, NULL, SERVICE_CHANGED ", so it has ended", changed);
 	warder_pool_free(service.pool);
 	policies_done(&service.policies);
 	service_self_close(&service.self);
@@ -444,9 +446,10 @@ int service_run(uint64_t idle_us, bool forks, int (*came)(void *context), void (
 		return -1;
 	locked = take_lock(dir_fd, &lock_fd, err);
 	if (locked != 0)
-		return locked < 0 ? -1
-				  : error_set(err, WARDER_ERROR_CONFLICT, NULL,
-					      "a service of this user runs already; \"warder run\" uses it");
+		return locked < 0
+			   ? -1
+			   : error_set(err, WARDER_ERROR_CONFLICT, NULL,
+				       "a service of this user runs already, or finishes its last programs");
 	if (session_listen(dir_fd, SERVICE_NAME, &listen_fd, err) < 0) {
 		session_unlink(dir_fd, SERVICE_NAME);
 		return -1;

@@ -19,7 +19,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/stat.h>
 
 #include "base/error.h"
 #include "policy/policy.h"
@@ -95,8 +94,11 @@ enum service_text {
 #define SERVICE_OBJECTS    2
 #define SERVICE_NAMESPACES 6
 #define SERVICE_TEXT_BYTES 8192
+struct service_object {
+	uint64_t device, inode, mount;
+};
 struct service_self {
-	struct stat object[SERVICE_OBJECTS];
+	struct service_object object[SERVICE_OBJECTS];
 	uint64_t namespace[SERVICE_NAMESPACES];
 	int text_fd[SERVICE_TEXTS]; /* that of the label is -1 if this kernel shows none */
 	char text[SERVICE_TEXTS][SERVICE_TEXT_BYTES];
@@ -118,8 +120,9 @@ uint64_t service_secure_bits(void);
 
 /* ---- both sides ---- */
 
-/* Serve until `came`() returns non-zero, or until no request has come for idle_us. `forks`: with a fork server (struct warder_pool_options). Call `ready` when it listens. 0; -1 with *err (CONFLICT: one
- * runs already). */
+/* Serve until `came`() returns non-zero, until no request has come for idle_us, or until a client has found this process changed
+ * (service_differs()). Then programs that run may finish, unless `came`() returns non-zero: it ends them. `forks`: with a fork server
+ * (struct warder_pool_options). Call `ready` when it listens. 0; -1 with *err (CONFLICT: one runs already, or this process was changed). */
 int service_run(uint64_t idle_us, bool forks, int (*came)(void *context), void (*ready)(void),
 		struct warder_error *err);
 

@@ -1,6 +1,8 @@
-/* The service and a client of it, both this program. */
+/* The service and a client of it, both this program; and what the service compares. */
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,4 +141,72 @@ Test(service, a_request_that_comes_when_it_ends_is_refused, .timeout = 60)
 		  stage->started, stage->why);
 	munmap(stage, sizeof(*stage));
 	policy_done(&policy);
+}
+
+/* ---- what is compared ---- */
+
+/* In a mount namespace of its own. The caller sees the same root directory, but by another mount, below which other mounts may lie. */
+static void compare_with_other_mount(void)
+{
+	char place[] = "/tmp/warder-service.XXXXXX";
+	struct service_self self;
+	bool differs = true, differed = false;
+	pid_t same, other;
+
+	if (!mkdtemp(place) || unshare(CLONE_NEWNS | (geteuid() != 0 ? CLONE_NEWUSER : 0)) != 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("/", place, NULL, MS_BIND | MS_REC, NULL) != 0 || service_self_open(&self) < 0)
+		_exit(2);
+	same = fork();
+	if (same == 0)
+		_exit(pause());
+	other = fork();
+	if (other == 0) {
+		if (chroot(place) == 0)
+			raise(SIGSTOP);
+		_exit(1);
+	}
+	if (waitpid(other, NULL, WUNTRACED) == other) {
+		differs = service_differs(&self, same, stage->why);
+		differed = service_differs(&self, other, stage->why);
+	}
+	kill(same, SIGKILL);
+	kill(other, SIGKILL);
+	service_self_close(&self);
+	umount2(place, MNT_DETACH);
+	rmdir(place);
+	_exit(differs ? 3 : !differed);
+}
+
+Test(service, a_root_directory_by_another_mount_is_another_one, .timeout = 60)
+{
+	int status = -1;
+	pid_t pid;
+
+	stage = mmap(NULL, sizeof(*stage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	cr_assert(stage != MAP_FAILED);
+	pid = fork();
+	if (pid == 0)
+		compare_with_other_mount();
+	cr_assert(waitpid(pid, &status, 0) == pid && status == 0, "%x: %s", (unsigned int)status, stage->why);
+	cr_expect_str_eq(stage->why, "the service has another root directory than the caller");
+	munmap(stage, sizeof(*stage));
+}
+
+Test(service, a_failed_read_is_no_change, .timeout = 10)
+{
+	struct service_self self;
+	char why[SERVICE_WHY];
+	int limits_fd, unreadable_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	cr_assert(unreadable_fd >= 0 && service_self_open(&self) == 0);
+	cr_expect(!service_differs(&self, getpid(), why), "%s", why);
+	limits_fd = self.text_fd[SERVICE_LIMITS];
+	self.text_fd[SERVICE_LIMITS] = unreadable_fd;
+	cr_expect(service_differs(&self, getpid(), why));
+	cr_expect_str_eq(why, "the service cannot read its own properties in /proc");
+	self.text_fd[SERVICE_LIMITS] = limits_fd;
+	cr_expect(!atomic_load(&self.changed) && !service_differs(&self, getpid(), why), "%s", why);
+	fd_done(&unreadable_fd);
+	service_self_close(&self);
 }

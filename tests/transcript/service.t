@@ -120,6 +120,12 @@ $ . "$TOP/tests/transcript/service.sh"; serve; taskset -c 0 bash -c '. "$TOP/tes
 | "service":"no: the service has another set of processors than the caller"
 | "service":"yes"
 
+= a caller in another cgroup works alone
+needs user
+$ . "$TOP/tests/transcript/service.sh"; serve; for place in /sys/fs/cgroup/unified /sys/fs/cgroup; do [ -e $place/cgroup.procs ] && break; done; other=$place/warder-service-$$; mkdir $other; (echo $BASHPID > $other/cgroup.procs; . "$TOP/tests/transcript/service.sh"; by -- true); for i in $(seq 100); do rmdir $other 2> /dev/null && break; sleep 0.05; done; by -- true
+| "service":"no: the service has another cgroup than the caller"
+| "service":"yes"
+
 = a caller with other secure bits works alone
 needs user setpriv
 $ . "$TOP/tests/transcript/service.sh"; serve; cat > by.sh <<< '. "$TOP/tests/transcript/service.sh"; by -- true'; setpriv --securebits +no_setuid_fixup bash by.sh; bash by.sh
@@ -133,23 +139,37 @@ $ . "$TOP/tests/transcript/service.sh"; serve; cat > by.sh <<< '. "$TOP/tests/tr
 | "service":"no: the service has another I/O priority than the caller"
 | "service":"yes"
 
-= a service that was changed after its start serves nobody any more: the jails of its pool may still have what it had
+# The jails of its pool may still have what it had. The first caller after the change finds it.
+= a service that was changed after its start lets its programs finish and ends, and a new one can be started
 needs limits prlimit
-$ . "$TOP/tests/transcript/service.sh"; cat > by.sh <<< '. "$TOP/tests/transcript/service.sh"; by -- true'; serve; bash by.sh; renice -n 5 -p $served > /dev/null; nice -n 5 bash by.sh; bash by.sh; kill $served; wait $served; rm ready; serve; soft=$(ulimit -Sn); prlimit --pid $served --nofile=$((soft - 1)):; (ulimit -Sn $((soft - 1)); bash by.sh); prlimit --pid $served --nofile=$soft:; bash by.sh
++ cat > by.sh <<'EOF'
++ . "$TOP/tests/transcript/service.sh"; by -- true
++ EOF
+$ . "$TOP/tests/transcript/service.sh"; serve --idle-timeout 20s; bash by.sh; (r -- sh -c 'echo ready; sleep 3; echo finished' > out; echo $? >> out) & caller=$!; until grep -qs ready out; do sleep 0.05; done; renice -n 5 -p $served > /dev/null; nice -n 5 bash by.sh; sleep 1; bash by.sh; grep -c finished out; wait $caller; cat out; wait $served; echo $?; find rt -name '*.sock'; rm ready; serve --idle-timeout 20s; bash by.sh; soft=$(ulimit -Sn); prlimit --pid $served --nofile=$((soft - 1)):; (ulimit -Sn $((soft - 1)); bash by.sh); wait $served; echo $?; served=; bash by.sh
 | "service":"yes"
 | "service":"no: the nice value of the service was changed after its start"
-| "service":"no: the nice value of the service was changed after its start"
+| none
+| 0
+| ready
+| finished
+| 0
+| 125
+| "service":"yes"
 | "service":"no: the resource limit (ulimit) of the service was changed after its start"
-| "service":"no: the resource limit (ulimit) of the service was changed after its start"
+| 125
+| none
+! warder: the nice value of the service was changed after its start, so it has ended
+! warder: the resource limit (ulimit) of the service was changed after its start, so it has ended
 
 = a caller in other namespaces works alone
 needs user unshare
-$ . "$TOP/tests/transcript/service.sh"; serve; cat > by.sh <<< '. "$TOP/tests/transcript/service.sh"; by -- true'; for flag in m n i u C; do unshare -$flag bash by.sh; done; bash by.sh
+$ . "$TOP/tests/transcript/service.sh"; serve; cat > by.sh <<< '. "$TOP/tests/transcript/service.sh"; by -- true'; for flag in m n i u C; do unshare -$flag bash by.sh; done; unshare -T --fork bash by.sh; bash by.sh
 | "service":"no: the service has another mount namespace than the caller"
 | "service":"no: the service has another network namespace than the caller"
 | "service":"no: the service has another IPC namespace than the caller"
 | "service":"no: the service has another UTS namespace than the caller"
 | "service":"no: the service has another cgroup namespace than the caller"
+| "service":"no: the service has another time namespace than the caller"
 | "service":"yes"
 
 # The last but one has another root directory. In a chroot, no jail can be made, so that it is not "yes" only if the service refuses.
@@ -166,7 +186,8 @@ needs user unshare python3
 + assert ctypes.CDLL(None).prctl(22, 2, program, 0, 0) == 0
 + os.execvp("bash", ["bash", "by.sh"])
 + EOF
-$ unshare -m bash -c '. "$TOP/tests/transcript/service.sh"; serve; setpriv --regid 1 --keep-groups bash by.sh; setpriv --groups 7,8 bash by.sh; setpriv --bounding-set -sys_boot bash by.sh; setpriv --no-new-privs bash by.sh; python3 filtered.py; (echo 500 > /proc/self/oom_score_adj; bash by.sh); cp "$(command -v warder)" warder; (PATH=$PWD:$PATH; bash by.sh); rm warder; mkdir root; mount -t tmpfs none root; for d in /*; do if [ -L $d ]; then cp -P $d root$d; elif [ -d $d ]; then mkdir root$d; mount --rbind $d root$d; fi; done; chroot root bash -c "cd $PWD && bash by.sh"; bash by.sh'
+$ unshare -m bash -c '. "$TOP/tests/transcript/service.sh"; serve; setpriv --ruid 1 warder run $limits --json -- true | grep -o "\"service\":\"[^\"]*\""; setpriv --regid 1 --keep-groups bash by.sh; setpriv --groups 7,8 bash by.sh; setpriv --bounding-set -sys_boot bash by.sh; setpriv --no-new-privs bash by.sh; python3 filtered.py; (echo 500 > /proc/self/oom_score_adj; bash by.sh); cp "$(command -v warder)" warder; (PATH=$PWD:$PATH; bash by.sh); rm warder; mkdir root; mount -t tmpfs none root; for d in /*; do if [ -L $d ]; then cp -P $d root$d; elif [ -d $d ]; then mkdir root$d; mount --rbind $d root$d; fi; done; chroot root bash -c "cd $PWD && bash by.sh"; bash by.sh'
+| "service":"no: the service has another user than the caller"
 | "service":"no: the service has another group than the caller"
 | "service":"no: the service has another list of groups than the caller"
 | "service":"no: the service has another set of capabilities than the caller"
@@ -222,7 +243,7 @@ $ . "$TOP/tests/transcript/service.sh"; serve --fork-server; echo 'print(6 * 7);
 $ . "$TOP/tests/transcript/service.sh"; serve; warder serve --local; echo $?; by -- true
 | 125
 | "service":"yes"
-! warder: a service of this user runs already; "warder run" uses it
+! warder: a service of this user runs already, or finishes its last programs
 
 = a signal for the command ends its program
 $ . "$TOP/tests/transcript/service.sh"; serve; sh r -- sh -c 'trap "echo term; exit 4" TERM; echo ready; while :; do sleep 0.05; done' > out 2> /dev/null & caller=$!; until grep -qs ready out; do sleep 0.05; done; kill -TERM $caller; wait $caller; echo $?; cat out

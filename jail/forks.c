@@ -94,18 +94,21 @@ int jail_zygote_new(struct jail_template *tmpl, char *const *argv,
 {
 	struct jail_zygote *zygote = calloc(1, sizeof(*zygote));
 
-	if (!zygote)
+	if (!zygote) {
+		if (done)
+			done(context, NULL);
 		return error_no_memory(err, NULL);
+	}
 	atomic_init(&zygote->users, 1);
 	pthread_mutex_init(&zygote->lock, NULL);
 	zygote->user_ns_fd = -1;
 	zygote->end = end;
+	zygote->done = done;
+	zygote->context = context;
 	if (jail_park(tmpl, &zygote->run, err) < 0 || start(zygote, argv, err) < 0) {
 		jail_zygote_drop(zygote);
 		return -1;
 	}
-	zygote->done = done;
-	zygote->context = context;
 	zygote->ready_us = clock_us();
 	*ret = zygote;
 	return 0;

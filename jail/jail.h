@@ -395,8 +395,9 @@ int jail_feed(struct jail_run *run, const struct jail_command *command, const ch
  *
  *   jail_zygote_new()     starts the program of `argv` (as of jail_warm(), except that descriptor 4 is the socket of the orders, and descriptor
  *                         5 the shared object of jail/inside/forked.h, which it has to load), and waits until it is ready. A program with more than
- *                         one thread is refused (UNSUPPORTED_POLICY). The caller owns one reference. `done`, or NULL, is called with `context`
- *                         when the zygote is gone, and with the reason if something of it could not be removed, else NULL.
+ *                         one thread is refused (UNSUPPORTED_POLICY). The caller owns one reference. `done`, or NULL, is called once with
+ *                         `context`, when nothing of the zygote is left, also if the call fails. Its other argument is the reason if something
+ *                         could not be removed, else NULL.
  *   jail_fork()           as jail_park(), of a template of jail_plan_forked(). Then jail_warm() with the same argv: the fork reports
  *                         its files, too. The run holds a reference. Any thread.
  *   jail_zygote_is_stale  whether a file that it has loaded has changed, or it has died.

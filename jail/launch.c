@@ -739,11 +739,11 @@ static int run_steps(struct jail_run *run, size_t first, size_t end, struct ward
 	return 0;
 }
 
-static void add_rest(const struct jail_run *run, struct warder_error *err)
+static void add_rest(const struct warder_error *left, struct warder_error *err)
 {
 	const size_t used = strlen(err->text);
 
-	snprintf(err->text + used, sizeof(err->text) - used, "; %s", run->left);
+	snprintf(err->text + used, sizeof(err->text) - used, "; %s", left->text);
 }
 
 int run_start_program(struct jail_run *run, struct warder_error *err)
@@ -775,9 +775,8 @@ int run_begin(struct jail_template *tmpl, const struct jail_command *command, bo
 	run_init(run, tmpl, command);
 	run->parked = parked;
 	if (run_steps(run, 0, parked ? FIRST_LATE : STEPS, err) < 0) {
-		release(run, &left);
-		if (run->stuck)
-			add_rest(run, err);
+		if (release(run, &left) < 0)
+			add_rest(&left, err);
 		jail_run_free(run);
 		return -1;
 	}

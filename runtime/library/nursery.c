@@ -73,15 +73,21 @@ static void leave(struct nursery *nursery)
 	free(nursery);
 }
 
+/* Something of a zygote, or of a fork, could not be removed. The first one is kept. */
+static void note_left(struct nursery_counts *counts, const struct warder_error *left)
+{
+	if (atomic_exchange(&counts->failing, true))
+		return;
+	counts->failure = *left;
+	atomic_store(&counts->failed, true);
+}
+
 static void note_end(void *context, const struct warder_error *left)
 {
 	struct nursery *nursery = context;
-	struct nursery_counts *counts = nursery->counts;
 
-	if (left && !atomic_exchange(&counts->failing, true)) {
-		counts->failure = *left;
-		atomic_store(&counts->failed, true);
-	}
+	if (left)
+		note_left(nursery->counts, left);
 	leave(nursery);
 }
 
@@ -122,10 +128,8 @@ static int ensure(struct nursery *nursery, bool *ret_new, struct warder_error *e
 		return 0;
 	atomic_fetch_add(&nursery->users, 1);
 	if (jail_zygote_new(library_jail_template(nursery->tmpl), nursery->program, note_end, nursery,
-			    &nursery->zygote, err) != 0) {
-		atomic_fetch_sub(&nursery->users, 1);
+			    &nursery->zygote, err) != 0)
 		return -1;
-	}
 	atomic_store(&nursery->bytes, jail_zygote_bytes(nursery->zygote));
 	atomic_fetch_add(&nursery->counts->zygotes, 1);
 	return 0;
@@ -134,7 +138,7 @@ static int ensure(struct nursery *nursery, bool *ret_new, struct warder_error *e
 static int fork_one(struct nursery *nursery, struct jail_template *tmpl, char *const *program, bool merged,
 		    struct jail_run **ret, struct warder_error *err)
 {
-	struct warder_error ignored;
+	struct warder_error left;
 
 	if (jail_fork(tmpl, nursery->zygote, ret, err) != 0)
 		return -1;
@@ -145,7 +149,8 @@ static int fork_one(struct nursery *nursery, struct jail_template *tmpl, char *c
 		error_set(err, WARDER_ERROR_UNAVAILABLE, "program",
 			  "the zygote died, or a file that it had loaded has changed");
 	}
-	jail_run_remove(*ret, &ignored);
+	if (jail_run_remove(*ret, &left) != 0)
+		note_left(nursery->counts, &left);
 	*ret = NULL;
 	return -1;
 }

@@ -76,11 +76,13 @@ struct key {
 	struct warder_template
 	    *trial; /* with trial_nursery, for the next jail that a thread parks, which is forked; or NULL */
 	struct nursery *trial_nursery;
+	bool forks_later;       /* it could be forked, and is not */
 	unsigned int refusals;  /* times in a row that no jail could be forked */
 	uint64_t fork_again_us; /* clock at which a request prepares a trial; 0: none is due */
 	bool merged;            /* its outputs are one pipe */
 	uint64_t bytes;         /* of each jail: what the last one took */
 	unsigned int wanted;    /* jails to keep parked */
+	unsigned int callers;   /* in a launch or a fill: no other key takes its place */
 	uint64_t used_us;       /* clock of the last use */
 	unsigned int failures;  /* to park a jail */
 	uint64_t failed_us;     /* clock of the last, or 0 */
@@ -102,6 +104,7 @@ struct warder_pool {
 	struct slot *slots;
 	unsigned int dropping; /* threads that drop parts */
 	unsigned int callers;  /* in a launch or a fill */
+	unsigned int draining; /* drains: nobody enters meanwhile, and no key comes */
 	unsigned int slotless; /* runs that were launched because no jail was ready */
 	bool stopping, pressed;
 	bool
@@ -116,6 +119,11 @@ struct warder_pool {
 	struct warder_error
 	    fork_refused; /* why the last key that could have been forked was not; zeroed: none was refused */
 };
+
+static int error_drained(struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_CONFLICT, NULL, "the pool was drained meanwhile; try again");
+}
 
 /* ---- jails and keys; under the lock ---- */
 
@@ -272,13 +280,14 @@ static void free_key(struct key *key)
 	free(key);
 }
 
+/* with_jails: one that has a jail ready. Otherwise one that nobody uses now. */
 static struct key *least_used(const struct warder_pool *pool, const struct key *except, bool with_jails)
 {
 	struct key *least = NULL;
 
 	for (struct key *key = pool->keys; key; key = key->next)
 		if (key != except && (!least || key->used_us < least->used_us) &&
-		    (!with_jails || count_of(pool, key, POOL_READY)))
+		    (with_jails ? count_of(pool, key, POOL_READY) > 0 : key->callers == 0))
 			least = key;
 	return least;
 }
@@ -291,6 +300,15 @@ static void free_slot(struct slot *slot)
 	free(slot);
 }
 
+/* The first one is kept for the next drain. The lock is held. */
+static void note_left(struct warder_pool *pool, const struct warder_error *left)
+{
+	if (pool->has_failed)
+		return;
+	pool->has_failed = true;
+	pool->failure = *left;
+}
+
 static void clean(struct warder_pool *pool, struct slot *slot)
 {
 	struct warder_error err;
@@ -301,21 +319,17 @@ static void clean(struct warder_pool *pool, struct slot *slot)
 	removed = jail_run_remove(slot->run, &err);
 	warder_template_free(slot->tmpl);
 	pthread_mutex_lock(&pool->lock);
-	if (removed != 0 && !pool->has_failed) {
-		pool->has_failed = true;
-		pool->failure = err;
-	}
+	if (removed != 0)
+		note_left(pool, &err);
 	pool->removed++;
 	unlink_slot(pool, slot);
 	move_to(pool, slot, POOL_GONE);
 	free_slot(slot);
 }
 
-/* Without the lock. -1 with *err: nothing is left, except what the removal told. */
-static int park(struct slot *slot, bool merged, struct warder_error *err)
+/* Without the lock. -1 with *err; *left has a code if something of the jail could not be removed. */
+static int park(struct slot *slot, bool merged, struct warder_error *left, struct warder_error *err)
 {
-	struct warder_error ignored;
-
 	if (slot->nursery) {
 		if (nursery_park(slot->nursery, library_jail_template(slot->tmpl), slot->program, merged,
 				 &slot->run, err) != 0)
@@ -331,7 +345,7 @@ static int park(struct slot *slot, bool merged, struct warder_error *err)
 		slot->bytes = JAIL_BYTES + jail_warm_bytes(slot->run);
 		return 0;
 	}
-	jail_run_remove(slot->run, &ignored);
+	jail_run_remove(slot->run, left);
 	slot->run = NULL;
 	return -1;
 }
@@ -341,6 +355,7 @@ static void refuse_fork(struct warder_pool *pool, struct key *key, const struct 
 {
 	const unsigned int doubled = key->refusals < FORK_DOUBLED ? key->refusals : FORK_DOUBLED;
 
+	key->forks_later = true;
 	key->refusals++;
 	key->fork_again_us = clock_us() + (FORK_AGAIN_US << doubled);
 	pool->fork_refused = *err;
@@ -402,6 +417,7 @@ static struct warder_template *adopt(struct key *key, const struct slot *slot)
 
 	key->tmpl = library_template_hold(slot->tmpl);
 	key->nursery = nursery_hold(slot->nursery);
+	key->forks_later = false;
 	key->refusals = 0;
 	return before;
 }
@@ -411,6 +427,7 @@ static int build(struct warder_pool *pool, struct key *key, bool tries, struct w
 {
 	struct slot *slot = calloc(1, sizeof(*slot));
 	struct warder_template *before = NULL;
+	struct warder_error left = { 0 };
 	const bool merged = key->merged;
 	struct nursery *nursery;
 	int parked;
@@ -431,7 +448,7 @@ static int build(struct warder_pool *pool, struct key *key, bool tries, struct w
 	slot->next = pool->slots;
 	pool->slots = slot;
 	pthread_mutex_unlock(&pool->lock);
-	parked = park(slot, merged, err);
+	parked = park(slot, merged, &left, err);
 	if (parked != 0)
 		warder_template_free(slot->tmpl);
 	pthread_mutex_lock(&pool->lock);
@@ -452,6 +469,8 @@ static int build(struct warder_pool *pool, struct key *key, bool tries, struct w
 		leave_sources(pool, before, nursery);
 		return 0;
 	}
+	if (left.code)
+		note_left(pool, &left);
 	if (slot->key)
 		note_failure(pool, slot, err);
 	unlink_slot(pool, slot);
@@ -798,36 +817,57 @@ static struct key *new_key(struct warder_pool *pool, const struct pool_asked *as
 	return made;
 }
 
-/* Put it into the list, and return the one to be freed: itself if another thread was quicker, the least used one, or NULL. */
+/* Keys in a row. */
+static void free_keys(struct key *keys)
+{
+	while (keys) {
+		struct key *next = keys->next;
+
+		free_key(keys);
+		keys = next;
+	}
+}
+
+/* Put it into the list. Returns the keys to be freed: itself if another thread was quicker, or those that it replaces. If all are in use, there
+ * are more than the option allows until the next one comes. */
 static struct key *link_key(struct warder_pool *pool, struct key *made)
 {
-	struct key *replaced = NULL;
-	unsigned int count = 0;
+	struct key *replaced = NULL, *least;
+	unsigned int count = 1;
 
 	if (find_key(pool, &made->kind))
 		return made;
 	for (const struct key *other = pool->keys; other; other = other->next)
 		count++;
-	if (count >= pool->options.keys) {
-		replaced = least_used(pool, NULL, false);
-		pool->evicted += count_of(pool, replaced, POOL_READY);
-		take_key(pool, replaced);
+	for (; count > pool->options.keys && (least = least_used(pool, NULL, false)); count--) {
+		pool->evicted += count_of(pool, least, POOL_READY);
+		take_key(pool, least)->next = replaced;
+		replaced = least;
 	}
 	made->next = pool->keys;
 	pool->keys = made;
 	return replaced;
 }
 
-/* The key of that kind. The program becomes the key's or is freed. Takes the lock, which the caller holds afterwards if it succeeded. */
+static struct key *use_key(struct key *key)
+{
+	key->callers++;
+	key->used_us = clock_us();
+	return key;
+}
+
+/* The key of that kind, in use until leave_pool(). The program becomes the key's or is freed. Takes the lock, which the caller holds afterwards if
+ * it succeeded. */
 static struct key *enter_key(struct warder_pool *pool, const struct pool_asked *asked,
 			     const struct warder_pool_key *key, const struct warder_options *options,
 			     const struct pool_kind *kind, char **program, struct warder_error *err)
 {
-	struct key *found, *made, *replaced;
+	struct key *found, *made, *unused;
 
 	pthread_mutex_lock(&pool->lock);
 	found = find_key(pool, kind);
 	if (found) {
+		use_key(found);
 		interpreters_free(program, text_count(program));
 		return found;
 	}
@@ -838,18 +878,20 @@ static struct key *enter_key(struct warder_pool *pool, const struct pool_asked *
 		return NULL;
 	}
 	pthread_mutex_lock(&pool->lock);
-	replaced = link_key(pool, made);
-	if (!replaced)
-		return made;
+	unused = pool->draining ? made : link_key(pool, made);
+	found = find_key(pool, kind);
+	if (found)
+		use_key(found);
+	if (!unused)
+		return found;
 	pthread_mutex_unlock(&pool->lock);
-	free_key(replaced);
+	free_keys(unused);
 	pthread_mutex_lock(&pool->lock);
-	/* Meanwhile it may have been replaced itself: only where there are more threads than keys. */
 	found = find_key(pool, kind);
 	if (found)
 		return found;
 	pthread_mutex_unlock(&pool->lock);
-	error_set(err, WARDER_ERROR_UNAVAILABLE, "keys", "the pool has fewer keys than are in use at once");
+	error_drained(err);
 	return NULL;
 }
 
@@ -878,14 +920,41 @@ static int take_program(const struct warder_pool_key *key, char ***ret, struct w
 	return *ret ? 0 : -1;
 }
 
-/* The lock is held. */
-static void leave_pool(struct warder_pool *pool)
+/* A launch or a fill begins. 0; -1 with *err. */
+static int enter_pool(struct warder_pool *pool, struct warder_error *err)
 {
-	if (--pool->callers == 0)
-		pthread_cond_broadcast(&pool->changed);
+	bool drains;
+
+	if (check_pool(pool, err) != 0)
+		return -1;
+	pthread_mutex_lock(&pool->lock);
+	drains = pool->draining;
+	pool->callers += !drains;
+	pthread_mutex_unlock(&pool->lock);
+	return drains
+		   ? error_set(err, WARDER_ERROR_CONFLICT, NULL,
+			       "the pool is being drained; try again when warder_pool_drain() has returned")
+		   : 0;
 }
 
-/* The caller holds the lock if it is not NULL, and frees kind->text, which is NULL or owned. */
+/* It ends. The lock is held if it had a key, and not held afterwards. Frees what open_key() made. */
+static void leave_pool(struct warder_pool *pool, bool had_key, struct pool_kind *kind)
+{
+	struct key *key;
+
+	if (!had_key)
+		pthread_mutex_lock(&pool->lock);
+	/* It is the same one, or gone: no key comes before a drain has seen all callers leave. */
+	key = had_key ? find_key(pool, kind) : NULL;
+	if (key)
+		key->callers--;
+	if (--pool->callers == 0)
+		pthread_cond_broadcast(&pool->changed);
+	pthread_mutex_unlock(&pool->lock);
+	free(kind->text);
+}
+
+/* The caller holds the lock if it is not NULL. Afterwards: leave_pool(). */
 static struct key *open_key(struct warder_pool *pool, const struct pool_asked *asked, struct pool_kind *kind,
 			    struct warder_error *err)
 {
@@ -894,8 +963,7 @@ static struct key *open_key(struct warder_pool *pool, const struct pool_asked *a
 	char **program = NULL;
 
 	kind->text = NULL;
-	if (check_pool(pool, err) != 0 ||
-	    library_take(&known, sizeof(known), asked->key, asked->key->size, "warder_pool_key", err) != 0)
+	if (library_take(&known, sizeof(known), asked->key, asked->key->size, "warder_pool_key", err) != 0)
 		return NULL;
 	if (!known.policy) {
 		error_no_argument(err, "key->policy");
@@ -1092,7 +1160,7 @@ static bool refresh(struct warder_pool *pool, const struct pool_asked *asked, co
 	int prepared = 0;
 
 	if (!key)
-		return error_set(err, WARDER_ERROR_CONFLICT, NULL, "the pool was drained meanwhile") == 0;
+		return error_drained(err) == 0;
 	tmpl = library_template_hold(key->tmpl);
 	nursery = nursery_hold(key->nursery);
 	never_forks = key->never_forks;
@@ -1120,15 +1188,17 @@ static bool refresh(struct warder_pool *pool, const struct pool_asked *asked, co
 				key->nursery = fresh_nursery;
 				fresh_nursery = NULL;
 				key->never_forks = false;
-			} else if (key->refusals) { /* other files, another chance */
-				trial = key->trial;
-				trial_nursery = key->trial_nursery;
-				key->trial = NULL;
-				key->trial_nursery = NULL;
-				key->refusals = 0;
-				key->fork_again_us = clock_us();
 			}
 			key->failed_us = 0;
+		}
+		/* Also if a jail that is being built is the trial: it is given up, too. */
+		if (!never_forks && key->forks_later) { /* other files, another chance */
+			trial = key->trial;
+			trial_nursery = key->trial_nursery;
+			key->trial = NULL;
+			key->trial_nursery = NULL;
+			key->refusals = 0;
+			key->fork_again_us = clock_us();
 		}
 	}
 	pthread_mutex_unlock(&pool->lock);
@@ -1141,8 +1211,7 @@ static bool refresh(struct warder_pool *pool, const struct pool_asked *asked, co
 	pthread_mutex_lock(&pool->lock);
 	if (prepared != 0)
 		return false;
-	return find_key(pool, kind) ||
-	       error_set(err, WARDER_ERROR_CONFLICT, NULL, "the pool was drained meanwhile") == 0;
+	return find_key(pool, kind) || error_drained(err) == 0;
 }
 
 /* Until the key has so many; the lock is held. The key is found again each time: it may have gone. */
@@ -1172,9 +1241,7 @@ static int await_jails(struct warder_pool *pool, const struct pool_asked *asked,
 		wait_until(&pool->changed, &pool->lock, until);
 		key = find_key(pool, kind);
 	}
-	return key ? 0
-		   : error_set(err, WARDER_ERROR_CONFLICT, NULL,
-			       "the pool was drained, or other keys took the place, while it was filled");
+	return key ? 0 : error_drained(err);
 }
 
 int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *given, unsigned int count,
@@ -1191,25 +1258,21 @@ int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *giv
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "count",
 				 "count is %u, and the pool parks at most %u jails a key (jails_a_key)",
 				 count, pool->options.jails_a_key);
+	if (enter_pool(pool, err) != 0)
+		return -1;
 	key = open_key(pool, &asked, &kind, err);
 	if (!key) {
-		free(kind.text);
-		return -1;
-	}
-	pool->callers++;
-	if (count > most_in_all(pool, key->bytes)) {
+		filled = -1;
+	} else if (count > most_in_all(pool, key->bytes)) {
 		filled = error_set(err, WARDER_ERROR_UNAVAILABLE, "count", NAME_OF_LIMIT,
 				   most_in_all(pool, key->bytes));
 	} else {
 		key->wanted = count;
-		key->used_us = clock_us();
 		key->failed_us = 0;
 		pthread_cond_signal(&pool->work);
 		filled = await_jails(pool, &asked, &kind, count, err);
 	}
-	leave_pool(pool);
-	pthread_mutex_unlock(&pool->lock);
-	free(kind.text);
+	leave_pool(pool, key != NULL, &kind);
 	return filled;
 }
 
@@ -1426,16 +1489,11 @@ int pool_launch(struct warder_pool *pool, const struct pool_asked *asked, struct
 
 	if (!pool || !asked->key || !ret)
 		return error_no_argument(err, !pool ? "pool" : !asked->key ? "key" : "ret");
-	if (check_pool(pool, err) != 0)
+	if (enter_pool(pool, err) != 0)
 		return -1;
 	spare_descriptors(pool);
 	key = open_key(pool, asked, &kind, err);
-	if (!key) {
-		free(kind.text);
-		return -1;
-	}
-	pool->callers++;
-	if (check_way(key, asked, err) == 0) {
+	if (key && check_way(key, asked, err) == 0) {
 		if (!key->wanted) {
 			key->wanted = pool->options.jails_a_key;
 			pthread_cond_signal(&pool->work);
@@ -1444,9 +1502,7 @@ int pool_launch(struct warder_pool *pool, const struct pool_asked *asked, struct
 		if (launched < 0) /* it may have been woken up for a jail that others wait for */
 			pthread_cond_broadcast(&pool->ready);
 	}
-	leave_pool(pool);
-	pthread_mutex_unlock(&pool->lock);
-	free(kind.text);
+	leave_pool(pool, key != NULL, &kind);
 	return launched;
 }
 
@@ -1490,6 +1546,7 @@ int warder_pool_drain(struct warder_pool *pool, struct warder_error *err)
 	if (check_pool(pool, err) != 0)
 		return -1;
 	pthread_mutex_lock(&pool->lock);
+	pool->draining++;
 	while (pool->keys) {
 		struct key *key = take_key(pool, pool->keys);
 
@@ -1497,10 +1554,11 @@ int warder_pool_drain(struct warder_pool *pool, struct warder_error *err)
 		free_key(key);
 		pthread_mutex_lock(&pool->lock);
 	}
-	/* A caller in a launch or a fill sees that its key is gone, and may hold jails and templates until then. */
+	/* A caller in a launch or a fill sees that its key is gone, or cannot enter one. Until then it may hold jails and templates. */
 	while (pool->callers || count_of(pool, NULL, POOL_BUILDING) || count_of(pool, NULL, POOL_CLEANING) ||
 	       pool->dropping)
 		pthread_cond_wait(&pool->changed, &pool->lock);
+	pool->draining--;
 	running = count_of(pool, NULL, POOL_RUNNING) + pool->slotless;
 	if (running) {
 		drained = error_set(err, WARDER_ERROR_CONFLICT, NULL,

@@ -1,0 +1,239 @@
+/*
+ * Pools with several callers at once: launches, fills and drains in threads. At most eight jails at once.
+ */
+#include "base/array.h"
+#include "base/clock.h"
+#include "tests/lib/library.h"
+
+#include <criterion/criterion.h>
+#include <glob.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct warder_error err;
+static struct warder_policy *policy;
+static struct warder_pool *pool;
+
+/* The number of open descriptors before. */
+static int begin(struct warder_pool_options options)
+{
+	const int fds = library_descriptors();
+
+	policy = library_policy();
+	options.size = sizeof(options);
+	cr_assert(warder_pool_new(&options, &pool, &err) == 0, "%s", err.text);
+	return fds;
+}
+
+static void end(int fds_before)
+{
+	cr_expect(warder_pool_drain(pool, &err) == 0, "%s", err.text);
+	warder_pool_free(pool);
+	cr_expect(library_descriptors() == fds_before, "%d descriptors, before %d", library_descriptors(),
+		  fds_before);
+	warder_policy_free(policy);
+}
+
+static struct warder_pool_key key_of(const char *tenant)
+{
+	return (struct warder_pool_key){ .size = sizeof(struct warder_pool_key),
+					 .policy = policy,
+					 .tenant = tenant };
+}
+
+/* ---- a fill in a thread ---- */
+
+struct fill {
+	pthread_t thread;
+	char tenant[16];
+	char *const *program;
+	unsigned int count;
+	atomic_bool has_begun;
+	uint64_t begin_us, end_us;
+	int filled;
+	struct warder_error err;
+};
+
+static void *fill(void *arg)
+{
+	struct fill *f = arg;
+	struct warder_pool_key key = key_of(f->tenant);
+
+	key.program = f->program;
+	f->begin_us = clock_us();
+	atomic_store(&f->has_begun, true);
+	f->filled = warder_pool_fill(pool, &key, f->count, &f->err);
+	f->end_us = clock_us();
+	return NULL;
+}
+
+static void begin_fill(struct fill *f)
+{
+	cr_assert(pthread_create(&f->thread, NULL, fill, f) == 0);
+	while (!atomic_load(&f->has_begun))
+		usleep(100);
+}
+
+/* ---- drains ---- */
+
+/* A fill that has begun before a drain ends before it: either its jail was ready, or it fails. On a busy machine, a thread may sleep between its
+ * look at the clock and the fill; so two rounds of ten may differ. */
+Test(pool_callers, a_drain_waits_for_callers_that_prepare, .timeout = 120)
+{
+	const int fds = begin((struct warder_pool_options){ 0 });
+	int later = 0;
+
+	for (int round = 0; round < 10; round++) {
+		struct fill f = { .count = 1 };
+		uint64_t drain_us, drained_us;
+
+		snprintf(f.tenant, sizeof(f.tenant), "%d", round);
+		begin_fill(&f);
+		usleep(2000);
+		drain_us = clock_us();
+		cr_expect(warder_pool_drain(pool, &err) == 0, "%s", err.text);
+		drained_us = clock_us();
+		pthread_join(f.thread, NULL);
+		if (f.filled != 0 && f.err.code == WARDER_ERROR_UNSUPPORTED_POLICY)
+			cr_skip_test("%s", f.err.text);
+		cr_expect(f.filled == 0 || f.err.code == WARDER_ERROR_CONFLICT, "%s", f.err.text);
+		if (f.begin_us + 1000 < drain_us && f.filled == 0 && f.end_us > drained_us)
+			later++;
+	}
+	cr_expect(later <= 2, "%d fills went on after the drain", later);
+	end(fds);
+}
+
+struct launches {
+	pthread_t thread;
+	atomic_bool *is_over;
+	unsigned int launched, refused;
+	struct warder_error other;
+};
+
+static void *launch_all_the_time(void *arg)
+{
+	const struct warder_pool_key key = key_of("");
+	char *argv[] = { (char *)"true", NULL };
+	const struct warder_command command = { .size = sizeof(command), .argv = argv };
+	struct launches *l = arg;
+
+	while (!atomic_load(l->is_over)) {
+		struct warder_result *result = NULL;
+		struct warder_run *run = NULL;
+		struct warder_error why = { 0 };
+
+		if (warder_pool_launch(pool, &key, &command, &run, &why) == 0 &&
+		    warder_wait(run, &result, &why) == 0)
+			l->launched++;
+		else if (why.code == WARDER_ERROR_CONFLICT)
+			l->refused++;
+		else
+			l->other = why;
+		warder_result_free(result);
+		warder_run_free(run);
+		if (why.code)
+			usleep(1000);
+	}
+	return NULL;
+}
+
+Test(pool_callers, a_drain_ends_while_others_launch, .timeout = 60)
+{
+	const int fds = begin((struct warder_pool_options){ .jails_a_key = 2 });
+	struct launches all[3] = { 0 };
+	atomic_bool is_over = false;
+	unsigned int launched = 0;
+
+	for (size_t i = 0; i < ARRAY_LENGTH(all); i++) {
+		all[i].is_over = &is_over;
+		cr_assert(pthread_create(&all[i].thread, NULL, launch_all_the_time, &all[i]) == 0);
+	}
+	for (int i = 0; i < 5; i++) {
+		usleep(100000);
+		/* Not freed runs may be told. */
+		cr_expect(warder_pool_drain(pool, &err) == 0 || err.code == WARDER_ERROR_CONFLICT, "%s",
+			  err.text);
+	}
+	usleep(100000);
+	atomic_store(&is_over, true);
+	for (size_t i = 0; i < ARRAY_LENGTH(all); i++) {
+		pthread_join(all[i].thread, NULL);
+		cr_expect(all[i].other.code == WARDER_ERROR_NONE, "%s", all[i].other.text);
+		launched += all[i].launched;
+	}
+	cr_expect(launched > 0);
+	end(fds);
+}
+
+/* ---- keys ---- */
+
+Test(pool_callers, a_key_in_use_keeps_its_place, .timeout = 60)
+{
+	const int fds = begin((struct warder_pool_options){ .keys = 1 });
+	const struct warder_pool_key second = key_of("second"), third = key_of("third");
+	struct fill first = { .tenant = "first", .count = 4 };
+
+	begin_fill(&first);
+	while (library_pool_stat(pool, "keys") == 0)
+		usleep(500);
+	if (warder_pool_fill(pool, &second, 1, &err) != 0) {
+		pthread_join(first.thread, NULL);
+		cr_skip_test("%s", err.text);
+	}
+	pthread_join(first.thread, NULL);
+	cr_expect(first.filled == 0, "%s", first.err.text);
+	/* A further one takes the place of all that nobody uses. */
+	cr_expect(warder_pool_fill(pool, &third, 1, &err) == 0, "%s", err.text);
+	cr_expect_eq(library_pool_stat(pool, "keys"), 1);
+	end(fds);
+}
+
+/* ---- what is left ---- */
+
+/* Give each cgroup of this process's jails a child, which the pool did not make; or remove these. Their number. */
+static int children_of_cgroups(bool make)
+{
+	char pattern[80], path[300];
+	glob_t found;
+	int count = 0;
+
+	snprintf(pattern, sizeof(pattern), "/sys/fs/cgroup{/*/*,/*,}/warder-%d-*", getpid());
+	glob(pattern, GLOB_BRACE, NULL, &found);
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		snprintf(path, sizeof(path), "%s/stranger", found.gl_pathv[i]);
+		count += (make ? mkdir(path, 0755) : rmdir(path)) == 0;
+		if (!make)
+			rmdir(found.gl_pathv[i]);
+	}
+	globfree(&found);
+	return count;
+}
+
+/* Its program ends before it is ready, so that its jail is removed at once. */
+Test(pool_callers, a_drain_tells_what_a_failed_jail_has_left, .timeout = 60)
+{
+	char *program[] = { (char *)"sh", (char *)"-c", (char *)"sleep 1; exit 3", NULL };
+	const int fds = begin((struct warder_pool_options){ 0 });
+	struct fill f = { .count = 1, .program = program };
+	int made = 0;
+
+	begin_fill(&f);
+	for (int i = 0; i < 5000 && made == 0; i++) {
+		usleep(1000);
+		made = children_of_cgroups(true);
+	}
+	pthread_join(f.thread, NULL);
+	cr_expect(f.filled != 0);
+	if (made == 0)
+		cr_skip_test("there are no cgroups: %s", f.err.text);
+	cr_expect(warder_pool_drain(pool, &err) != 0 && strstr(err.text, "cgroup"), "%s", err.text);
+	cr_expect(children_of_cgroups(false) == made);
+	end(fds);
+}

@@ -819,6 +819,13 @@ static bool lost_init(const struct supervision *sup)
 	return run_is_bare(sup->run) && !sup->emptied;
 }
 
+/* The program ended by itself, but after its wall time: nobody looked in time to kill it. */
+static bool ended_late(const struct supervision *sup)
+{
+	return sup->ended && !sup->killed && sup->deadline_us != UINT64_MAX &&
+	       sup->ended_us >= sup->deadline_us + paused_us(sup->run, sup->ended_us);
+}
+
 /*
  * One cause: a limit only where the kernel counted a kill, we killed for it, or the signal proves it. A process that the kernel
  * killed for memory comes first, whatever the others did before they were killed, too. A limit that merely refuses (a fork, a write,
@@ -837,6 +844,8 @@ static enum jail_cause find_cause(const struct supervision *sup, const struct cg
 	if (!sup->ended)
 		return sup->backstop ? JAIL_CAUSE_WALL_TIME
 				     : JAIL_CAUSE_HOST; /* nobody inside can kill init */
+	if (ended_late(sup))
+		return JAIL_CAUSE_WALL_TIME;
 	return WIFSIGNALED(sup->wait_status) ? cause_of_signal(sup, WTERMSIG(sup->wait_status))
 					     : JAIL_CAUSE_EXIT;
 }
@@ -885,7 +894,8 @@ static void describe(const struct supervision *sup, const struct cgroup_final *f
 		snprintf(text, size, "ended by signal %d", outcome->signal);
 		break;
 	case JAIL_CAUSE_WALL_TIME:
-		snprintf(text, size, "killed after the wall time of %s",
+		snprintf(text, size, "%s after the wall time of %s",
+			 ended_late(sup) ? "ended by itself" : "killed",
 			 policy_format_time(run->given.wall_time_us, limit, sizeof(limit)));
 		break;
 	case JAIL_CAUSE_CPU_TIME:
@@ -935,6 +945,7 @@ static void judge(struct supervision *sup)
 	/* What the program did between the kernel's kill and ours is not its end. */
 	const bool by_itself =
 	    sup->ended && !sup->killed && final->oom_kills == 0 && !run->stuck && !lost_init(sup);
+	const bool late = ended_late(sup);
 	const uint64_t now = clock_us();
 	uint64_t end_us = sup->ended_us ? sup->ended_us : now;
 
@@ -947,9 +958,9 @@ static void judge(struct supervision *sup)
 	find_limits_hit(sup, final);
 	outcome->exit_code = -1;
 	outcome->signal = 0;
-	if (by_itself && WIFEXITED(sup->wait_status))
+	if (by_itself && !late && WIFEXITED(sup->wait_status))
 		outcome->exit_code = WEXITSTATUS(sup->wait_status);
-	if (by_itself && WIFSIGNALED(sup->wait_status))
+	if (by_itself && !late && WIFSIGNALED(sup->wait_status))
 		outcome->signal = WTERMSIG(sup->wait_status);
 	outcome->cause = find_cause(sup, final);
 	if (!by_itself)
@@ -959,7 +970,6 @@ static void judge(struct supervision *sup)
 	outcome->wall_us = end_us - run->go_us;
 	if (outcome->wall_us > paused_us(run, end_us))
 		outcome->wall_us -= paused_us(run, end_us);
-	/* It may have ended by itself before the timer was heard. */
 	outcome->hit[JAIL_CAUSE_WALL_TIME] |= outcome->wall_us > run->given.wall_time_us;
 	outcome->prepare_us = run->tmpl->prepare_us;
 	outcome->launch_us = run->launch_us;

@@ -289,6 +289,31 @@ Test(library, one_thread_drives_many_runs, .timeout = 120)
 	warder_template_free(tmpl);
 }
 
+/* Nobody looked in time: what the program did after its wall time is no success. */
+Test(library, a_program_that_ends_after_its_wall_time_is_no_success, .timeout = 60)
+{
+	struct warder_policy *policy = library_policy();
+	struct warder_command command = { 0 };
+	struct warder_result *result = NULL;
+	struct warder_template *tmpl;
+	struct warder_run *run;
+	struct warder_error err;
+
+	cr_assert(warder_policy_set(policy, "limits.wallTime", "300ms", &err) == 0, "%s", err.text);
+	tmpl = library_prepare(policy);
+	warder_policy_free(policy);
+	run = launched(tmpl, "sleep 0.7; echo late", &command);
+	sleep(1); /* init ends it by itself after 2.3 s */
+	cr_assert_eq(warder_wait(run, &result, &err), 0, "%s", err.text);
+	cr_expect_str_eq(warder_result_status(result), "timeout");
+	cr_expect_str_eq(warder_result_cause(result), "wallTime");
+	cr_expect_eq(warder_result_exit_code(result), -1);
+	cr_expect_str_eq(warder_result_output(result, WARDER_STDOUT, NULL, NULL), "late\n");
+	warder_result_free(result);
+	warder_run_free(run);
+	warder_template_free(tmpl);
+}
+
 /* Every way to wait may follow every other one. */
 Test(library, a_wait_with_a_limit, .timeout = 60)
 {

@@ -1035,7 +1035,8 @@ struct warder_pool_options {
 	size_t size;              /* sizeof(struct warder_pool_options) */
 	unsigned int jails_a_key; /* the most parked jails for each struct warder_pool_key; 0: 4 */
 	unsigned int
-	    keys; /* the most keys; a further key takes the place of the least recently used one; 0: 16 */
+	    keys; /* the most keys; a further key takes the place of the least recently used one, except of keys
+			      that a launch or a fill uses at that moment; 0: 16 */
 	unsigned int jails; /* the most parked jails in all; 0: 64 */
 	uint64_t
 	    memory_bytes; /* limit of the memory of all parked jails, counted as 448 KiB for each; 0: 64 MiB */
@@ -1128,9 +1129,11 @@ WARDER_API int warder_pool_code(struct warder_pool *pool, const struct warder_po
 				size_t len, const struct warder_command *command, struct warder_run **ret,
 				struct warder_error *err);
 /* End all parked jails, forget all keys, and wait until nothing is left of any jail: no process, no cgroup,
- * no descriptor. The pool parks jails again after the next fill or launch. The call fails with CONFLICT if
- * runs of the pool have not been freed. If a jail cannot be removed, the call fails with the first such error,
- * and the text names everything that is left on the host. */
+ * no descriptor. A launch or a fill in another thread that began before either succeeds before this call returns, or
+ * fails with CONFLICT; one that begins meanwhile fails with CONFLICT. Afterwards, the pool parks jails again with the
+ * next fill or launch. The call fails with CONFLICT if
+ * runs of the pool have not been freed. If a jail could not be removed, also one that failed while it was parked, the
+ * call fails with the first such error, and the text names everything that is left on the host. */
 WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *err);
 /* Return the statistics of the pool as a JSON object, or NULL if memory is missing. The caller frees the text
  * with free(). The members are
@@ -1138,7 +1141,8 @@ WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *
  *   states        the number of jails in each state
  *   parked        all jails that were parked since the pool was made
  *   handedOut     all jails that were handed out
- *   launched      launches for which no jail was ready, so that a new one was made
+ *   launched      launches for which no jail was ready, so that a new one was made; one of warder_pool_code() is then
+ *                 handed out, too
  *   stale         jails removed because a file or the source of a mount had changed
  *   zygotes       with fork_server: all zygotes that were started
  *   forked        all jails that a zygote forked

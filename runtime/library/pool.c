@@ -49,8 +49,7 @@
 #define FORK_DOUBLED  8u                /* times at most: about 8.5 minutes */
 #define REST_US                                                                                              \
 	UINT64_C(3000) /* after a hand-out: the usual time of a short program, its caller's included */
-#define THREADS_MAX   4u
-#define NAME_OF_LIMIT "a pool parks at most %u jails here (jails, memory_bytes); ask for fewer"
+#define THREADS_MAX 4u
 
 /* A jail, from BUILDING to GONE. */
 struct slot {
@@ -166,14 +165,6 @@ static unsigned int most_of(const struct warder_pool *pool, unsigned int most)
 	return pool->pressed ? (most + 1) / 2 : most;
 }
 
-/* For jails of so many bytes. */
-static unsigned int most_in_all(const struct warder_pool *pool, uint64_t bytes)
-{
-	const uint64_t by_memory = pool->options.memory_bytes / bytes;
-
-	return most_of(pool, by_memory < pool->options.jails ? (unsigned int)by_memory : pool->options.jails);
-}
-
 static uint64_t bytes_parked(const struct warder_pool *pool)
 {
 	uint64_t bytes = 0;
@@ -190,6 +181,24 @@ static bool fits(const struct warder_pool *pool, unsigned int jails, uint64_t by
 {
 	return jails <= most_of(pool, pool->options.jails) &&
 	       bytes <= pool->options.memory_bytes / (pool->pressed ? 2 : 1);
+}
+
+/* Why there is no room for so many jails of so many bytes. */
+static int error_no_room(const struct warder_pool *pool, unsigned int jails, uint64_t bytes,
+			 const char *field, struct warder_error *err)
+{
+	const char *half = pool->pressed ? "; now half of it, because the host is short of memory" : "";
+
+	if (jails > most_of(pool, pool->options.jails))
+		return error_set(
+		    err, WARDER_ERROR_UNAVAILABLE, field,
+		    "that would be %u parked jails, and the pool parks at most %u (jails%s); ask "
+		    "for fewer, or set jails to more",
+		    jails, pool->options.jails, half);
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, field,
+			 "%u parked jails would take %" PRIu64 " KiB, and the limit is %" PRIu64
+			 " KiB (memory_bytes%s); ask for fewer, or set memory_bytes to more",
+			 jails, bytes >> 10, pool->options.memory_bytes >> 10, half);
 }
 
 static unsigned int wanted_of(const struct warder_pool *pool, const struct key *key)
@@ -504,6 +513,16 @@ static bool has_short(const struct warder_pool *pool)
 	return key != NULL;
 }
 
+/* For a fill, which ends with this reason. */
+static void lack_room(struct warder_pool *pool, struct key *key)
+{
+	if (key->callers == 0 || count_of(pool, NULL, POOL_BUILDING))
+		return;
+	key->failures++;
+	error_no_room(pool, parked_of(pool, NULL) + 1, bytes_parked(pool) + key->bytes, "count", &key->why);
+	pthread_cond_broadcast(&pool->changed);
+}
+
 /* As if it had been tried. */
 static void lack_descriptors(struct warder_pool *pool, struct key *key, const struct pool_descriptors *have)
 {
@@ -572,6 +591,8 @@ static struct key *find_wanting(struct warder_pool *pool, bool only_short, bool 
 		other = parked_of(pool, key) ? NULL : least_used(pool, key, true);
 		if (!other && !may)
 			lack_descriptors(pool, key, &have);
+		else if (!other)
+			lack_room(pool, key);
 		if (!other)
 			continue;
 		pool->evicted++;
@@ -1244,6 +1265,12 @@ static int await_jails(struct warder_pool *pool, const struct pool_asked *asked,
 	return key ? 0 : error_drained(err);
 }
 
+/* That a jail of the key takes. An interpreter takes more, which is known when one has been parked. */
+static uint64_t least_bytes(const struct key *key)
+{
+	return key->bytes == PROGRAM_BYTES ? JAIL_BYTES : key->bytes;
+}
+
 int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *given, unsigned int count,
 		     struct warder_error *err)
 {
@@ -1263,9 +1290,8 @@ int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *giv
 	key = open_key(pool, &asked, &kind, err);
 	if (!key) {
 		filled = -1;
-	} else if (count > most_in_all(pool, key->bytes)) {
-		filled = error_set(err, WARDER_ERROR_UNAVAILABLE, "count", NAME_OF_LIMIT,
-				   most_in_all(pool, key->bytes));
+	} else if (!fits(pool, count, count * least_bytes(key))) {
+		filled = error_no_room(pool, count, count * least_bytes(key), "count", err);
 	} else {
 		key->wanted = count;
 		key->failed_us = 0;
@@ -1399,8 +1425,12 @@ static int do_without(struct warder_pool *pool, struct key *key, const struct po
 
 	switch (pool->options.empty) {
 	case WARDER_POOL_LAUNCH:
-		if (asked->work) /* the next look finds it, unless somebody else was quicker */
-			return build(pool, key, false, err) == 0 ? 1 : -1;
+		if (asked->work) { /* the next look finds it, unless somebody else was quicker */
+			if (build(pool, key, false, err) != 0)
+				return -1;
+			pool->launched++;
+			return 1;
+		}
 		pool->launched++;
 		tmpl = library_template_hold(key->tmpl);
 		pthread_mutex_unlock(&pool->lock);

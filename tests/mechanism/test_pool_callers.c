@@ -1,5 +1,5 @@
 /*
- * Pools with several callers at once: launches, fills and drains in threads. At most eight jails at once.
+ * Pools with several callers at once: launches, fills and drains in threads; and pools without room. At most eight jails at once.
  */
 #include "base/array.h"
 #include "base/clock.h"
@@ -192,6 +192,56 @@ Test(pool_callers, a_key_in_use_keeps_its_place, .timeout = 60)
 	/* A further one takes the place of all that nobody uses. */
 	cr_expect(warder_pool_fill(pool, &third, 1, &err) == 0, "%s", err.text);
 	cr_expect_eq(library_pool_stat(pool, "keys"), 1);
+	end(fds);
+}
+
+/* ---- room ---- */
+
+/* Refused at once where it is known from the start, and otherwise when an interpreter has shown what it takes. */
+Test(pool_callers, a_fill_without_room_says_why, .timeout = 120)
+{
+	struct warder_pool_options options = { .memory_bytes = 1 << 20 };
+	const int fds = begin(options);
+	struct warder_pool_key key = key_of("");
+
+	cr_expect(warder_pool_fill(pool, &key, 3, &err) != 0);
+	cr_expect(err.code == WARDER_ERROR_UNAVAILABLE && strstr(err.text, "memory_bytes"), "%s", err.text);
+	cr_expect_eq(library_pool_stat(pool, "parked"), 0);
+	end(fds);
+	options.memory_bytes = 12 << 20;
+	begin(options);
+	key = key_of("");
+	key.interpreter = "python";
+	if (warder_pool_fill(pool, &key, 4, &err) == 0 || err.code == WARDER_ERROR_NOT_FOUND ||
+	    err.code == WARDER_ERROR_UNSUPPORTED_POLICY)
+		cr_skip_test("%s", err.code ? err.text : "Python takes less than 3 MiB here");
+	cr_expect(strstr(err.text, "memory_bytes"), "%s", err.text);
+	cr_expect(library_pool_stat(pool, "parked") > 0);
+	end(fds);
+}
+
+/* Each is counted, also that of a program which gets its code. */
+Test(pool_callers, a_launch_without_a_parked_jail_is_counted, .timeout = 60)
+{
+	char *program[] = { (char *)"sh", (char *)"-c", (char *)"echo >&3; code=$(cat <&4); eval \"$code\"",
+			    NULL };
+	const struct warder_command command = { .size = sizeof(command) };
+	struct warder_result *result = NULL;
+	struct warder_run *run = NULL;
+	struct warder_pool_key key;
+	int fds;
+
+	fds = begin((struct warder_pool_options){ .jails_a_key = 1 });
+	key = key_of("");
+	key.program = program;
+	if (warder_pool_code(pool, &key, "echo 1", 6, &command, &run, &err) != 0)
+		cr_skip_test("%s", err.text);
+	cr_expect(warder_wait(run, &result, &err) == 0, "%s", err.text);
+	cr_expect_str_eq(warder_result_output(result, WARDER_STDOUT, NULL, NULL), "1\n");
+	/* A thread of the pool may have parked a jail before. */
+	cr_expect(library_pool_stat(pool, "launched") == 1 || library_pool_stat(pool, "parked") > 1);
+	warder_result_free(result);
+	warder_run_free(run);
 	end(fds);
 }
 

@@ -331,7 +331,7 @@ int jail_plan_build_image(struct jail_plan *plan, struct warder_error *err)
 static int refuse_zygote(const char *field, const char *what, struct warder_error *err)
 {
 	return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, field,
-			 "a fork server makes no jails %s; turn it off (forkServer)", what);
+			 "a fork server makes no jails %s; turn it off (fork_server, --fork-server)", what);
 }
 
 /* All that a zygote forks inherits its filter, its Landlock rules and its hard limits: it has none that they do not have. Some limits of its forks

@@ -230,8 +230,9 @@ static void supervisor_rows(struct jail_run *run)
 
 	if (run->given.wall_time_us != POLICY_UNLIMITED)
 		receipt_control(run, POLICY_CONTROL_WALL_TIME, kept_source,
-				"%llu us from the exec on; init's backstop %llu us",
+				"%llu us from the %s on; init's backstop %llu us",
 				(unsigned long long)run->given.wall_time_us,
+				run->warm.is ? "hand-out of the code" : "exec",
 				(unsigned long long)backstop_us(run->given.wall_time_us));
 	if (run->given.code_bytes)
 		receipt_control(run, POLICY_CONTROL_CODE, kept_source, "%llu bytes of program text",
@@ -248,7 +249,9 @@ static void supervisor_rows(struct jail_run *run)
 	if (plan->policy.environment.mode != POLICY_ENVIRONMENT_HOST &&
 	    !plan->not_enforced[POLICY_CONTROL_ENVIRONMENT])
 		receipt_control(
-		    run, POLICY_CONTROL_ENVIRONMENT, "made by the supervisor for the exec; not read back",
+		    run, POLICY_CONTROL_ENVIRONMENT,
+		    run->warm.is ? "made by the supervisor before the program was parked; not read back"
+				 : "made by the supervisor for the exec; not read back",
 		    "%zu variables (image: %zu), and %zu of the command", text_count(run->given.environment),
 		    text_count(plan->rootfs.image.environment), text_count(run->command.set_env));
 }

@@ -579,8 +579,9 @@ static long step_init_drop(struct inside *in)
 	sys(close, in->gate[0]);
 	if (in->block->flags & WIRE_BARE)
 		return 0;
-	/* In a crowd init stops the program, which may be another user. */
-	ret = inside_keep_capabilities(in->block->flags & WIRE_CROWDED ? 1u << CAP_KILL : 0);
+	/* In a crowd init stops the program, which may be another user. That of a zygote only waits. */
+	ret = inside_keep_capabilities(
+	    (in->block->flags & (WIRE_CROWDED | WIRE_ZYGOTE)) == WIRE_CROWDED ? 1u << CAP_KILL : 0);
 	if (ret == 0)
 		ret = sys(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	return ret;

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include "base/fd.h"
 #include "base/text.h"
 #include "jail/cgroup/file.h"
 #include "jail/template.h"
@@ -174,6 +175,52 @@ Test(nursery, a_parked_fork_keeps_no_descriptor_to_join_its_cgroup_by, .timeout 
 	cr_expect(run->cgroup.join_v2_fd < 0);
 	for (int i = 0; i < CGROUP_HIERARCHIES_MAX; i++)
 		cr_expect(run->cgroup.join_v1_fd[i] < 0, "hierarchy %d", i);
+	jail_run_free(run);
+	nursery_drop(nursery);
+	end(&stage);
+}
+
+static void expect_no_capability(const char *who, int proc_fd)
+{
+	static const char *const sets[] = { "\nCapInh:\t", "\nCapPrm:\t", "\nCapEff:\t", "\nCapBnd:\t",
+					    "\nCapAmb:\t" };
+	owned_fd int fd = openat(proc_fd, "status", O_RDONLY | O_CLOEXEC);
+	char text[4096] = "";
+
+	cr_assert(read(fd, text, sizeof(text) - 1) > 0, "%s", who);
+	for (size_t i = 0; i < ARRAY_LENGTH(sets); i++) {
+		const char *at = strstr(text, sets[i]);
+
+		cr_expect(at && strtoull(at + strlen(sets[i]), NULL, 16) == 0, "%s:%.26s", who,
+			  at ? at : sets[i]);
+	}
+}
+
+static void expect_no_capabilities(const struct jail_run *run)
+{
+	char path[32];
+	owned_fd int init_fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d", run->init_pid);
+	init_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	expect_no_capability("init", init_fd);
+	expect_no_capability("payload", run->proc_fd);
+}
+
+/* Init of a zygote stops no process, unlike that of a jail in a crowd, so it does not keep CAP_KILL. */
+Test(nursery, no_process_of_a_zygote_or_a_fork_has_a_capability, .timeout = 120)
+{
+	struct nursery_counts counts = { 0 };
+	struct nursery *nursery;
+	struct jail_run *run;
+	struct stage stage;
+
+	begin(&stage);
+	nursery = nursery_new(stage.zygote, stage.zygote_words, &counts, &stage.err);
+	cr_assert(nursery, "%s", stage.err.text);
+	park(nursery, &stage, &run);
+	expect_no_capabilities(run->zygote->run);
+	expect_no_capabilities(run);
 	jail_run_free(run);
 	nursery_drop(nursery);
 	end(&stage);

@@ -103,6 +103,10 @@ Test(pool_code, a_program_gets_its_code_input_and_time, .timeout = 60)
 	cr_expect(warder_result_exit_code(result) == 3 && warder_result_wall_us(result) < 500000);
 	json = warder_result_json(result);
 	cr_expect(strstr(json, "\"parkedUs\":") && strstr(json, "\"requested\":\"500ms\""));
+	/* The receipt names no exec: the program had begun before. */
+	cr_expect(strstr(json, "\"value\":\"500000 us from the hand-out of the code on;"), "%s", json);
+	cr_expect(strstr(json, "\"made by the supervisor before the program was parked; not read back\""),
+		  "%s", json);
 	free(json);
 	warder_result_free(result);
 	cr_expect(library_pool_stat(pool, "handedOut") == 1);

@@ -629,7 +629,6 @@ Test(pool, an_empty_pool_launches_waits_or_fails, .timeout = 60)
 	}
 }
 
-/* The jail that fails the check is removed, and the launch gets another one. */
 /* Also of those that were launched because no jail was ready. */
 Test(pool, a_drain_tells_of_runs_that_are_not_freed, .timeout = 60)
 {
@@ -656,6 +655,7 @@ Test(pool, a_drain_tells_of_runs_that_are_not_freed, .timeout = 60)
 	}
 }
 
+/* The jail that fails the check is removed, and the launch gets another one. */
 Test(pool, a_broken_jail_is_replaced, .timeout = 60)
 {
 	static const enum warder_pool_empty reactions[] = { WARDER_POOL_LAUNCH, WARDER_POOL_WAIT };

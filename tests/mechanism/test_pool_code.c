@@ -616,40 +616,58 @@ static void write_module(const char *path, const char *text)
 	cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
 }
 
-/* What a zygote has imported changes on disk; and what leaves a thread behind. */
-Test(pool_code, an_import_decides_about_its_zygote, .timeout = 120)
+/* A module that the zygotes of a pool import, below a directory of its own. */
+static char module_dir[40], module_path[64];
+
+/* Begin a pool whose key imports a module of that text. */
+static void begin_with_module(enum warder_pool_empty empty, const char *text)
 {
 	static const char *const imports[] = { "warder_imported", NULL };
-	char dir[] = "/var/tmp/warder-imported.XXXXXX";
-	char path[64];
 
+	snprintf(module_dir, sizeof(module_dir), "/var/tmp/warder-imported.XXXXXX");
+	cr_assert(mkdtemp(module_dir) != NULL && chmod(module_dir, 0755) == 0);
+	snprintf(module_path, sizeof(module_path), "%s/warder_imported.py", module_dir);
+	write_module(module_path, text);
 	fork_server = 1;
-	begin(WARDER_POOL_LAUNCH);
-	cr_assert(mkdtemp(dir) != NULL && chmod(dir, 0755) == 0);
-	snprintf(path, sizeof(path), "%s/warder_imported.py", dir);
-	set("filesystem.paths.readOnly", dir);
-	set("environment.set.PYTHONPATH", dir);
+	begin(empty);
+	set("filesystem.paths.readOnly", module_dir);
+	set("environment.set.PYTHONPATH", module_dir);
 	set("environment.set.PYTHONDONTWRITEBYTECODE", "1");
 	key.interpreter = "python";
 	key.imports = imports;
-	write_module(path, "value = 1\n");
+}
+
+static void end_with_module(void)
+{
+	end();
+	unlink(module_path);
+	rmdir(module_dir);
+}
+
+/* It can be loaded, but then nothing forks. */
+#define REFUSES(error)                                                                                       \
+	"import os\n"                                                                                        \
+	"def refuse(): raise OSError(" #error ", 'no')\n"                                                    \
+	"os.fork = refuse\n"
+
+/* What a zygote has imported changes on disk; and what leaves a thread behind. */
+Test(pool_code, an_import_decides_about_its_zygote, .timeout = 120)
+{
+	begin_with_module(WARDER_POOL_LAUNCH, "value = 1\n");
 	if (!fill(1)) {
-		unlink(path);
-		rmdir(dir);
+		end_with_module();
 		cr_skip_test("%s", err.text);
 	}
 	expect_output("import warder_imported\nprint(warder_imported.value)", "1\n");
-	write_module(path, "value = 'two'\n");
+	write_module(module_path, "value = 'two'\n");
 	expect_output("import warder_imported\nprint(warder_imported.value)", "two\n");
 	cr_expect(library_pool_stat(pool, "zygotes") >= 2);
-	write_module(path, "import threading, time\n"
-			   "threading.Thread(target=time.sleep, args=(3600,), daemon=True).start()\n");
+	write_module(module_path, "import threading, time\n"
+				  "threading.Thread(target=time.sleep, args=(3600,), daemon=True).start()\n");
 	cr_expect_null(run("print(1)", (struct warder_command){ 0 }));
 	cr_expect(err.code == WARDER_ERROR_UNSUPPORTED_POLICY && strstr(err.text, "2 threads"), "%s",
 		  err.text);
-	end();
-	unlink(path);
-	rmdir(dir);
+	end_with_module();
 }
 
 Test(pool_code, what_cannot_be_forked_has_its_own_python, .timeout = 60)
@@ -679,24 +697,10 @@ Test(pool_code, what_cannot_be_forked_has_its_own_python, .timeout = 60)
 /* By a module that a zygote loads: on this host it can load it, but not fork. */
 Test(pool_code, a_zygote_that_never_forks_is_given_up, .timeout = 120)
 {
-	static const char *const imports[] = { "warder_imported", NULL };
-	char dir[] = "/var/tmp/warder-imported.XXXXXX";
-	char path[64];
 	char *stats;
 
-	cr_assert(mkdtemp(dir) != NULL && chmod(dir, 0755) == 0);
-	snprintf(path, sizeof(path), "%s/warder_imported.py", dir);
-	write_module(path, "import os\n"
-			   "def refuse(): raise OSError(11, 'no')\n"
-			   "os.fork = refuse\n");
-	fork_server = 1;
 	for (int way = 0; way < 3; way++) {
-		begin(way == 0 ? WARDER_POOL_LAUNCH : WARDER_POOL_WAIT);
-		set("filesystem.paths.readOnly", dir);
-		set("environment.set.PYTHONPATH", dir);
-		set("environment.set.PYTHONDONTWRITEBYTECODE", "1");
-		key.interpreter = "python";
-		key.imports = imports;
+		begin_with_module(way == 0 ? WARDER_POOL_LAUNCH : WARDER_POOL_WAIT, REFUSES(11));
 		if (way == 2 && !fill(2))
 			cr_skip_test("%s", err.text);
 		expect_output("print(1)", "1\n");
@@ -705,70 +709,38 @@ Test(pool_code, a_zygote_that_never_forks_is_given_up, .timeout = 120)
 		cr_expect(strstr(stats, "\"forked\":0,") && strstr(stats, "\"forkRefused\":\""), "%d: %s",
 			  way, stats);
 		free(stats);
-		end();
+		end_with_module();
 	}
-	unlink(path);
-	rmdir(dir);
 }
 
 /* A later fork may find the memory that the first did not. */
 Test(pool_code, a_zygote_without_memory_is_tried_again, .timeout = 120)
 {
-	static const char *const imports[] = { "warder_imported", NULL };
 	const struct timespec longer = { .tv_sec = 1, .tv_nsec = 200000000 };
-	char dir[] = "/var/tmp/warder-imported.XXXXXX";
-	char path[64];
 	char *stats;
 
-	cr_assert(mkdtemp(dir) != NULL && chmod(dir, 0755) == 0);
-	snprintf(path, sizeof(path), "%s/warder_imported.py", dir);
-	write_module(path, "import os\n"
-			   "def refuse(): raise OSError(12, 'no')\n"
-			   "os.fork = refuse\n");
-	fork_server = 1;
-	begin(WARDER_POOL_WAIT);
-	set("filesystem.paths.readOnly", dir);
-	set("environment.set.PYTHONPATH", dir);
-	set("environment.set.PYTHONDONTWRITEBYTECODE", "1");
-	key.interpreter = "python";
-	key.imports = imports;
+	begin_with_module(WARDER_POOL_WAIT, REFUSES(12));
 	if (warder_pool_fill(pool, &key, 1, &err) == 0)
 		memset(&err, 0, sizeof(err));
 	if (library_pool_stat(pool, "zygotes") == 0)
 		cr_skip_test("no zygote: %s", err.text);
 	cr_expect(err.sys_errno == ENOMEM, "%s", err.text);
-	write_module(path, "");
+	write_module(module_path, "");
 	nanosleep(&longer, NULL);
 	expect_output("print(1)", "1\n");
 	stats = warder_pool_stats(pool);
 	cr_expect(!strstr(stats, "\"forked\":0,") && !strstr(stats, "\"forkRefused\":\""), "%s", stats);
 	free(stats);
-	end();
-	unlink(path);
-	rmdir(dir);
+	end_with_module();
 }
 
 /* A module may have been half written, or a fork may have taken too long. */
 Test(pool_code, a_zygote_that_failed_is_tried_again, .timeout = 120)
 {
-	static const char *const imports[] = { "warder_imported", NULL };
 	const struct timespec half = { .tv_nsec = 500000000 }, longer = { .tv_sec = 2 };
-	char dir[] = "/var/tmp/warder-imported.XXXXXX";
-	char path[64];
 	long zygotes;
 
-	cr_assert(mkdtemp(dir) != NULL && chmod(dir, 0755) == 0);
-	snprintf(path, sizeof(path), "%s/warder_imported.py", dir);
-	write_module(path, "import os\n"
-			   "def refuse(): raise OSError(11, 'no')\n"
-			   "os.fork = refuse\n");
-	fork_server = 1;
-	begin(WARDER_POOL_WAIT);
-	set("filesystem.paths.readOnly", dir);
-	set("environment.set.PYTHONPATH", dir);
-	set("environment.set.PYTHONDONTWRITEBYTECODE", "1");
-	key.interpreter = "python";
-	key.imports = imports;
+	begin_with_module(WARDER_POOL_WAIT, REFUSES(11));
 	expect_output("print(1)", "1\n");
 	nanosleep(&half, NULL); /* other threads of the pool may have begun, too */
 	zygotes = library_pool_stat(pool, "zygotes");
@@ -784,7 +756,7 @@ Test(pool_code, a_zygote_that_failed_is_tried_again, .timeout = 120)
 	}
 	cr_expect(library_pool_stat(pool, "zygotes") > zygotes, "it is tried again after 2 s");
 	cr_expect(library_pool_stat(pool, "forked") == 0, "and the module still refuses");
-	write_module(path, "");
+	write_module(module_path, "");
 	for (int i = 0; i < 100 && library_pool_stat(pool, "forked") == 0; i++) {
 		expect_output("print(4)", "4\n");
 		nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
@@ -793,9 +765,7 @@ Test(pool_code, a_zygote_that_failed_is_tried_again, .timeout = 120)
 	for (int i = 0; i < 10; i++)
 		expect_output("print(5)", "5\n");
 	cr_expect(library_pool_stat(pool, "forked") > 1, "and goes on");
-	end();
-	unlink(path);
-	rmdir(dir);
+	end_with_module();
 }
 
 Test(pool_code, node, .timeout = 60)

@@ -427,7 +427,7 @@ int jail_given_of(const struct jail_template *tmpl, const struct policy *policy,
 void jail_given_free(char **environment);
 /* The policy without these parts. Two policies that differ only in them are then equal. What it points to is borrowed. */
 struct policy jail_given_without(const struct policy *policy);
-/* Whether a host path that the template mounts leads to another object by now. */
+/* Whether a launch of the same policy may show other files by now: rootfs_is_stale(). */
 bool jail_template_is_stale(const struct jail_template *tmpl);
 
 /* How often parked jails took a part of an ended one, and how often a part was not kept because it differed from a new one, by reason. */

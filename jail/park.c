@@ -18,7 +18,6 @@
  * The payload takes its descriptors under the filter, by two calls more than a launch needs. A policy that denies them has no pool.
  */
 #include <errno.h>
-#include <sys/stat.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -128,27 +127,7 @@ struct policy jail_given_without(const struct policy *policy)
 
 bool jail_template_is_stale(const struct jail_template *tmpl)
 {
-	const struct rootfs *rootfs = &tmpl->plan.rootfs;
-	struct stat st;
-
-	for (size_t i = 0; i < rootfs->count; i++) {
-		const struct rootfs_entry *entry = &rootfs->entries[i];
-
-		if (entry->kind == ROOTFS_BIND && !entry->held &&
-		    (lstat(entry->source, &st) < 0 || st.st_dev != entry->source_dev ||
-		     st.st_ino != entry->source_ino))
-			return true;
-	}
-	for (size_t i = 0; i < rootfs->overlay_count; i++) {
-		const struct rootfs_overlay *overlay = &rootfs->overlays[i];
-
-		for (size_t j = 0; j < overlay->layer_count; j++)
-			if (lstat(overlay->layers[j].source, &st) < 0 ||
-			    st.st_dev != overlay->layers[j].source_dev ||
-			    st.st_ino != overlay->layers[j].source_ino)
-				return true;
-	}
-	return false;
+	return rootfs_is_stale(&tmpl->plan.rootfs);
 }
 
 /* ---- hand-out ---- */

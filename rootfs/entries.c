@@ -184,6 +184,9 @@ void rootfs_done(struct rootfs *rootfs)
 	image_done(&rootfs->image);
 	for (size_t i = 0; i < rootfs->count; i++)
 		entry_done(&rootfs->entries[i]);
+	for (size_t i = 0; i < rootfs->look_count; i++)
+		free(rootfs->looks[i].path);
+	free(rootfs->looks);
 	free(rootfs->entries);
 	free(rootfs->working_directory);
 	memset(rootfs, 0, sizeof(*rootfs));

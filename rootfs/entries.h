@@ -46,6 +46,10 @@ struct rootfs_entry *entries_cover(const struct rootfs *rootfs, const char *targ
 				   const struct rootfs_entry *except);
 void entries_sort(struct rootfs *rootfs);
 
+/* ---- stale.c ---- */
+/* Note what rootfs_is_stale() compares: what was found at the path before it was read, or (is_read false) what it leads to; NULL: nothing. */
+int stale_add(struct planning *planning, const char *path, bool is_read, const struct stat *found);
+
 /* ---- view.c ---- */
 /* Add the entries of the policy's view. -1 with *err: filesystem.view. */
 int view_plan(struct planning *planning);

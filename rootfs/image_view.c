@@ -156,6 +156,21 @@ static int add_layers(struct planning *planning, const struct layers *layers)
 	return overlay;
 }
 
+/* Another image may get the name. */
+static int look_at_record(struct planning *planning, const char *name)
+{
+	char path[ROOTFS_PRIVATE_DIR_MAX + 420], encoded[400];
+	struct warder_error ignored;
+	struct stat st;
+
+	/* What is wrong with it, image_find() tells. */
+	if (image_record_name(name, encoded, &ignored) != 0 ||
+	    rootfs_store_path(NULL, "images", path, &ignored) != 0)
+		return 0;
+	snprintf(path + strlen(path), sizeof(path) - strlen(path), "/names/%s", encoded);
+	return lstat(path, &st) == 0 ? stale_add(planning, path, true, &st) : 0;
+}
+
 int image_view_plan(struct planning *planning)
 {
 	struct image *image = &planning->rootfs->image;
@@ -164,6 +179,8 @@ int image_view_plan(struct planning *planning)
 	bool opaque = false;
 	int overlay;
 
+	if (look_at_record(planning, planning->policy->filesystem.view_source) != 0)
+		return -1;
 	if (image_find(planning->policy->filesystem.view_source, image, planning->err) != 0) {
 		/* As with a directory that is not there: nothing of the program was looked for. */
 		if (planning->err->code == WARDER_ERROR_NOT_FOUND)

@@ -79,6 +79,17 @@ struct rootfs_overlay {
 
 #define ROOTFS_OVERLAYS_MAX 2 /* an image, and a workspace */
 
+/* A path of the host that the plan has looked at, besides the sources. */
+struct rootfs_look {
+	char *path;
+	bool
+	    is_read; /* a link, directory or record whose content the plan has; else what the path leads to */
+	bool is_there;
+	dev_t dev;
+	ino_t ino;
+	struct timespec changed; /* st_ctim, of what is read */
+};
+
 /*
  * Every parent of a target is itself an entry, or lies beneath a bind. A target beneath a bind is mounted
  * on what the bind's source has there: a directory or file of the same kind, reached without a symlink. It
@@ -100,7 +111,9 @@ struct rootfs {
 	bool whole;             /* the first entry, at "/", is an overlay: the root itself */
 	struct rootfs_overlay overlays[ROOTFS_OVERLAYS_MAX];
 	size_t overlay_count;
-	struct image image; /* of view image: its layers are locked; all zeros otherwise */
+	struct image image;        /* of view image: its layers are locked; all zeros otherwise */
+	struct rootfs_look *looks; /* owned */
+	size_t look_count;
 };
 
 /* Compile. Checks that every named host path exists and is what it must be; resolves it to its canonical
@@ -114,6 +127,9 @@ int rootfs_make_whole(struct rootfs *rootfs, struct warder_error *err);
  * optional source that went away is taken out of the list. -1 with *err: CONFLICT when another object
  * is in a source's place by now. */
 int rootfs_open(struct rootfs *rootfs, struct warder_error *err);
+/* Whether a new plan of the same policy may differ: a source is another object by now, or something that the plan has read has changed
+ * (stale.c). Looks at every source by its name, and changes nothing. */
+bool rootfs_is_stale(const struct rootfs *rootfs);
 /* Closes and frees; zeroed, half-built and NULL are fine; leaves it zeroed. */
 void rootfs_done(struct rootfs *rootfs);
 

@@ -122,6 +122,7 @@ static int leave_out(struct planning *planning, const char *path)
 	switch (errno) {
 	case ENOENT:
 	case ENOTDIR:
+		return stale_add(planning, path, false, NULL);
 	case EACCES:
 	case EPERM:
 	case ELOOP:
@@ -141,6 +142,8 @@ static int add_bind(struct planning *planning, const char *path)
 
 	if (source_find(planning->root_fd, path, &source) != 0)
 		return leave_out(planning, path);
+	if (strcmp(source.path, path) != 0 && stale_add(planning, path, false, &source.stat) != 0)
+		return -1;
 	if (!is_public(&source.stat))
 		return 0;
 	entry = entries_bind(planning, path, &source, POLICY_FIELD_NONE);
@@ -183,8 +186,16 @@ static int add_replica(struct planning *planning, const char *path)
 {
 	owned_source struct source source = SOURCE_NONE;
 	char text[PATH_MAX];
-	ssize_t len = readlinkat(planning->root_fd, path_from_root(path), text, sizeof(text) - 1);
+	struct stat st;
+	ssize_t len;
 
+	if (fstatat(planning->root_fd, path_from_root(path), &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return leave_out(planning, path);
+	if (!S_ISLNK(st.st_mode))
+		return add_bind(planning, path);
+	if (stale_add(planning, path, true, &st) != 0)
+		return -1;
+	len = readlinkat(planning->root_fd, path_from_root(path), text, sizeof(text) - 1);
 	if (len < 0)
 		return errno == EINVAL ? add_bind(planning, path) : leave_out(planning, path);
 	text[len] = '\0';
@@ -203,9 +214,12 @@ static int add_java(struct planning *planning, const char *path)
 	owned_directory DIR *dir = top_open(planning->root_fd, path_from_root(path));
 	const struct dirent *item;
 	char config[PATH_MAX];
+	struct stat st;
 
-	if (!dir)
+	if (!dir || fstat(dirfd(dir), &st) != 0)
 		return leave_out(planning, path);
+	if (stale_add(planning, path, true, &st) != 0)
+		return -1;
 	while ((errno = 0, item = readdir(dir)) != NULL) {
 		const char *vendor = strstr(item->d_name, "-openjdk-");
 
@@ -332,10 +346,13 @@ static int add_items(struct planning *planning, const struct source *directory)
 	owned_directory DIR *dir = top_open(planning->root_fd, path_from_root(directory->path));
 	const struct dirent *item;
 	unsigned int count = 0;
+	struct stat st;
 
-	if (!dir)
+	if (!dir || fstat(dirfd(dir), &st) != 0)
 		return error_set_errno(planning->err, WARDER_ERROR_INVALID_REQUEST, view_field, errno,
 				       "cannot read the directory %s", directory->path);
+	if (stale_add(planning, directory->path, true, &st) != 0)
+		return -1;
 	while ((item = readdir(dir)) != NULL) {
 		if (top_leaves_out(item->d_name))
 			continue;
@@ -419,6 +436,8 @@ int view_take_apart(struct planning *planning, struct rootfs_entry *cover, const
 	if (st.st_dev != cover->source_dev || st.st_ino != cover->source_ino)
 		return error_set(planning->err, WARDER_ERROR_CONFLICT, field,
 				 "%s was replaced after it was checked; run it again", cover->source);
+	if (stale_add(planning, cover->source, true, &st) != 0)
+		return -1;
 	fd_done(&cover->source_fd);
 	cover->kind = ROOTFS_DIRECTORY;
 	whole = *cover; /* adding may move what it points to; its strings stay */

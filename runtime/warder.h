@@ -1143,7 +1143,9 @@ WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *
  *   handedOut     all jails that were handed out
  *   launched      launches for which no jail was ready, so that a new one was made; one of warder_pool_code() is then
  *                 handed out, too
- *   stale         jails removed because a file or the source of a mount had changed
+ *   stale         jails removed because a new launch would show other files: the source of a mount was replaced, a
+ *                 directory view has other entries or links, or another image has the name; or because a file
+ *                 that the jail's program had loaded had changed
  *   zygotes       with fork_server: all zygotes that were started
  *   forked        all jails that a zygote forked
  *   forkRefused   why the pool could not fork the jails of a key (the last such key), or null

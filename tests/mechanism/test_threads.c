@@ -24,6 +24,7 @@ struct shared {
 	pthread_barrier_t start;
 	const struct warder_policy *policy;
 	struct warder_template *tmpl;
+	struct warder_pool *pool;
 	const char *name; /* of a backend, or of a session of everybody's */
 	atomic_int right, number;
 	_Atomic(struct warder_run *) run;
@@ -474,6 +475,85 @@ Test(threads, backends, .timeout = 300)
 		shared.right = 0;
 		in_threads(&shared, use_backends);
 		cr_expect(shared.right == THREADS, "%s: %d of %d", run[i], shared.right, THREADS);
+	}
+	warder_policy_free(policy);
+}
+
+/* ---- a pool ---- */
+
+/* Whether a launch of the pool's answers what was given to it. Tenants share no jail. */
+static int answers(struct warder_pool *pool, const struct warder_pool_key *key, int number)
+{
+	char *argv[] = { (char *)"cat", NULL };
+	char text[16];
+	struct warder_command command = { .size = sizeof(command), .argv = argv, .input = text };
+	struct warder_result *result;
+	struct warder_run *run = NULL;
+	struct warder_error err;
+	int right;
+
+	command.input_len = (size_t)snprintf(text, sizeof(text), "%d", number);
+	if (warder_pool_launch(pool, key, &command, &run, &err) != 0)
+		fprintf(stderr, "pool: %s\n", err.text);
+	result = finish(run);
+	right = result && strcmp(warder_result_output(result, WARDER_STDOUT, NULL, NULL), text) == 0;
+	warder_result_free(result);
+	return right;
+}
+
+/* Launches for a tenant of everybody's and one of each thread's, fills, and statistics. */
+static void *use_pool(void *context)
+{
+	struct shared *shared = context;
+	const int number = shared->number++;
+	struct warder_pool_key key = { .size = sizeof(key), .policy = shared->policy };
+	struct warder_error err;
+	char own[16];
+
+	snprintf(own, sizeof(own), "%d", number);
+	pthread_barrier_wait(&shared->start);
+	for (int i = 0; i < 2 * ROUNDS; i++) {
+		char *stats;
+		int right;
+
+		key.tenant = i % 2 ? own : "all";
+		right = answers(shared->pool, &key, 10 * number + i);
+		if (i % 3 == number % 3 && warder_pool_fill(shared->pool, &key, 1, &err) != 0) {
+			fprintf(stderr, "fill: %s\n", err.text);
+			right = 0;
+		}
+		stats = warder_pool_stats(shared->pool);
+		shared->right += right && stats && strstr(stats, "\"handedOut\"");
+		free(stats);
+	}
+	return NULL;
+}
+
+/* In every reaction to an empty pool that launches; then the pool is as empty as at first. */
+Test(threads, share_a_pool, .timeout = 300)
+{
+	static const enum warder_pool_empty reactions[] = { WARDER_POOL_LAUNCH, WARDER_POOL_WAIT };
+	struct warder_policy *policy = library_policy();
+	struct shared shared = { .policy = policy };
+	struct warder_error err;
+
+	warder_template_free(library_prepare(policy));
+	for (size_t i = 0; i < ARRAY_LENGTH(reactions); i++) {
+		const struct warder_pool_options options = { .size = sizeof(options),
+							     .keys = THREADS + 1,
+							     .jails_a_key = 2,
+							     .jails = 12,
+							     .empty = reactions[i],
+							     .wait_us = 60 * UINT64_C(1000000) };
+
+		cr_assert(warder_pool_new(&options, &shared.pool, &err) == 0, "%s", err.text);
+		shared.right = shared.number = 0;
+		in_threads(&shared, use_pool);
+		cr_expect(shared.right == THREADS * 2 * ROUNDS, "%zu: %d of %d", i, shared.right,
+			  THREADS * 2 * ROUNDS);
+		cr_expect(warder_pool_drain(shared.pool, &err) == 0, "%s", err.text);
+		cr_expect_eq(library_pool_stat(shared.pool, "keys"), 0);
+		warder_pool_free(shared.pool);
 	}
 	warder_policy_free(policy);
 }

@@ -1120,6 +1120,9 @@ WARDER_API int warder_pool_launch(struct warder_pool *pool, const struct warder_
  * key->interpreter). The call works like warder_pool_launch(), with these differences:
  *   argv is not used. environment, progress and terminal_fd are refused (INVALID_REQUEST).
  *   If output_fds are one file, the order of writes to standard output and error is lost.
+ *   With the interpreter "python", code is refused (INVALID_REQUEST) if it is not valid UTF-8, if it contains a
+ *   NUL, or if one of its first two lines names a coding other than UTF-8 ("# coding: latin-1"): Python treats
+ *   such a file in another way. Give it to warder_launch() as a file and run python3 there.
  *   With WARDER_POOL_LAUNCH, an empty pool starts the program now. If it does not start, the call fails
  *   (EXECUTION_FAILED, NOT_FOUND).
  * If a file has changed, the pool removes each jail whose program has mapped it, or has written its path to

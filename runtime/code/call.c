@@ -15,6 +15,7 @@
 #include "runtime/code/box.h"
 #include "runtime/code/code.h"
 #include "runtime/code/program.h"
+#include "runtime/library/interpreters.h"
 #include "runtime/library/library.h"
 #include "runtime/library/order.h"
 #include "runtime/library/preparation.h"
@@ -400,12 +401,14 @@ int warder_call(struct warder_program *program, const struct warder_call *call, 
 
 /* ---- the call by another process ---- */
 
-/* The word that is the source, or 0. */
+/* The word that is the source, or 0: a parked interpreter cannot run it. */
 static int find_script(const struct warder_program *program)
 {
 	const char *const *row = program->language->stages[LANGUAGE_RUN];
 	int word = 0;
 
+	if (!interpreters_read(program->files[0].bytes, program->files[0].len))
+		return 0;
 	/* A word before it that is left out would move it, so nothing may stand there that is put in. */
 	while (row[word] && strcmp(row[word], "{source}") != 0)
 		if (strchr(row[word++], '{'))

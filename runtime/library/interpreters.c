@@ -11,13 +11,16 @@
  */
 #include "runtime/library/interpreters.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/array.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 #define PYTHON_DEFINE                                                                                        \
 	"import gc,io,os,sys\n"                                                                              \
@@ -344,6 +347,62 @@ static const struct fork_loop *find_fork_loop(const char *word)
 		if (strcmp(fork_loops[i].loop, word) == 0)
 			return &fork_loops[i];
 	return NULL;
+}
+
+/* A comment like "# coding: latin-1", unless the name is UTF-8 (PEP 263). */
+static bool names_coding(const char *line, size_t len)
+{
+	const char *end = line + len, *at = line;
+
+	while (at < end && strchr(" \t\f", *at))
+		at++;
+	if (at == end || *at != '#')
+		return false;
+	while ((at = memmem(at, (size_t)(end - at), "coding", strlen("coding")))) {
+		at += strlen("coding");
+		if (at == end || !strchr(":=", *at))
+			continue;
+		at++;
+		while (at < end && strchr(" \t", *at))
+			at++;
+		return end - at < 5 || strncasecmp(at, "utf-8", 5) != 0 ||
+		       (end - at > 5 && (strchr("-_.", at[5]) || isalnum((unsigned char)at[5])));
+	}
+	return false;
+}
+
+bool interpreters_read(const char *source, size_t len)
+{
+	const char *line = source;
+
+	for (size_t i = 0, length; i < len; i += length) {
+		length = utf8_length(source + i, len - i);
+		if (length == 0)
+			return false;
+	}
+	if (len >= 3 && memcmp(source, "\xEF\xBB\xBF", 3) == 0)
+		line += 3;
+	for (int i = 0; i < 2; i++) {
+		const size_t left = (size_t)(source + len - line);
+		size_t length = 0;
+
+		while (length < left && line[length] != '\n' && line[length] != '\r')
+			length++;
+		if (names_coding(line, length))
+			return false;
+		if (length < left)
+			length += left - length > 1 && memcmp(line + length, "\r\n", 2) == 0 ? 2 : 1;
+		line += length;
+	}
+	return true;
+}
+
+bool interpreters_take(char *const *words, const char *source, size_t len)
+{
+	for (; words && *words; words++)
+		if (strcmp(*words, python_loop) == 0)
+			return interpreters_read(source, len);
+	return true;
 }
 
 bool interpreters_fork(char *const *words)

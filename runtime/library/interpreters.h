@@ -20,6 +20,11 @@ char **interpreters_script_words(const char *language, char *const *argv, size_t
 /* The work for it: the script with its arguments, and variables "NAME=value" (NULL: none). Heap; NULL with *err. */
 char *interpreters_script_work(char *const *words, char *const *environment, size_t *ret_len,
 			       struct warder_error *err);
+/* Whether a loop reads this source as Python reads the same file. Python decodes a file line by line, and so runs or reports it in another way if
+ * it is not UTF-8, contains a NUL, or names its coding in one of the first two lines. */
+bool interpreters_read(const char *source, size_t len);
+/* The same of the program that such words start: false only for a loop of Python. */
+bool interpreters_take(char *const *words, const char *source, size_t len);
 /* Whether such words start a loop that a zygote can have, whose forks do what the loop does; and the words that start that zygote (heap; NULL with
  * *err). */
 bool interpreters_fork(char *const *words);

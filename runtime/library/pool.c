@@ -1468,6 +1468,11 @@ static int do_without(struct warder_pool *pool, struct key *key, const struct po
 
 static int check_way(const struct key *key, const struct pool_asked *asked, struct warder_error *err)
 {
+	if (asked->work && !interpreters_take(key->program, asked->work, asked->work_len))
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "code",
+		    "code for a parked Python must be UTF-8, without NUL and without a line that "
+		    "names its coding; give it as a file to warder_launch()");
 	if (!key->program == !asked->work)
 		return 0;
 	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "program", "%s",

@@ -791,6 +791,19 @@ Test(pool_code, what_it_cannot_do_is_refused, .timeout = 60)
 {
 	static char *ends_early[] = { "sh", "-c", "echo broken >&2", NULL };
 	static char *environment[] = { "A=1", NULL };
+	/* The first with its NUL. */
+	static const char *const unread[] = { "1",
+					      "# \xff",
+					      "# coding: latin-1\n1",
+					      "1\r\n\t#-*- encoding=utf8",
+					      "\xef\xbb\xbf# coding: utf-8-sig",
+					      "# decoding # coding:x" };
+	static const char *const read_so[] = { "",
+					       "# coding: UTF-8\n1",
+					       "# a coding task\n1",
+					       "f = open('x', encoding='latin-1')",
+					       "1\n1\n# coding: latin-1",
+					       "'\xc3\xa9'" };
 	struct warder_run *started;
 	char *argv[] = { "true", NULL };
 	const struct warder_command command = { .size = sizeof(command), .argv = argv };
@@ -817,6 +830,20 @@ Test(pool_code, what_it_cannot_do_is_refused, .timeout = 60)
 	cr_expect_null(run("true", (struct warder_command){ 0 }));
 	cr_expect(err.code == WARDER_ERROR_INVALID_REQUEST && strstr(err.text, "warder_pool_launch()"), "%s",
 		  err.text);
+	key.interpreter = "python";
+	for (size_t i = 0; i < sizeof(unread) / sizeof(*unread); i++) {
+		cr_expect_eq(warder_pool_code(pool, &key, unread[i], strlen(unread[i]) + 1 - (i > 0),
+					      &(struct warder_command){ .size = sizeof(command) }, &started,
+					      &err),
+			     -1);
+		cr_expect(err.code == WARDER_ERROR_INVALID_REQUEST && strstr(err.text, "warder_launch()"),
+			  "%s: %s", unread[i], err.text);
+	}
+	for (size_t i = 0; i < sizeof(read_so) / sizeof(*read_so); i++) {
+		cr_expect_null(run(read_so[i], (struct warder_command){ 0 }));
+		cr_expect(err.code != WARDER_ERROR_INVALID_REQUEST, "%s: %s", read_so[i], err.text);
+	}
+	key.interpreter = NULL;
 	key.program = ends_early;
 	cr_expect(warder_pool_fill(pool, &key, 1, &err) == -1);
 	cr_expect(err.code == WARDER_ERROR_EXECUTION_FAILED && strstr(err.text, "broken"), "%s", err.text);

@@ -58,7 +58,9 @@
 	" source+=part\n"                                                                                    \
 	"os.close(4)\n"
 /* Loads, warms up, reports its files, and reads its work into `source`. */
-#define PYTHON_BEGIN PYTHON_DEFINE PYTHON_WARM_UP PYTHON_FREEZE PYTHON_PREPARES PYTHON_REPORT PYTHON_READ
+#define PYTHON_BEGIN                                                                                         \
+	PYTHON_DEFINE PYTHON_DEFINE_CONCLUDE PYTHON_WARM_UP PYTHON_FREEZE PYTHON_PREPARES PYTHON_REPORT      \
+	    PYTHON_READ
 /* In a fork, the end of Python would write to most pages of what it has loaded, each of which would be copied first. finish() does the part of
  * it that a program can see, in Python's order: other threads end; atexit; standard output is flushed, and a failure becomes exit code 120; the
  * main module and the modules that came after the fork are given up, and then cleared if something still holds them; what remains is
@@ -97,8 +99,9 @@
 	"  except BaseException:pass\n"                                                                      \
 	" attempt(atexit._run_exitfuncs,atexit)\n"                                                           \
 	" for name in 'stdout','stderr':\n"                                                                  \
-	"  if flush(getattr(sys,name,None)):code=120\n"                                                      \
+	"  if flush(getattr(sys,name,None))and code is not None:code=120\n"                                  \
 	" gc.collect()\n"                                                                                    \
+	" sys.last_type=sys.last_value=sys.last_traceback=sys.last_exc=None\n"                               \
 	" sys.stdout,sys.stderr=streams\n"                                                                   \
 	" late=[main]+[modules.pop(name) for name in [*modules] if name not in known]\n"                     \
 	" left=[_weakref.ref(module) for module in late if issubclass(type(module),type(sys))]\n"            \
@@ -118,6 +121,9 @@
 	"  try:file.flush()\n"                                                                               \
 	"  except BaseException:pass\n"                                                                      \
 	" if alone:fflush(None)\n"                                                                           \
+	" if code is None:\n"                                                                                \
+	"  _signal.signal(2,0)\n"                                                                            \
+	"  os.kill(os.getpid(),2)\n"                                                                         \
 	" code=int.__index__(code)\n"                                                                        \
 	" leave(code&255 if -2**63<=code<2**63 else 255)\n"                                                  \
 	"known={*modules,'threading'}-{'__main__'}\n"
@@ -125,7 +131,7 @@
  * others renew what they have. numpy's old generator has no such hook. The handlers of signals that Python sets at its start (SIGINT,
  * SIGPIPE, SIGXFSZ) are set again, and the pages that most code needs are written to once more. */
 #define PYTHON_FORK                                                                                          \
-	PYTHON_DEFINE PYTHON_WARM_UP PYTHON_DEFINE_END                                                       \
+	PYTHON_DEFINE PYTHON_DEFINE_CONCLUDE PYTHON_WARM_UP PYTHON_DEFINE_END                                \
 	    "import _signal\n"                                                                               \
 	    "lib=ctypes.PyDLL('/proc/self/fd/5')\n"                                                          \
 	    "os.close(5)\n"                                                                                  \
@@ -150,25 +156,64 @@
 	    "out=sys.stdout\n"                                                                               \
 	    "with open('/dev/null','w') as sys.stdout:run(b'print(1)','<warm>',new())\n"                     \
 	    "sys.stdout=out\n" PYTHON_PREPARES PYTHON_REPORT PYTHON_READ
-/* work() runs it as the main module, which is named `name`. An interrupt ends Python by its signal. */
+/* The work is the main module, which is named `name`. Only the frame of the loop's own module is below it. What it ends with is kept until the loop holds
+ * nothing of it any more. conclude() then does what Python does with an exception: it calls sys.excepthook without the line of the loop, and
+ * raises what ends Python in the same way, SystemExit or KeyboardInterrupt itself. */
+#define PYTHON_DEFINE_CONCLUDE                                                                               \
+	"show,settrace,setprofile=sys.__excepthook__,sys.settrace,sys.setprofile\n"                          \
+	"def tell(text):\n"                                                                                  \
+	" try:sys.stderr.write(text+'\\n')\n"                                                                \
+	" except BaseException:pass\n"                                                                       \
+	"def conclude():\n"                                                                                  \
+	" global failure\n"                                                                                  \
+	" kind,error,trace=failure\n"                                                                        \
+	" failure=None\n"                                                                                    \
+	" try:\n"                                                                                            \
+	"  if issubclass(kind,SystemExit):raise error\n"                                                     \
+	"  trace=trace.tb_next\n"                                                                            \
+	"  error=BaseException.with_traceback(error,trace)\n"                                                \
+	"  sys.last_type,sys.last_value,sys.last_traceback=kind,error,trace\n"                               \
+	"  if sys.version_info>(3,12):sys.last_exc=error\n"                                                  \
+	"  later=report(kind,error,trace)\n"                                                                 \
+	"  if later:raise later\n"                                                                           \
+	"  if kind is KeyboardInterrupt:\n"                                                                  \
+	"   sys.excepthook=lambda *words:None\n"                                                             \
+	"   raise error\n"                                                                                   \
+	"  raise SystemExit(1)\n"                                                                            \
+	" finally:error=trace=later=None\n"                                                                  \
+	"def report(kind,error,trace):\n"                                                                    \
+	" try:\n"                                                                                            \
+	"  hook=sys.excepthook\n"                                                                            \
+	" except AttributeError:\n"                                                                          \
+	"  tell('sys.excepthook is missing')\n"                                                              \
+	"  hook=show\n"                                                                                      \
+	" try:hook(kind,error,trace)\n"                                                                      \
+	" except SystemExit as later:return later\n"                                                         \
+	" except BaseException as later:\n"                                                                  \
+	"  second=BaseException.with_traceback(later,later.__traceback__.tb_next)\n"                         \
+	"  tell('Error in sys.excepthook:')\n"                                                               \
+	"  show(type(second),second,second.__traceback__)\n"                                                 \
+	"  tell('\\nOriginal exception was:')\n"                                                             \
+	"  show(kind,error,trace)\n"
 #define PYTHON_WORK                                                                                          \
-	"def work():\n"                                                                                      \
-	" try:run(source,name,main)\n"                                                                       \
-	" except SystemExit:raise\n"                                                                         \
-	" except BaseException:\n"                                                                           \
-	"  kind,error,trace=sys.exc_info()\n"                                                                \
-	"  while trace and trace.tb_frame.f_code.co_filename!=name:trace=trace.tb_next\n"                    \
-	"  sys.excepthook(kind,error.with_traceback(trace),trace)\n"                                         \
-	"  if issubclass(kind,KeyboardInterrupt):\n"                                                         \
-	"   import signal\n"                                                                                 \
-	"   sys.stdout.flush()\n"                                                                            \
-	"   signal.signal(2,signal.SIG_DFL)\n"                                                               \
-	"   os.kill(os.getpid(),2)\n"                                                                        \
-	"  sys.exit(1)\n"
-#define PYTHON_END "work()\n"
+	"failure=None\n"                                                                                     \
+	"main.__builtins__=__builtins__\n"                                                                   \
+	"sys.modules['__main__']=main\n"                                                                     \
+	"try:exec(compile(source,name,'exec',0,True),main.__dict__)\n"                                       \
+	"except BaseException:failure=sys.exc_info()\n"
+#define PYTHON_END                                                                                           \
+	"main=None\n"                                                                                        \
+	"if failure:\n"                                                                                      \
+	" settrace(None)\n"                                                                                  \
+	" setprofile(None)\n"                                                                                \
+	" conclude()\n"
 #define PYTHON_FORK_END                                                                                      \
+	"settrace(None)\n"                                                                                   \
+	"setprofile(None)\n"                                                                                 \
 	"code=0\n"                                                                                           \
-	"try:work()\n"                                                                                       \
+	"try:\n"                                                                                             \
+	" if failure:conclude()\n"                                                                           \
+	"except KeyboardInterrupt:code=None\n"                                                               \
 	"except SystemExit as error:\n"                                                                      \
 	" code=error.code\n"                                                                                 \
 	" if code is None:code=0\n"                                                                          \

@@ -70,6 +70,39 @@ $ . "$TOP/tests/transcript/service.sh"; (. ./commands) > alone 2>&1; serve; (. .
 | "service":"yes"
 < 120
 
+= Python reads, fails and ends in the same way with and without a service, which may fork
+needs python3
++ cat > make.py <<'EOF'
++ pieces = [
++ b"# \xff\nprint('byte')\n",
++ b"print('nul')\n\0\n",
++ b"# coding: latin-1\nprint('\xe9')\n",
++ b"print(1)\n# coding: x\nprint('coding')\n",
++ b"# -*- coding: utf-8 -*-\nprint('\xc3\xa9')\n",
++ b"class A:\n  def __del__(self): print('gone')\nb = [A()]\nb.append(b)\n",
++ b"import io\nclass F(io.StringIO):\n  def __del__(self): print('file', self.me is self)\nf = F()\nf.me = f\n",
++ b"class A:\n  def __del__(self): print('gone')\ndef f():\n  a = A()\n  raise ValueError('why')\nf()\n",
++ b"class A:\n  def __del__(self): print('gone')\ndef f():\n  a = A()\n  raise SystemExit('why')\nf()\n",
++ b"import multiprocessing as m\nif __name__ == '__main__':\n  p = m.Pool(2)\n  print(p.map(abs, [-1, 2]))\n",
++ b"class K(KeyboardInterrupt): pass\nraise K('x')\n",
++ b"import atexit\natexit.register(print, 'exit')\nclass A:\n  def __del__(self): print('gone')\na = A()\nraise KeyboardInterrupt\n",
++ b"import sys\ndef hook(*words): 1 / 0\nsys.excepthook = hook\nraise ValueError('why')\n",
++ b"import sys\ndef hook(*words): sys.exit(5)\nsys.excepthook = hook\nraise ValueError('why')\n",
++ b"import sys\ndel sys.excepthook\nraise ValueError('why')\n",
++ b"import atexit, sys\natexit.register(lambda: print(sys.last_value, sys.last_traceback.tb_next))\nraise ValueError('why')\n",
++ b"def f(n): return n and f(n - 1)\nf(990)\nf(995)\nprint('deep')\n",
++ b"import sys\nsys.settrace(lambda frame, event, arg: print(frame.f_code.co_name))\n",
++ ]
++ for number, piece in enumerate(pieces): open('p%02d.py' % number, 'wb').write(piece)
++ EOF
++ cat > commands <<'EOF'
++ for p in p*.py; do echo $p; c --language python $p 2>&1; echo $?; done
++ printf '{"language": "python", "code": "# coding: latin-1\\nprint(len(\\"\\u00e9\\"))", "cases": [{"expected": "2"}]}' > judge.json; j judge.json; echo $?
++ EOF
+$ . "$TOP/tests/transcript/service.sh"; python3 make.py; (. ./commands) > alone; serve; (. ./commands) > served; kill $served; wait $served; rm ready; serve --fork-server; (. ./commands) > forked; diff alone served && diff alone forked && grep -c '^p' alone
+| 18
+< 120
+
 = an interpreter that was started in advance runs the code, in a jail of its own
 needs python3
 $ . "$TOP/tests/transcript/service.sh"; serve; echo 'import os; print(open("/proc/self/cmdline").read().split("\0")[1]); print(os.listdir("/tmp"), os.listdir("/tmp/box")); open("/tmp/left", "w")' > code.py; for i in 1 2 3; do c code.py; done; c --no-service code.py | head -n 1

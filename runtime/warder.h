@@ -1124,7 +1124,8 @@ WARDER_API int warder_pool_launch(struct warder_pool *pool, const struct warder_
  *   NUL, or if one of its first two lines names a coding other than UTF-8 ("# coding: latin-1"): Python treats
  *   such a file in another way. Give it to warder_launch() as a file and run python3 there.
  *   With WARDER_POOL_LAUNCH, an empty pool starts the program now. If it does not start, the call fails
- *   (EXECUTION_FAILED, NOT_FOUND).
+ *   (EXECUTION_FAILED, NOT_FOUND). If the files that it loads have changed in each of three jails in a row, the call
+ *   fails, too (UNAVAILABLE), and the pool starts the program again only after a second.
  * If a file has changed, the pool removes each jail whose program has mapped it, or has written its path to
  * descriptor 3. When the code has ended, the program ends, too, and the pool removes its jail: the next piece
  * of code gets another one. */
@@ -1149,6 +1150,7 @@ WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *
  *   stale         jails removed because a new launch would show other files: the source of a mount was replaced, a
  *                 directory view has other entries or links, or another image has the name; or because a file
  *                 that the jail's program had loaded had changed
+ *   changing      launches that failed because such files had changed in each of three jails in a row
  *   zygotes       with fork_server: all zygotes that were started
  *   forked        all jails that a zygote forked
  *   forkRefused   why the pool could not fork the jails of a key (the last such key), or null

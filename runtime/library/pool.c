@@ -45,6 +45,8 @@
 #define FILL_US       UINT64_C(30000000)
 #define TRY_AGAIN_US  UINT64_C(1000000)
 #define MAINTAIN_US   UINT64_C(1000000)
+#define CHANGES_MOST                                                                                         \
+	3u /* in a row of the files that a key's program loads, before the key rests for TRY_AGAIN_US */
 #define FORK_AGAIN_US UINT64_C(2000000) /* after the first fork that failed; doubled each time */
 #define FORK_DOUBLED  8u                /* times at most: about 8.5 minutes */
 #define REST_US                                                                                              \
@@ -62,6 +64,7 @@ struct slot {
 	struct nursery *nursery;      /* in BUILDING: a reference, of the key's; or NULL */
 	bool is_trial;                /* in BUILDING: it has the key's trial */
 	uint64_t bytes;               /* that it takes while it is parked */
+	uint64_t begun_us;            /* clock when a thread began to build it */
 	bool is_removed_now;          /* in CLEANING: by the thread */
 };
 
@@ -85,6 +88,8 @@ struct key {
 	uint64_t used_us;       /* clock of the last use */
 	unsigned int failures;  /* to park a jail */
 	uint64_t failed_us;     /* clock of the last, or 0 */
+	unsigned int changes;   /* in a row: of files that its program had loaded, found at a hand-out */
+	uint64_t changed_us;    /* clock of the last find */
 	struct warder_error why;
 };
 
@@ -112,7 +117,7 @@ struct warder_pool {
 	uint64_t mount_changes; /* that were seen */
 	bool has_failed;        /* to remove something */
 	struct warder_error failure;
-	uint64_t parked, handed_out, launched, stale, broken, evicted, removed;
+	uint64_t parked, handed_out, launched, stale, changing, broken, evicted, removed;
 	struct jail_parts_counts parts;
 	struct nursery_counts nurseries;
 	struct warder_error
@@ -450,6 +455,7 @@ static int build(struct warder_pool *pool, struct key *key, bool tries, struct w
 		return -1;
 	}
 	slot->bytes = key->bytes;
+	slot->begun_us = clock_us();
 	slot->state = POOL_BUILDING;
 	slot->key = key;
 	take_sources(slot, key, tries);
@@ -489,10 +495,16 @@ static int build(struct warder_pool *pool, struct key *key, bool tries, struct w
 	return -1;
 }
 
+/* The files of its program change faster than jails are handed out. */
+static bool is_changing(const struct key *key, uint64_t now)
+{
+	return key->changes >= CHANGES_MOST && now - key->changed_us < TRY_AGAIN_US;
+}
+
 /* For the next request, which has the policy that it takes, a key that never forks is made anew. */
 static bool may_try(const struct key *key, uint64_t now)
 {
-	if (key->never_forks)
+	if (key->never_forks || is_changing(key, now))
 		return false;
 	return !key->failed_us || now - key->failed_us >= TRY_AGAIN_US;
 }
@@ -1332,12 +1344,22 @@ static int launch_given(struct warder_pool *pool, struct jail_run *jail, struct 
 	return launched;
 }
 
+/* The lock is held. One change makes all jails stale that were begun before it was found. */
+static void note_change(const struct slot *slot, struct key *key)
+{
+	if (!key)
+		return;
+	if (slot->begun_us >= key->changed_us)
+		key->changes++;
+	key->changed_us = clock_us();
+}
+
 /* 0 with *ret: launched. 1: it is broken. -1 with *err, of the command. The lock is held before and after. */
 static int hand_out(struct warder_pool *pool, struct slot *slot, const struct pool_asked *asked,
 		    const struct pool_kind *kind, struct warder_run **ret, struct warder_error *err)
 {
 	struct warder_template *tmpl = slot->tmpl;
-	const struct key *key;
+	struct key *key;
 	int launched;
 
 	pool->handed_us = clock_us();
@@ -1348,6 +1370,7 @@ static int hand_out(struct warder_pool *pool, struct slot *slot, const struct po
 			  "a file that the parked program had loaded has changed");
 		pthread_mutex_lock(&pool->lock);
 		pool->stale++;
+		note_change(slot, find_key(pool, kind));
 		move_to(pool, slot, POOL_STALE);
 		move_to(pool, slot, POOL_CLEANING);
 		return 1;
@@ -1366,6 +1389,8 @@ static int hand_out(struct warder_pool *pool, struct slot *slot, const struct po
 	pthread_mutex_lock(&pool->lock);
 	if (launched == 0) {
 		key = find_key(pool, kind);
+		if (key)
+			key->changes = 0;
 		pool->handed_out++;
 		move_to(pool, slot, POOL_RUNNING);
 		/* It is replaced when its program has ended, or with the next maintenance. Where few are left, it is replaced soon. */
@@ -1415,6 +1440,15 @@ static void spare_descriptors(struct warder_pool *pool)
 	}
 }
 
+static int refuse_changing(struct warder_pool *pool, const struct key *key, struct warder_error *err)
+{
+	pool->changing++;
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, "program",
+			 "files that the program loads have changed %u times in a row after it was started; "
+			 "the pool starts it again after a second",
+			 key->changes);
+}
+
 /* What an empty pool does. 1: look again. `broken`: why the last jail was not handed out, or NULL. The lock is held before and after. */
 static int do_without(struct warder_pool *pool, struct key *key, const struct pool_asked *asked,
 		      const struct warder_error *broken, uint64_t until, struct warder_run **ret,
@@ -1425,6 +1459,8 @@ static int do_without(struct warder_pool *pool, struct key *key, const struct po
 
 	switch (pool->options.empty) {
 	case WARDER_POOL_LAUNCH:
+		if (asked->work && is_changing(key, clock_us()))
+			return refuse_changing(pool, key, err);
 		if (asked->work) { /* the next look finds it, unless somebody else was quicker */
 			if (build(pool, key, false, err) != 0)
 				return -1;
@@ -1442,6 +1478,8 @@ static int do_without(struct warder_pool *pool, struct key *key, const struct po
 	case WARDER_POOL_WAIT:
 		if (clock_us() >= until ||
 		    (key->failed_us && key->why.code == WARDER_ERROR_UNSUPPORTED_POLICY)) {
+			if (is_changing(key, clock_us()))
+				return refuse_changing(pool, key, err);
 			if (key->failed_us) /* to park one: that is why */
 				*err = key->why;
 			return key->failed_us ? -1
@@ -1650,6 +1688,7 @@ char *warder_pool_stats(struct warder_pool *pool)
 	json_key_uint(&w, "handedOut", pool->handed_out);
 	json_key_uint(&w, "launched", pool->launched);
 	json_key_uint(&w, "stale", pool->stale);
+	json_key_uint(&w, "changing", pool->changing);
 	json_key_uint(&w, "zygotes", atomic_load(&pool->nurseries.zygotes));
 	json_key_uint(&w, "forked", atomic_load(&pool->nurseries.forked));
 	json_key(&w, "forkRefused");

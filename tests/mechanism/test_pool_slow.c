@@ -1,5 +1,5 @@
 /*
- * Pools whose programs take their time: to get ready, and to read their code.
+ * Pools whose programs take their time, to get ready and to read their code, or whose files do not come to rest.
  */
 #include "tests/lib/library.h"
 
@@ -158,4 +158,86 @@ Test(pool_slow, code_that_is_longer_than_a_pipe, .timeout = 60)
 	end(descriptors);
 	rmdir(go);
 	rmdir(dir);
+}
+
+/* 0 with its output in `said`; -1 with err. */
+static int echo(char said[16])
+{
+	const struct warder_command command = { .size = sizeof(command) };
+	struct warder_result *result = NULL;
+	struct warder_run *run = NULL;
+	const int launched = warder_pool_code(pool, &key, "echo ran", 8, &command, &run, &err);
+
+	if (launched == 0 && warder_wait(run, &result, &err) == 0)
+		snprintf(said, 16, "%s", warder_result_output(result, WARDER_STDOUT, NULL, NULL));
+	warder_result_free(result);
+	warder_run_free(run);
+	return launched;
+}
+
+/* A file that the program has loaded changes all the time, and surely before all others have been looked at. The launch ends, and the pool starts the program again only after a pause. */
+Test(pool_slow, files_that_keep_changing, .timeout = 60)
+{
+	char dir[] = "/var/tmp/warder-slow.XXXXXX";
+	char script[300], changes[40], said[16] = "";
+	char *program[] = { (char *)"sh", (char *)"-c", script, NULL };
+	int descriptors, launched = 0;
+	long parked;
+
+	cr_assert(mkdtemp(dir) && chmod(dir, 0755) == 0);
+	snprintf(changes, sizeof(changes), "%s/changes", dir);
+	cr_assert_eq(mkdir(changes, 0755), 0);
+	snprintf(script, sizeof(script),
+		 "echo > /tmp/f; (while [ -e %s ]; do echo >> /tmp/f; done) 3>&- 4<&- & "
+		 "{ echo /tmp/f; find /usr/bin /usr/share -type f | head -1500; echo; } 2>&- >&3; "
+		 "code=$(cat <&4); eval \"$code\"",
+		 changes);
+	descriptors = begin((struct warder_pool_options){ .jails_a_key = 1 }, program);
+	cr_assert(warder_policy_set(policy, "filesystem.paths.readOnly", dir, &err) == 0, "%s", err.text);
+	warder_template_free(library_prepare(policy));
+	/* On a busy machine, the file may stay the same for long enough. */
+	for (int i = 0; i < 100 && launched == 0; i++)
+		launched = echo(said);
+	cr_expect(launched == -1 && err.code == WARDER_ERROR_UNAVAILABLE &&
+		      strstr(err.text, "times in a row"),
+		  "%s", err.text);
+	usleep(300000);
+	parked = library_pool_stat(pool, "parked");
+	for (int i = 0; i < 3; i++) {
+		cr_expect_eq(echo(said), -1);
+		usleep(100000);
+	}
+	cr_expect_eq(library_pool_stat(pool, "parked"), parked);
+	cr_expect(library_pool_stat(pool, "changing") == 4 && library_pool_stat(pool, "stale") >= 3);
+	rmdir(changes);
+	usleep(1200000);
+	*said = '\0';
+	cr_expect_eq(echo(said), 0, "%s", err.text);
+	cr_expect_str_eq(said, "ran\n");
+	end(descriptors);
+	rmdir(dir);
+}
+
+/* One change makes all parked jails stale: a new one is made at once. */
+Test(pool_slow, one_change_of_many_jails, .timeout = 60)
+{
+	char path[] = "/var/tmp/warder-slow.XXXXXX";
+	char script[200], said[16] = "";
+	char *program[] = { (char *)"sh", (char *)"-c", script, NULL };
+	const int fd = mkstemp(path);
+	int descriptors;
+
+	cr_assert(fd >= 0 && fchmod(fd, 0644) == 0);
+	snprintf(script, sizeof(script), "printf '%s\\n\\n' >&3; code=$(cat <&4); eval \"$code\"", path);
+	descriptors = begin((struct warder_pool_options){ 0 }, program);
+	cr_assert(warder_policy_set(policy, "filesystem.paths.readOnly", path, &err) == 0, "%s", err.text);
+	warder_template_free(library_prepare(policy));
+	cr_assert_eq(warder_pool_fill(pool, &key, 4, &err), 0, "%s", err.text);
+	cr_expect_eq(write(fd, "x", 1), 1);
+	cr_expect_eq(echo(said), 0, "%s", err.text);
+	cr_expect_str_eq(said, "ran\n");
+	cr_expect_eq(library_pool_stat(pool, "stale"), 4);
+	end(descriptors);
+	close(fd);
+	unlink(path);
 }

@@ -1008,17 +1008,20 @@ WARDER_API const char *warder_result_verdict(const struct warder_result *result,
  * Check: when a jail is handed out, Warder checks that it lives, and reads again all that can have changed: limits,
  * cgroups, identity, capabilities, no_new_privs and filter. In the receipt, "readAt" of each row says when the row was
  * read ("park" or "handOut"), and "parkedUs" how long the jail was parked.
- * Time: wall time and CPU time begin at the hand-out. Without a cgroup that counts CPU time, that of an interpreter which
- * was started in advance begins with its start: its imports count, for limits.cpuTime and in the result. In the jail, CLOCK_MONOTONIC and CLOCK_BOOTTIME count from the
- * moment when the jail was parked, because the kernel sets their zero when the process is made.
- * Input: an empty standard input is a closed pipe instead of /dev/null.
+ * Time: wall time and CPU time begin at the hand-out. Without a cgroup that counts CPU time, that of an interpreter
+ * which was started in advance begins with its start: its imports count, for limits.cpuTime and in the result. In the
+ * jail, CLOCK_MONOTONIC and CLOCK_BOOTTIME go on while it is parked, because the kernel sets their zero when the
+ * process is made: in each jail, parked or not, one to two seconds before that. In a fork they are those of its zygote.
+ * Input: for code, and for a command with an empty `input` that is not NULL, standard input is a closed pipe. With
+ * `input` NULL it is /dev/null.
  * Limits: a pool parks jails only for the backend "local", and for policies without network.allow and network.publish.
  * For other policies, no jail is ever ready. `empty` of struct warder_pool_options says what a launch then does; with
  * WARDER_POOL_WAIT it fails at once (UNSUPPORTED_POLICY). warder_pool_fill() fails, too.
- * Descriptors: a parked jail takes about 26 descriptors of this process, and 32 with an interpreter. The pool parks no
- * further jail when half of the descriptors that RLIMIT_NOFILE allows (the soft limit) are in use: with a limit of
- * 1024, that is about 17 jails, or 14 with an interpreter. It does not change this limit. If fewer than 88
- * descriptors are free, a launch removes parked jails before it goes on.
+ * Descriptors: a parked jail takes 27 descriptors of this process as root, 32 with an interpreter, 30 as a fork of a fork
+ * server, and 2 more with reused parts. The first jail of a key takes 38, 44 and 86, because the template, and the
+ * zygote, have some of their own. The pool parks no further jail when half of the descriptors that RLIMIT_NOFILE allows
+ * (the soft limit) are in use: with a limit of 1024, that is about 17 jails, or 14 with an interpreter, of one key. It
+ * does not change this limit. If fewer than 88 descriptors are free, a launch removes parked jails before it goes on.
  * Threads: each pool has a thread per processor, at most 4; they park and remove jails. Several threads may call all
  * functions at the same time, except warder_pool_free(). A pool belongs to the process that made it.
  */
@@ -1039,7 +1042,8 @@ struct warder_pool_options {
 			      that a launch or a fill uses at that moment; 0: 16 */
 	unsigned int jails; /* the most parked jails in all; 0: 64 */
 	uint64_t
-	    memory_bytes; /* limit of the memory of all parked jails, counted as 448 KiB for each; 0: 64 MiB */
+	    memory_bytes; /* limit of the memory of all parked jails; 0: 64 MiB. Each counts 448 KiB, and an interpreter
+			   * also what it has in memory (8 MiB until one was measured). */
 	uint64_t idle_us; /* a key that is unused for so long loses its jails; 0: 60 s */
 	enum warder_pool_empty empty;
 	uint64_t wait_us; /* with WARDER_POOL_WAIT; 0: 10 s */
@@ -1047,29 +1051,33 @@ struct warder_pool_options {
 	 * may get the network namespace, and the cgroups, of ended jails of the same key, if they look like new ones.
 	 * Of a network namespace, Warder compares files of /proc/net byte for byte. Of a cgroup, it looks at
 	 * the files of the pids, cpu and memory controllers that count events, and begins peaks and CPU time anew; at most
-	 * 1 MiB of memory may still be charged to it.
+	 * 1 MiB of memory may still be charged to it. It must never have had more than two processes at a time (init and the program),
+	 * where the kernel has `pids.peak`: a program that has started another one leaves no cgroup for reuse.
 	 * A cgroup that was killed is not used again. On cgroup v2 with a memory limit, the reuse of cgroups needs Linux
 	 * 6.12; before, `memory.peak` is counted in partsRefused of warder_pool_stats(). The program can see from the inode
 	 * number of /proc/self/ns/net that the namespace is not new, and the receipt says so. The value 1 has an effect
 	 * only as root and with the network mode "none". */
 	int parts;
-	/* Whether the jails of keys with the interpreter "python" are forked by a fork server. 0: each jail starts a
-	 * Python of its own. 1: one Python, the zygote, loads the imports in a jail of its own, without privileges, but
-	 * also without a system call filter and Landlock rules: name only modules that you trust. Each parked jail begins
-	 * as a fork of it. Parking takes less time and memory; a hand-out does not get reliably faster. Each fork
-	 * has namespaces, cgroups, limits and a filter of its own, which are read back as those of other jails. But all
-	 * forks of one zygote share the address-space layout, the hash seed of Python, the zero of the clocks and the
-	 * host's user id; the receipt says so ("ownAddressSpace"). The at-fork hooks of Python run in each fork, so that
+	/* Whether the jails of keys with the interpreter "python" are forked by a fork server. 0: each jail starts a Python of
+	 * its own. 1: one Python, the zygote, loads the imports in a jail of its own, without capabilities, but also without a
+	 * system call filter and Landlock rules: name only modules that you trust. Each parked jail begins as a fork of it.
+	 * Parking takes less time and memory; a hand-out does not get reliably faster. Each fork has namespaces, cgroups,
+	 * limits and a filter of its own, which are read back as those of other jails. But all forks of one zygote share the
+	 * address-space layout, the hash seed of Python, the zero of the clocks and the host's user id; the receipt says so
+	 * ("ownAddressSpace"). A fork can read the counters of the whole host in `sockstat`, `protocols` and `softnet_stat` of
+	 * /proc/net, and in its `stat`, which other jails of root cannot (row "proc" of the receipt), and its mountinfo shows
+	 * the host's user id. Its os.getpid() is 3, in place of 2. The at-fork hooks of Python run in each fork, so that
 	 * `random`, `uuid`, `ssl` and `tempfile` differ, and numpy's legacy generator is seeded anew; other states that an
-	 * import has made are the same. At its end, a fork flushes buffered output, but an object that a module from
-	 * before the fork holds has no `__del__` called. A zygote serves one key, and is replaced after 1000 forks, while
-	 * 100 of its forks live, after 10 minutes, and when a file that it has loaded changes; its jail is not counted
-	 * among the jails of the pool. The memory of the present zygote is counted, that of one that was replaced is not,
-	 * although it lives as long as its forks. If an import leaves threads behind, parking fails (UNSUPPORTED_POLICY).
-	 * For a policy with an overlay, an image or a directory of the host that can be written to, nothing is forked:
-	 * each jail starts a Python of its own, as with 0. If the first fork fails, it is so until another one succeeds:
-	 * the pool tries that with a jail that no launch waits for, after 2 s, and then after twice as long each time, up to
-	 * about 8 minutes. `forkRefused` of warder_pool_stats() says why. */
+	 * import has made are the same. At its end, a fork flushes buffered output, but an object that a module from before
+	 * the fork holds has no `__del__` called, and what an import has registered with the C library (atexit(3)) is not
+	 * called. A zygote serves one key, and is replaced after 1000 forks, while 100 of its forks live, after 10 minutes,
+	 * and when a file that it has loaded changes; its jail is not counted among the jails of the pool. The memory of the
+	 * present zygote counts towards memory_bytes. That of one that was replaced does not, although it lives as long as its
+	 * forks. If an import leaves threads behind, parking fails (UNSUPPORTED_POLICY). For a policy with an overlay, an
+	 * image or a directory of the host that can be written to, nothing is forked: each jail starts a Python of its own, as
+	 * with 0. If the first fork of a key fails, its jails start a Python of their own, until a later attempt to fork
+	 * succeeds: the pool tries that with a jail that no launch waits for, after 2 s, and then after twice as long each
+	 * time, up to about 8 minutes. `forkRefused` of warder_pool_stats() says why. */
 	int fork_server;
 };
 
@@ -1161,10 +1169,11 @@ WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *
  *   pressed       true while memory is short and the pool keeps half as many jails
  *   partsReused   jails that got the network namespace of an ended one
  *   cgroupsReused jails that got the cgroups of an ended one
- *   partsRefused  an object. Warder keeps a used network namespace or cgroup only if its files look as in a new one.
- *                 Each member is the name of a file that differed, such as "snmp" or "pids.peak"; its value is
- *                 the number of namespaces or cgroups that were removed for this reason. "unreadable": the files could
- *                 not be read; "cgroup.kill": the cgroup was killed */
+ *   partsRefused  an object that always has all its members, most of them 0. Warder keeps a used network namespace or
+ *                 cgroup only if its files look as in a new one. Each member is the name of a file that differed, such
+ *                 as "snmp" or "pids.peak"; its value is the number of namespaces or cgroups that were removed for
+ *                 this reason. "unreadable": the files could not be read; "cgroup.kill": the cgroup was killed, which
+ *                 also happens to parked jails that the pool removes */
 WARDER_API char *warder_pool_stats(struct warder_pool *pool);
 /* Drain and free a pool. Free all of its runs before. With NULL, it has no effect. */
 WARDER_API void warder_pool_free(struct warder_pool *pool);

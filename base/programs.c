@@ -37,6 +37,7 @@ int programs_find(const char *name, const char *field, char *buf, struct warder_
 			return 0;
 	}
 	return error_set(err, WARDER_ERROR_UNAVAILABLE, field,
-			 "%.40s is not installed: looked in %.120s and in ../libexec/warder there", name,
-			 self);
+			 "%.40s is not installed: looked in %.90s, in ../libexec/warder there, and in "
+			 "{/usr/local,/usr}/libexec/warder",
+			 name, self);
 }

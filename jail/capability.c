@@ -266,9 +266,9 @@ static void set_network(struct policy_capabilities *ret, const struct jail_host 
 		const size_t len = strlen(err.text);
 
 		snprintf(err.text + len, sizeof(err.text) - len, "; install it, or leave out %s",
-			 strcmp(field, "network.publish") == 0 ? "--publish"
-			 : strcmp(field, "network.mode") == 0  ? "--net learn"
-							       : "--net and --allow");
+			 strcmp(field, "network.publish") == 0 ? "network.publish (--publish)"
+			 : strcmp(field, "network.mode") == 0  ? "network.mode learn (--net learn)"
+							       : "network.allow (--allow)");
 	}
 	set_text(ret, POLICY_CONTROL_NETWORK_ALLOW, !missing,
 		 missing ? missing : "own network namespace without a way out; warder-edge connects for it");

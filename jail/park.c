@@ -29,7 +29,7 @@
 static int refuse(const char *field, const char *what, struct warder_error *err)
 {
 	return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, field,
-			 "a pool keeps no jails %s; use warder_launch()", what);
+			 "a pool keeps no jails %s; launch each by itself", what);
 }
 
 static int check_calls(const struct policy *policy, struct warder_error *err)
@@ -49,7 +49,7 @@ static int check_calls(const struct policy *policy, struct warder_error *err)
 		if (!seccomp_reaches(&options, calls[i]))
 			return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, "syscalls.deny",
 					 "a pool's jails take their streams by %s, which the policy denies; "
-					 "use warder_launch()",
+					 "launch each by itself",
 					 calls[i]);
 	return 0;
 }

@@ -373,7 +373,7 @@ static int check_namespaces(struct jail_run *run, struct warder_error *err)
 				    : "; host's: ",
 		      missing,
 		      run->parked && tmpl->plan.namespaces & CLONE_NEWTIME
-			  ? "; clocks count from when the jail was parked"
+			  ? "; clocks count from 1 to 2 s before the jail was parked"
 			  : "");
 	return 0;
 }

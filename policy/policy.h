@@ -253,7 +253,7 @@ enum policy_payload {
 struct policy_capability {
 	bool enforced;
 	char mechanism[96]; /* when enforced: by what ("cgroup v1 memory.limit_in_bytes") */
-	char reason[176];   /* when not: why, and the remedy where one is known */
+	char reason[256];   /* when not: why, and the remedy where one is known */
 };
 
 struct policy_capabilities {
@@ -296,7 +296,7 @@ struct policy_unmet {
 	uint32_t error;              /* WARDER_ERROR_UNSUPPORTED_POLICY, _LANGUAGE or _INVALID_REQUEST */
 	bool preferred;              /* true: may run all the same, the result says so */
 	bool implied;                /* follows from a required row before it; the error does not name it */
-	char reason[200];
+	char reason[256];
 };
 
 struct policy_match {

@@ -203,7 +203,7 @@ def short_reason(text):
     """Without temporary directories, which differ in each run, and without the long remedy of a missing cgroup."""
     text = re.sub(r"^because +", "", text)
     text = re.sub(r"/tmp/tmp\.\w+", "its temporary directory", text)
-    return re.sub(r": run with --delegate, .*?--cgroup-parent", "", text)
+    return re.sub(r": (run with --delegate,|systemd-run) .*?--cgroup-parent\)?", "", text)
 
 
 print("## Skipped\n")

@@ -48,9 +48,10 @@
  */
 
 #define REMEDY                                                                                               \
-	"needs root, or a delegated cgroup: run with --delegate, under systemd-run --user --scope -p "       \
-	"Delegate=yes, or with --cgroup-parent"
-#define BUSY "it holds other processes; name an empty cgroup with --cgroup-parent"
+	"needs root, or a delegated cgroup: systemd-run --user --scope -p Delegate=yes (warder: "            \
+	"--delegate), "                                                                                      \
+	"or a cgroup parent (--cgroup-parent)"
+#define BUSY "it holds other processes; name an empty cgroup (--cgroup-parent)"
 
 /* The file that proves a controller in a leaf, by version. */
 static const struct {

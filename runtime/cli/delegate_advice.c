@@ -7,7 +7,7 @@
 
 void delegate_amend(const struct args *args, struct warder_error *err)
 {
-	static const char advice[] = "run with " FLAG ", ", last[] = "--cgroup-parent";
+	static const char advice[] = "systemd-run --user", last[] = "a cgroup parent";
 	char *at = args->delegate ? strstr(err->text, advice) : NULL;
 	char *end = at ? strstr(at, last) : NULL;
 	char rest[sizeof(err->text)];

@@ -28,6 +28,9 @@ struct findings {
 	const char *why_not; /* what else than a row stands in its way; "" for none */
 	int leftovers, removed;
 	struct jail_risks risks;
+	bool has_service, is_served;
+	char not_served
+	    [SERVICE_WHY]; /* why a service that runs would not serve this caller; "": it would, or none runs */
 };
 
 /* ---- as text ---- */
@@ -135,8 +138,12 @@ static void print_text(const struct findings *findings, bool clean)
 	print_risks(&findings->risks);
 	putchar('\n');
 	term_title("Service of this user");
-	puts(service_is_there() ? "  runs: \"warder run\" may use it"
-				: "  none; \"warder serve --local\" starts one");
+	if (findings->is_served)
+		puts("  runs: \"warder run\" may use it");
+	else if (findings->has_service)
+		printf("  runs, but does not serve a command from here: %s\n", findings->not_served);
+	else
+		puts("  none; \"warder serve --local\" starts one");
 	putchar('\n');
 	term_title("Left by dead supervisors");
 	if (clean)
@@ -235,7 +242,8 @@ static void print_json(const struct findings *findings)
 	write_cgroups(&w, &findings->host->cgroup);
 	write_strict(&w, findings);
 	write_risks(&w, &findings->risks);
-	json_key_bool(&w, "service", service_is_there());
+	json_key_bool(&w, "service", findings->has_service);
+	json_key_string(&w, "serviceRefuses", findings->not_served[0] ? findings->not_served : NULL);
 	json_key(&w, "leftovers");
 	json_int(&w, findings->leftovers);
 	json_key(&w, "removed");
@@ -258,6 +266,8 @@ static int examine(const struct args *args, const struct policy *strict)
 	struct warder_error err = { 0 };
 	struct findings findings = { .why_not = "" };
 
+	/* The probe may move this process to another cgroup. */
+	findings.is_served = service_may_serve(&findings.has_service, findings.not_served);
 	findings.strict = preparation_build(strict, &options, &preparation, &err) == 0;
 	if (!preparation.host)
 		return command_refuse(args, &err, EXIT_REFUSED);

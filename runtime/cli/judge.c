@@ -188,6 +188,13 @@ static int load_document(struct session *session, struct warder_error *err)
 	if (file_read_most(path, BATCH_MAX, &text, &len, err) != 0)
 		return -1;
 	status = batch_decode(text, len, &session->batch, err);
+	/* Whoever knows only "warder code FILE" gives the code itself. */
+	if (status < 0 && text[strspn(text, " \t\r\n")] != '{')
+		error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "batch",
+		    "%.80s is no JSON document; to judge a file of code, name a directory with its cases: "
+		    "warder judge --cases DIR FILE",
+		    strcmp(path, "-") == 0 ? "standard input" : path);
 	free(text);
 	return status;
 }

@@ -248,3 +248,22 @@ bool service_is_there(void)
 
 	return connect_to(&fd) == 0;
 }
+
+bool service_may_serve(bool *ret_there, char why[SERVICE_WHY])
+{
+	owned_fd int fd = -1;
+	struct service_self self;
+	bool may;
+
+	*why = '\0';
+	*ret_there = connect_to(&fd) == 0;
+	if (!*ret_there)
+		return false;
+	if (service_self_open(&self) < 0) {
+		snprintf(why, SERVICE_WHY, "/proc cannot be read");
+		return false;
+	}
+	may = !service_differs(&self, session_peer_pid(fd), why);
+	service_self_close(&self);
+	return may;
+}

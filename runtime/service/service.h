@@ -152,5 +152,8 @@ int service_wait(int fd, bool (*gives_up)(void), struct warder_result **ret, cha
 #define SERVICE_NOT_RUN 2
 /* Whether a service runs for this user. */
 bool service_is_there(void);
+/* Whether it would launch for this process, as far as both can see: the comparison of service_differs(), made from this end. False with the
+ * reason; "" if no service is there. */
+bool service_may_serve(bool *ret_there, char why[SERVICE_WHY]);
 
 #endif

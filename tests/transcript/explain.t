@@ -7,13 +7,13 @@ $ warder explain --prefer limits | tail -n 1
 = explain says whether jails of the policy can be parked, and why not
 $ pool() { warder explain --prefer limits "$@" | grep '^  pool' | tr -s ' ' | cut -d' ' -f3-; }; pool; pool --allow 192.0.2.0/24:443; pool --set syscalls.deny=recvmsg
 | its jails can be parked
-| a pool keeps no jails that connect (network.allow, network.publish); use warder_launch()
-| a pool's jails take their streams by recvmsg, which the policy denies; use warder_launch()
+| a pool keeps no jails that connect (network.allow, network.publish); launch each by itself
+| a pool's jails take their streams by recvmsg, which the policy denies; launch each by itself
 
 = the same in JSON
 $ pool() { warder explain --json --prefer limits "$@" | python3 -c 'import json, sys; p = json.load(sys.stdin)["plan"]; print(p["pooled"], p["pooledReason"])'; }; pool; pool --set syscalls.deny=recvmsg
 | True None
-| False a pool's jails take their streams by recvmsg, which the policy denies; use warder_launch()
+| False a pool's jails take their streams by recvmsg, which the policy denies; launch each by itself
 
 = explain names the ports of a host that is given without any
 $ warder explain --prefer limits --allow a.org --allow 10.0.0.0/8:22 --allow @npm | grep -o 'allow a.org.*@npm'

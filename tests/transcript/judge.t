@@ -131,6 +131,15 @@ $ echo '{"language": "bash", "code": "true", "case": []}' | warder judge; echo $
 | 125
 ? 125
 
+= a file of code in place of the document
+$ echo 'print(1)' > a.py; warder judge a.py; echo $?; warder judge < a.py; echo $?; echo '{' > half.json; warder judge half.json
+! warder: a.py is no JSON document; to judge a file of code, name a directory with its cases: warder judge --cases DIR FILE
+! warder: standard input is no JSON document; to judge a file of code, name a directory with its cases: warder judge --cases DIR FILE
+!~ ^warder: batch:
+| 125
+| 125
+? 125
+
 = the same verdicts each time, however many cases run at once
 + python3 -c 'import json; print(json.dumps({"language": "perl", "code": "$n = <>; print $n % 7 == 3 ? \"?\" : $n;", "cases": [{"stdin": f"{i}\n", "expected": f"{i}\n"} for i in range(60)]}))' > batch.json
 $ for parallel in 1 3 32; do warder judge --json --parallel $parallel batch.json | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["verdict"], r["firstFailure"], r["counts"]["accepted"], [c["name"] for c in r["cases"]] == [str(i + 1) for i in range(60)], all((c["verdict"] == "accepted") == (i % 7 != 3) for i, c in enumerate(r["cases"])))'; done

@@ -364,13 +364,13 @@ $ warder run --backend wasm --prefer limits --publish 8080:80 -- x.wasm; warder 
 = a list of destinations, where warder-edge is not installed
 needs limits
 $ mkdir alone && cp "$(command -v warder)" alone && alone/warder run --net allow --allow example.org -- true
-!~ ^warder: cannot enforce network: network.allow: warder-edge is not installed: looked in .*/alone and in ../libexec/warder there; install it, or leave out --net and --allow$
+!~ ^warder: cannot enforce network: network.allow: warder-edge is not installed: looked in .*/alone, in ../libexec/warder there, and in \{/usr/local,/usr\}/libexec/warder; install it, or leave out network.allow \(--allow\)$
 ? 125
 
 = published ports, where it is not installed
 needs limits
 $ mkdir alone && cp "$(command -v warder)" alone && alone/warder run --publish 0:80 -- true
-!~ ^warder: cannot enforce network.publish: network.publish: warder-edge is not installed: looked in .*/alone and in ../libexec/warder there; install it, or leave out --publish$
+!~ ^warder: cannot enforce network.publish: network.publish: warder-edge is not installed: looked in .*/alone, in ../libexec/warder there, and in \{/usr/local,/usr\}/libexec/warder; install it, or leave out network.publish \(--publish\)$
 ? 125
 
 = a warder-edge that ends at once is named, with the field that needs it
@@ -389,6 +389,6 @@ $ mkdir broken && cp "$(command -v warder)" broken && printf '#!/bin/sh\nexit 1\
 needs limits
 $ mkdir alone && cp "$(command -v warder)" alone; echo '{"version": 1, "network": {"mode": "learn"}, "limits": {"wallTime": "1m"}}' > learn.json; warder run --net learn -- true; alone/warder run --net learn --ceiling learn.json -- true; warder run --net learn --ceiling learn.json --backend crun -- true
 !~ ^warder: network.mode: only a ceiling grants "learn" \(--net learn\), and there is none; write network.mode "learn" into /etc/warder/ceiling.json, or name a file that has it with --ceiling$
-!~ ^warder: cannot enforce network: network.learn: warder-edge is not installed: .*; install it, or leave out --net learn$
+!~ ^warder: cannot enforce network: network.learn: warder-edge is not installed: .*; install it, or leave out network.mode learn \(--net learn\)$
 !~ ^warder: (cannot enforce network: network.learn: only the backend local learns; leave out --backend, or --net learn|the backend crun .*)$
 ? 125

@@ -165,6 +165,13 @@ $ . "$TOP/tests/transcript/service.sh"; serve; cat > by.sh <<< '. "$TOP/tests/tr
 | "service":"no: the service has another set of secure bits than the caller"
 | "service":"yes"
 
+= doctor says whether the service that runs would serve a command from here
+$ . "$TOP/tests/transcript/service.sh"; of() { "$@" warder doctor | grep -A1 '^Service of' | tail -1; }; of env; serve; of env; of nice -n 3; nice -n 3 warder doctor --json | grep -o '"service":[^,]*,"serviceRefuses":[^,]*'
+|   none; "warder serve --local" starts one
+|   runs: "warder run" may use it
+|   runs, but does not serve a command from here: the service has another nice value than the caller
+| "service":true,"serviceRefuses":"the service has another nice value than the caller"
+
 = a caller with another scheduling policy or I/O priority works alone
 needs chrt ionice
 $ . "$TOP/tests/transcript/service.sh"; serve; cat > by.sh <<< '. "$TOP/tests/transcript/service.sh"; by -- true'; chrt -b 0 bash by.sh; ionice -c 3 bash by.sh; bash by.sh

@@ -92,6 +92,7 @@ int pool_kind_of(const struct pool_asked *asked, const struct warder_pool_key *k
 		getegid(), options->builds_image, mount_changes);
 	add(out, key->tenant ? key->tenant : "");
 	add(out, asked->subject ? asked->subject->language : "");
+	fprintf(out, "%d ", asked->subject ? (int)asked->subject->payload : -1);
 	add(out, options->cgroup_parent ? options->cgroup_parent : "");
 	add(out, options->backend ? options->backend : "");
 	if (options->backend)

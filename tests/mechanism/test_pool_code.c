@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,42 @@ Test(pool_code, a_program_gets_its_code_input_and_time, .timeout = 60)
 	result = run("sleep 30", (struct warder_command){ 0 });
 	cr_assert(result, "%s", err.text);
 	cr_expect_str_eq(warder_result_cause(result), "wallTime");
+	warder_result_free(result);
+	end();
+}
+
+/* The program computes for more than the whole limit before it reports what it has loaded. */
+Test(pool_code, cpu_time_begins_at_the_hand_out, .timeout = 60)
+{
+	char *program[] = {
+		(char *)"sh", (char *)"-c",
+		(char *)"until [ $(awk '{ print $14 + $15 }' /proc/$$/stat) -ge 70 ]; do i=0; while [ $i -lt "
+			"20000 ]; do "
+			"i=$((i + 1)); done; done; printf '\n' >&3; code=$(cat <&4); eval \"$code\"",
+		NULL
+	};
+	struct warder_result *result;
+
+	begin(WARDER_POOL_FAIL);
+	key.program = program;
+	set("limits.cpuTime", "500ms");
+	if (!fill(1))
+		cr_skip_test("%s", err.text);
+	result = run("echo ran; awk '{ print $14 + $15 }' /proc/$$/stat", (struct warder_command){ 0 });
+	cr_assert(result, "%s", err.text);
+	cr_expect_str_eq(warder_result_cause(result), "exit");
+	/* Its own clock, in hundredths of a second, knows of the time before. */
+	cr_expect(strncmp(output(result, WARDER_STDOUT), "ran\n", 4) == 0 &&
+		      atoi(output(result, WARDER_STDOUT) + 4) >= 70,
+		  "%s", output(result, WARDER_STDOUT));
+	cr_expect(warder_result_cpu_us(result) > 0 && warder_result_cpu_us(result) < 500000, "%ju us",
+		  (uintmax_t)warder_result_cpu_us(result));
+	warder_result_free(result);
+	/* What it computes afterwards counts. */
+	fill(1);
+	result = run("while :; do :; done", (struct warder_command){ 0 });
+	cr_assert(result, "%s", err.text);
+	cr_expect_str_eq(warder_result_cause(result), "cpuTime");
 	warder_result_free(result);
 	end();
 }

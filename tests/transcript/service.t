@@ -343,13 +343,42 @@ $ . "$TOP/tests/transcript/service.sh"; export WARDER_CGROUP_PARENT=warder-servi
 $ . "$TOP/tests/transcript/service.sh"; serve; lock=$(find rt /run/warder -name '.service*.lock' -user $(id -un) 2> /dev/null); exec 9<> "$lock"; kill -9 $served; wait $served 2> /dev/null; for i in $(seq 100); do flock -n 9 && break; sleep 0.05; done; sleep 0.7 & exec 9>&-; rm ready; serve; by -- true
 | "service":"yes"
 
-= it ends when nobody asks, and at a signal, and leaves nothing
-$ . "$TOP/tests/transcript/service.sh"; serve --idle-timeout 4s; by -- true; wait $served; echo $?; rm ready; serve; by -- true; kill -TERM $served; wait $served; echo $?; served=; find rt -mindepth 2; by -- true
+= a receipt of a parked jail differs from another one only in what parking changes
++ cat > rows.py <<'EOF'
++ import json
++ alone, served = (json.load(open(name))["receipt"] for name in ("alone", "served"))
++ print(sorted(served.keys() ^ alone.keys()), served.pop("parkedUs") > 0)
++ rows = [receipt.pop("controls") for receipt in (alone, served)]
++ print(alone == served, len(rows[0]) == len(rows[1]) > 20)
++ read = {}
++ for one, other in zip(*rows):
++ 	read.setdefault(other.pop("readAt"), set()).add(other["control"])
++ 	if one["control"] in ("processes.identity", "limits.cpuTime", "processors"): # those of this jail
++ 		one["value"] = other["value"] = ""
++ 	if one != other:
++ 		print(one["control"], sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name)), other["value"].replace(one["value"], ""))
++ print(sorted(read), sorted(read["park"] & read["handOut"]), sorted(name for name in read["park"] if name.startswith("limits")))
++ EOF
+$ . "$TOP/tests/transcript/service.sh"; r --json -- true > alone; serve; for i in $(seq 100); do r --json -- true > served; ! grep -q parkedUs served || break; sleep 0.1; done; python3 rows.py
+| ['parkedUs'] True
+| True True
+| namespaces ['value'] ; clocks count from when the jail was parked
+| ['handOut', 'park'] [] ['limits.disk.tmp']
+
+= it ends when nobody asks, not before, and at a signal, and leaves nothing
++ cat > left.sh <<'EOF'
++ find rt /run/warder -mindepth 1 \( -name sessions -o -name '.service*' \) -user $(id -un) 2> /dev/null
++ ls -d /sys/fs/cgroup{/*/*,/*,}/warder-$1-* 2> /dev/null
++ pgrep -P $1
++ EOF
+$ . "$TOP/tests/transcript/service.sh"; serve --idle-timeout 4s; by -- true; began=$(date +%s%N); bash left.sh $served | grep -cF .service; wait $served; echo $?; [ $(($(date +%s%N) - began)) -gt 3000000000 ] || echo early; bash left.sh $served; rm ready; serve; by -- true; kill -TERM $served; wait $served; echo $?; bash left.sh $served; served=; by -- true
 | "service":"yes"
+| 2
 | 0
 | "service":"yes"
 | 0
 | none
+< 60
 
 = wrong arguments of serve are refused
 $ warder serve; echo $?; warder serve --local word; echo $?; warder serve --listen unix:s --fork-server; echo $?

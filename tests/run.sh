@@ -234,15 +234,23 @@ else
 	can_be_root=false
 fi
 
+user_home=
+had_run=$(find /run/warder -maxdepth 0 2>/dev/null)
+# Root's suites mount a directory of their own over /run/warder. Removing it would take the mounts of another run away.
+clear_up() {
+	[ -z "$user_home" ] || rm -rf "$user_home"
+	[ -n "$had_run" ] || ! $can_be_root ||
+		as_root sh -c "grep -qs ' /run/warder ' /proc/[0-9]*/mountinfo || rmdir /run/warder" 2>/dev/null
+}
+trap clear_up EXIT
+
 # as_user COMMAND...: run it as an ordinary user: the caller, or for root the account games, which every Debian has. Not nobody: the kernel
 # shows its number in place of every user that a user namespace does not have, so it can be no tenant. The home directory is new: other
 # users may have left files in a common one.
 if [ "$(id -u)" = 0 ]; then
 	user_home=$(mktemp -d /tmp/warder-user.XXXXXX) && chown 5:60 "$user_home" || exit 1
-	trap 'rm -rf "$user_home"' EXIT
 	as_user() { setpriv --reuid=5 --regid=60 --clear-groups env HOME="$user_home" "$@"; }
 else
-	user_home=
 	as_user() { "$@"; }
 fi
 

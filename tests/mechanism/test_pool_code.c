@@ -134,6 +134,8 @@ Test(pool_code, cpu_time_begins_at_the_hand_out, .timeout = 60)
 	begin(WARDER_POOL_FAIL);
 	key.program = program;
 	set("limits.cpuTime", "500ms");
+	/* Without a cgroup, the kernel knows only the time of the whole process. */
+	cr_assert(warder_policy_require(policy, "limits.cpuTime", 1, &err) == 0, "%s", err.text);
 	if (!fill(1))
 		cr_skip_test("%s", err.text);
 	result = run("echo ran; awk '{ print $14 + $15 }' /proc/$$/stat", (struct warder_command){ 0 });

@@ -29,6 +29,12 @@ static void say_no(const char *why)
 	snprintf(word, sizeof(word), "no: %s", why);
 }
 
+/* Nothing has run yet. */
+static bool is_to_end(void)
+{
+	return ending_signal() != 0;
+}
+
 /* A signal asks the service to end the program. A service that is stopped does not, and the caller must not hang with it. */
 static bool gives_up(void)
 {
@@ -59,15 +65,15 @@ int served_run(const struct args *args, const char *own, const struct service_co
 		return 1;
 	}
 	patience_us = args->grace_us + SILENCE_US;
-	if (service_start(command, &fd, why) != 0) {
+	if (service_start(command, is_to_end, &fd, why) != 0) {
 		if (*why)
 			say_no(why);
 		return 1;
 	}
 	strcpy(word, "yes");
 	report_serving(args->grace_us, fd);
-	waited = service_wait(fd, gives_up, ret, why, err);
-	if (waited == SERVICE_SILENT)
+	waited = service_wait(fd, command->policy->limits.wall_time_us, gives_up, ret, why, err);
+	if (waited == SERVICE_SILENT && ending_signal()) /* else the report of the result says it */
 		term_complain(
 		    "the service (warder serve) does not answer; the program ends when the service goes "
 		    "on or ends");

@@ -19,8 +19,10 @@
 #include "runtime/service/records.h"
 #include "runtime/session/session.h"
 
-#define ACCEPT_MS (SERVICE_RECORD_S * 1000)
-#define LOOK_MS   1000
+#define ACCEPT_US   (SERVICE_RECORD_S * UINT64_C(1000000))
+#define LOOK_MS     1000
+#define BACKSTOP_US UINT64_C(2000000) /* after the wall time; then the jail's init has ended the program */
+#define SILENCE_US  UINT64_C(5000000)
 
 /* ---- runs that it does not serve ---- */
 
@@ -129,14 +131,14 @@ static int receive_answer(int fd, struct service_answer *ret, int *ret_fd)
 	return 1;
 }
 
-/* 1 with an answer; 0: none came in time; -1: the service is gone. */
-static int take_acceptance(int fd, struct service_answer *ret)
+/* 1 with an answer; 0: none came in time, or before the caller gives up; -1: the service is gone. */
+static int take_acceptance(int fd, bool (*gives_up)(void), struct service_answer *ret)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
-	const uint64_t until = clock_us() + ACCEPT_MS * UINT64_C(1000);
+	const uint64_t until = clock_us() + ACCEPT_US;
 
-	while (poll(&ready, 1, ACCEPT_MS) <= 0) {
-		if (clock_us() < until)
+	while (poll(&ready, 1, LOOK_MS) <= 0) {
+		if (clock_us() < until && !gives_up())
 			continue;
 		/* The service cannot accept any more. If it just has, this caller must not run the program a second time. */
 		shutdown(fd, SHUT_RD);
@@ -145,29 +147,72 @@ static int take_acceptance(int fd, struct service_answer *ret)
 	return receive_answer(fd, ret, NULL);
 }
 
-/* 1 with an answer, and a descriptor; 0: the caller gives up; -1: the service is gone. */
-static int take_answer(int fd, bool (*gives_up)(void), struct service_answer *ret, int *ret_fd)
-{
-	struct pollfd ready = { .fd = fd, .events = POLLIN };
-
-	while (poll(&ready, 1, LOOK_MS) <= 0)
-		if (gives_up())
-			return 0;
-	return receive_answer(fd, ret, ret_fd);
-}
-
+/* 0 with *ret_fd; 1: no service listens; -1: it cannot be reached. */
 static int connect_to(int *ret_fd)
 {
 	struct warder_error ignored;
 	owned_fd int dir_fd = -1;
 
-	return session_directory_open(false, &dir_fd, &ignored) == 0 &&
-		       session_connect(dir_fd, SERVICE_NAME, ret_fd, &ignored) == 0
-		   ? 0
-		   : -1;
+	if (session_directory_open(false, &dir_fd, &ignored) != 0)
+		return 1;
+	return session_connect(dir_fd, SERVICE_NAME, ret_fd, &ignored);
 }
 
-int service_start(const struct service_command *command, int *ret_fd, char why[SERVICE_WHY])
+/* ---- waiting ---- */
+
+/* On a busy host, a launch or the end of a jail takes long: a late answer does not show that the service is stopped. A stopped service answers
+ * nobody: a second connection, with a request that is not valid, tells the two apart. */
+struct doubt {
+	uint64_t from_us;  /* clock */
+	uint64_t asked_us; /* clock; 0: there is no question */
+	int fd;            /* of the question; -1: it cannot be put yet */
+};
+
+static bool is_answered(struct doubt *doubt)
+{
+	struct pollfd ready = { .fd = doubt->fd, .events = POLLIN };
+	int connected;
+
+	if (doubt->fd >= 0)
+		return poll(&ready, 1, 0) > 0;
+	connected = connect_to(&doubt->fd);
+	if (connected == 0)
+		(void)!fd_send(doubt->fd, "", 1, NULL, 0, 0);
+	return connected > 0; /* it finishes its last programs */
+}
+
+static bool is_silent(struct doubt *doubt)
+{
+	if (clock_us() < doubt->from_us)
+		return false;
+	if (!doubt->asked_us)
+		doubt->asked_us = clock_us();
+	if (!is_answered(doubt))
+		return clock_us() - doubt->asked_us >= SILENCE_US;
+	fd_done(&doubt->fd);
+	doubt->asked_us = 0;
+	doubt->from_us = clock_us() + SILENCE_US;
+	return false;
+}
+
+/* 1 with an answer, and a descriptor; 0: the caller gives up, or the service is silent; -1: the service is gone. */
+static int take_answer(int fd, uint64_t wall_time_us, bool (*gives_up)(void), struct service_answer *ret,
+		       int *ret_fd)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	const bool is_limited = wall_time_us != POLICY_UNLIMITED;
+	struct doubt doubt = { .from_us = is_limited ? clock_us() + wall_time_us + BACKSTOP_US : UINT64_MAX,
+			       .fd = -1 };
+	bool lost = false;
+
+	while (!lost && poll(&ready, 1, LOOK_MS) <= 0)
+		lost = gives_up() || is_silent(&doubt);
+	fd_done(&doubt.fd);
+	return lost ? 0 : receive_answer(fd, ret, ret_fd);
+}
+
+int service_start(const struct service_command *command, bool (*gives_up)(void), int *ret_fd,
+		  char why[SERVICE_WHY])
 {
 	struct service_answer answer;
 	owned_fd int fd = -1;
@@ -175,7 +220,7 @@ int service_start(const struct service_command *command, int *ret_fd, char why[S
 	int got;
 
 	*why = '\0';
-	if (connect_to(&fd) < 0)
+	if (connect_to(&fd) != 0)
 		return 1;
 	unserved = find_unserved(command);
 	if (unserved) {
@@ -184,7 +229,7 @@ int service_start(const struct service_command *command, int *ret_fd, char why[S
 	}
 	/* A service that refuses has perhaps closed its end already: its word counts. */
 	(void)!ask(fd, command);
-	got = take_acceptance(fd, &answer);
+	got = take_acceptance(fd, gives_up, &answer);
 	if (got <= 0 || answer.type != SERVICE_ACCEPTED) {
 		snprintf(why, SERVICE_WHY, "%s",
 			 got > 0 && answer.type == SERVICE_NO ? answer.why
@@ -218,8 +263,8 @@ static void tell_loss(struct warder_result *result, bool gave_up)
 			 : "killed: the service that ran the program (warder serve) has ended");
 }
 
-int service_wait(int fd, bool (*gives_up)(void), struct warder_result **ret, char why[SERVICE_WHY],
-		 struct warder_error *err)
+int service_wait(int fd, uint64_t wall_time_us, bool (*gives_up)(void), struct warder_result **ret,
+		 char why[SERVICE_WHY], struct warder_error *err)
 {
 	struct warder_result *result = calloc(1, sizeof(*result));
 	struct service_answer answer;
@@ -228,7 +273,7 @@ int service_wait(int fd, bool (*gives_up)(void), struct warder_result **ret, cha
 
 	if (!result)
 		return error_no_memory(err, NULL);
-	got = take_answer(fd, gives_up, &answer, &result_fd);
+	got = take_answer(fd, wall_time_us, gives_up, &answer, &result_fd);
 	if (got > 0 && answer.type == SERVICE_NO) {
 		free(result);
 		snprintf(why, SERVICE_WHY, "%s", answer.why);

@@ -138,16 +138,17 @@ struct service_command {
 	const struct library_order *code; /* what a piece of code needs besides; or NULL */
 };
 
-/* Have a program started. 0: the service has accepted, and *ret_fd is the connection; 1 with the reason: nothing has run; the reason is "" if
- * no service is there. */
-int service_start(const struct service_command *command, int *ret_fd, char why[SERVICE_WHY]);
+/* Have a program started. `gives_up` is asked about once a second, and after each signal, until the service has accepted. 0: it has, and *ret_fd
+ * is the connection; 1 with the reason: nothing has run; the reason is "" if no service is there. */
+int service_start(const struct service_command *command, bool (*gives_up)(void), int *ret_fd,
+		  char why[SERVICE_WHY]);
 /* Send a signal to the program; after grace_us it is killed. Async-signal-safe. */
 void service_stop(int fd, int signal, uint64_t grace_us);
-/* Wait for the end. `gives_up` is asked about once a second, and after each signal, while the service is silent. If the service dies first, or
- * the caller gives up, the result says so. 0 with *ret; SERVICE_SILENT with *ret: the caller has given up; SERVICE_NOT_RUN with the reason: the
- * program was not started; -1 with *err: no memory. */
-int service_wait(int fd, bool (*gives_up)(void), struct warder_result **ret, char why[SERVICE_WHY],
-		 struct warder_error *err);
+/* Wait for the end. `gives_up` is asked as above while the service is silent. If the service dies first, the caller gives up, or the service still
+ * answers nobody some seconds after the wall time, the result says so. 0 with *ret; SERVICE_SILENT with *ret: the caller has given up, or
+ * the service answers nobody; SERVICE_NOT_RUN with the reason: the program was not started; -1 with *err: no memory. */
+int service_wait(int fd, uint64_t wall_time_us, bool (*gives_up)(void), struct warder_result **ret,
+		 char why[SERVICE_WHY], struct warder_error *err);
 #define SERVICE_SILENT  1
 #define SERVICE_NOT_RUN 2
 /* Whether a service runs for this user. */

@@ -89,6 +89,11 @@ static bool take_directory(char place[64])
 	       mount(place, "/run", NULL, MS_BIND, NULL) == 0;
 }
 
+static bool goes_on(void)
+{
+	return false;
+}
+
 static void ask(const struct policy *policy)
 {
 	const struct service_command command = { .policy = policy,
@@ -97,7 +102,7 @@ static void ask(const struct policy *policy)
 	int fd = -1;
 
 	before_request = end_service;
-	stage->started = service_start(&command, &fd, stage->why);
+	stage->started = service_start(&command, goes_on, &fd, stage->why);
 	fd_done(&fd);
 }
 

@@ -323,6 +323,25 @@ $ . "$TOP/tests/transcript/service.sh"; python3 "$TOP/tests/transcript/service_s
 ! warder: the service (warder serve) does not answer; the program ends when the service goes on or ends
 < 20
 
+= nor beyond the wall time of its program, and has the result that it has when the service is killed
+$ . "$TOP/tests/transcript/service.sh"; serve; sh r --timeout 300ms -- sh -c 'echo ready; sleep 60' > out & caller=$!; until grep -qs ready out; do sleep 0.02; done; halt; wait $caller; echo $?; kill -CONT $served; by -- true
+| 137
+| "service":"yes"
+! warder: supervisor: the service that runs the program (warder serve) does not answer
+< 20
+
+= but waits for one that takes its time with a run, as long as it answers others
+needs python3
+$ . "$TOP/tests/transcript/service.sh"; python3 "$TOP/tests/transcript/service_silent.py" --answers sh r --timeout 300ms -- true
+| 137
+! warder: supervisor: killed: the service that ran the program (warder serve) has ended
+< 20
+
+= a signal ends the wait for a service that does not answer
+$ . "$TOP/tests/transcript/service.sh"; serve; halt; sh r -- echo alone & caller=$!; until grep -qs warder /proc/$caller/comm; do sleep 0.02; done; sleep 0.3; SECONDS=0; kill -TERM $caller; wait $caller; echo $? $((SECONDS < 3)); kill -CONT $served
+| 143 1
+< 20
+
 = a caller beyond 32 connections works alone, and one that sends nothing is dropped after 5 seconds
 needs python3
 $ . "$TOP/tests/transcript/service.sh"; serve; python3 "$TOP/tests/transcript/service_hold.py" 32 bash -c '. "$TOP/tests/transcript/service.sh"; by -- true'; by -- true

@@ -21,11 +21,12 @@
 #include "runtime/cli/term.h"
 #include "runtime/library/result_end.h"
 
-#define ENDING_MS     1000
-#define ENDING_ALL_MS 8500 /* of workers, each of which may give up a jail that does not die */
-#define LOOK_MS       1000
-#define DEATH_MS      1000 /* of a worker that has ended, or is killed */
-#define PIECE         4096 /* a pipe that can be written to takes so much without blocking */
+#define ENDING_MS 1000
+#define ENDING_ALL_MS                                                                                        \
+	10500 /* of workers, each of which may give up a jail that does not die, or a service that is stopped */
+#define LOOK_MS  1000
+#define DEATH_MS 1000 /* of a worker that has ended, or is killed */
+#define PIECE    4096 /* a pipe that can be written to takes so much without blocking */
 
 static volatile int waking_fd = -1;
 
@@ -252,25 +253,48 @@ void workers_release(struct workers *workers, struct worker *worker)
 	worker->state = WORKER_FREE;
 }
 
-void workers_end(struct workers *workers)
+static int left_until(uint64_t deadline_us)
 {
-	const uint64_t deadline = clock_us() + ENDING_ALL_MS * UINT64_C(1000);
-	struct warder_error err;
+	const uint64_t now = clock_us();
 
-	for (size_t i = 0; i < workers->slot_count; i++) {
+	return now < deadline_us ? (int)((deadline_us - now) / 1000) : 0;
+}
+
+static void signal_running(const struct workers *workers, int signal)
+{
+	for (size_t i = 0; i < workers->slot_count; i++)
 		if (workers->slots[i].state == WORKER_RUNNING)
-			kill(workers->slots[i].pid, SIGTERM);
-	}
+			kill(workers->slots[i].pid, signal);
+}
+
+/* Until those that run have ended. */
+static void await_running(const struct workers *workers, uint64_t deadline_us)
+{
 	for (size_t i = 0; i < workers->slot_count; i++) {
-		const uint64_t now = clock_us();
+		struct pollfd ended = { .fd = workers->slots[i].pid_fd, .events = POLLIN };
 
 		if (workers->slots[i].state != WORKER_RUNNING)
 			continue;
-		reap(workers, &workers->slots[i],
-		     now < deadline ? (unsigned int)((deadline - now) / 1000) : 0);
+		while (poll(&ended, 1, left_until(deadline_us)) < 0 && errno == EINTR)
+			;
+	}
+}
+
+void workers_end(struct workers *workers)
+{
+	struct warder_error err;
+	uint64_t deadline_us;
+
+	signal_running(workers, SIGTERM);
+	await_running(workers, clock_us() + ENDING_ALL_MS * UINT64_C(1000));
+	signal_running(workers, SIGKILL);
+	deadline_us = clock_us() + DEATH_MS * UINT64_C(1000);
+	for (size_t i = 0; i < workers->slot_count; i++) {
+		if (workers->slots[i].state != WORKER_RUNNING)
+			continue;
+		reap(workers, &workers->slots[i], (unsigned int)left_until(deadline_us));
 		if (!workers->slots[i].stuck)
 			continue;
-		kill(workers->slots[i].pid, SIGKILL); /* for when the kernel lets it go */
 		workers_say_death(workers, &workers->slots[i], &err);
 		term_complain("%s", err.text);
 	}

@@ -342,6 +342,12 @@ $ . "$TOP/tests/transcript/service.sh"; serve; halt; sh r -- echo alone & caller
 | 143 1
 < 20
 
+= judge waits for its workers as long as they wait for a service that is stopped
+$ . "$TOP/tests/transcript/service.sh"; serve; n=7$$; echo '{"language": "bash", "code": "sleep '$n'", "cases": [{"stdin": "", "expected": ""}]}' > judge.json; warder judge $limits judge.json > out & caller=$!; until pgrep -fx "sleep $n" > /dev/null; do sleep 0.02; done; halt; kill -TERM $caller; wait $caller; echo $?; kill -CONT $served
+| 143
+! warder: the service (warder serve) does not answer; the program ends when the service goes on or ends
+< 20
+
 = a caller beyond 32 connections works alone, and one that sends nothing is dropped after 5 seconds
 needs python3
 $ . "$TOP/tests/transcript/service.sh"; serve; python3 "$TOP/tests/transcript/service_hold.py" 32 bash -c '. "$TOP/tests/transcript/service.sh"; by -- true'; by -- true

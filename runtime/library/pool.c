@@ -811,14 +811,18 @@ static int begin_key(struct warder_pool *pool, struct key *made, const struct po
 		     char *const *program, struct warder_error *err)
 {
 	bool forked = pool->options.fork_server && interpreters_fork(program);
+	struct warder_error refused;
 
-	if (forked && (prepare(pool, key, options, asked->subject, ORIGIN_FORKED, &made->tmpl, err) != 0 ||
-		       !(made->nursery = new_nursery(pool, key, options, asked->subject,
-						     interpreters_zygote_words(program, err), err)))) {
-		if (err->code != WARDER_ERROR_UNSUPPORTED_POLICY)
+	if (forked &&
+	    (prepare(pool, key, options, asked->subject, ORIGIN_FORKED, &made->tmpl, &refused) != 0 ||
+	     !(made->nursery = new_nursery(pool, key, options, asked->subject,
+					   interpreters_zygote_words(program, &refused), &refused)))) {
+		if (refused.code != WARDER_ERROR_UNSUPPORTED_POLICY) {
+			*err = refused;
 			return -1;
+		}
 		pthread_mutex_lock(&pool->lock);
-		pool->fork_refused = *err;
+		pool->fork_refused = refused;
 		pthread_mutex_unlock(&pool->lock);
 		warder_template_free(made->tmpl);
 		made->tmpl = NULL;

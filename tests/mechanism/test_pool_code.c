@@ -723,8 +723,10 @@ Test(pool_code, what_cannot_be_forked_has_its_own_python, .timeout = 60)
 	set("filesystem.paths.readWrite", "/var/tmp");
 	set("limits.disk", "unlimited");
 	key.interpreter = "python";
+	memset(&err, 0, sizeof(err));
 	if (!fill(1))
 		cr_skip_test("%s", err.text);
+	cr_expect(!err.code, "%s", err.text);
 	expect_output("print(1)", "1\n");
 	stats = warder_pool_stats(pool);
 	cr_expect(strstr(stats, "\"zygotes\":0") && strstr(stats, "write to directories of the host"), "%s",

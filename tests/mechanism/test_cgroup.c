@@ -615,6 +615,7 @@ static struct cgroup_final spend(const struct cgroup *cgroup, size_t bytes)
 	return final;
 }
 
+/* What is spent after the renewal takes long on a busy machine, where time is counted in whole ticks. */
 CGROUP_TEST(a_used_leaf_is_like_a_new_one_and_counts_anew)
 {
 	struct cgroup_limits limits;
@@ -629,10 +630,10 @@ CGROUP_TEST(a_used_leaf_is_like_a_new_one_and_counts_anew)
 	watch(&cgroup);
 	pid = fork_into(&cgroup);
 	if (pid == 0)
-		burn_cpu(500);
+		burn_cpu(1500);
 	cr_expect(wait_for(pid) == 0);
 	final = spend(&cgroup, 24 * MIB);
-	cr_expect(final.memory_peak_bytes >= 24 * MIB && final.cpu_us >= 250000);
+	cr_expect(final.memory_peak_bytes >= 24 * MIB && final.cpu_us >= 750000);
 	if (!renew(&cgroup)) {
 		remove_leaf(&cgroup);
 		skip("the kernel does not begin memory.peak anew");
@@ -641,10 +642,10 @@ CGROUP_TEST(a_used_leaf_is_like_a_new_one_and_counts_anew)
 	final = spend(&cgroup, 4 * MIB);
 	cr_expect(final.memory_peak_bytes >= 4 * MIB && final.memory_peak_bytes < 16 * MIB, "%llu",
 		  (unsigned long long) final.memory_peak_bytes);
-	cr_expect(final.cpu_us < 250000 && final.cpu_user_us < 250000, "%llu",
+	cr_expect(final.cpu_us < 750000 && final.cpu_user_us < 750000, "%llu",
 		  (unsigned long long) final.cpu_us);
 	cgroup_count(&cgroup, &counts);
-	cr_expect(counts.cpu_us < 250000, "%llu", (unsigned long long)counts.cpu_us);
+	cr_expect(counts.cpu_us < 750000, "%llu", (unsigned long long)counts.cpu_us);
 	cr_expect(counts.memory_peak_bytes < 16 * MIB || counts.memory_peak_bytes == UINT64_MAX);
 	remove_leaf(&cgroup);
 }

@@ -360,7 +360,7 @@ int jail_launch(struct jail_template *tmpl, const struct jail_command *command, 
  * jail_park: of a reusable template of backend local, outside sessions and without an edge; else -1 with *err (UNSUPPORTED_POLICY).
  * jail_check_park: whether jail_park() accepts a plan; makes nothing.
  * jail_recheck: 0; -1 with *err: it can only be removed.
- * jail_hand_out: wall time and CPU time begin here; the time namespace's zero stays at jail_park(), because the kernel fixes it when the
+ * jail_hand_out: wall time begins here, and CPU time with jail_recheck(); the time namespace's zero stays at jail_park(), because the kernel fixes it when the
  * payload is born. -1 with *err as of jail_launch(), and of a command that only a launch can serve (INVALID_REQUEST: a terminal, or more
  * than 96 KiB of arguments and environment); the run can then only be removed.
  */
@@ -379,7 +379,7 @@ int jail_hand_out(struct jail_run *run, const struct jail_command *command, stru
  * jail_warm_is_stale: whether a file that the program has mapped or named was replaced or changed.
  * jail_warm_bytes: the private memory of the program, without that of the jail; 0: not known.
  * jail_feed: the command's files are put below /tmp; its variables are only counted in the receipt, because the work has to tell them to the
- * program. Wall time and CPU time begin here. -1 with *err, also of a command with a terminal or progress (INVALID_REQUEST); the run can then
+ * program. Wall time begins here, and CPU time with jail_recheck(). -1 with *err, also of a command with a terminal or progress (INVALID_REQUEST); the run can then
  * only be removed.
  */
 int jail_warm(struct jail_run *run, char *const *argv, bool merged, struct warder_error *err);

@@ -331,6 +331,14 @@ static bool read_output(struct supervision *sup, int stream)
 
 /* ---- events ---- */
 
+/* Init's word, and its clock's: within what we know ourselves. */
+static uint64_t end_of(const struct supervision *sup, uint64_t told_us)
+{
+	const uint64_t now = clock_us();
+
+	return told_us > now ? now : told_us < sup->run->go_us ? sup->run->go_us : told_us;
+}
+
 static void read_control(struct supervision *sup)
 {
 	struct wire_message message;
@@ -338,13 +346,13 @@ static void read_control(struct supervision *sup)
 
 	if (n == sizeof(message) && message.type == WIRE_BACKSTOP) {
 		sup->backstop = true;
-		sup->ended_us = message.end_us;
+		sup->ended_us = end_of(sup, message.end_us);
 	} else if (n == sizeof(message) && message.type == WIRE_ENDED &&
 		   (WIFEXITED(message.wait_status) || WIFSIGNALED(message.wait_status))) {
 		sup->ended = true;
 		sup->wait_status = message.wait_status;
 		sup->left_running = message.applied != 0;
-		sup->ended_us = message.end_us;
+		sup->ended_us = end_of(sup, message.end_us);
 		sup->outcome->user_us = message.user_us;
 		sup->outcome->system_us = message.system_us;
 	} else if (n == sizeof(message) && message.type == WIRE_EMPTIED) {
@@ -578,12 +586,20 @@ static void handle(struct supervision *sup, const struct pollfd fds[POLL_COUNT])
 		heed_watch(sup);
 }
 
+/* The program ended by itself, but after its wall time: nobody looked in time to kill it. */
+static bool ended_late(const struct supervision *sup)
+{
+	return sup->ended && !sup->killed && sup->deadline_us != UINT64_MAX &&
+	       sup->ended_us >= sup->deadline_us + paused_us(sup->run, sup->ended_us);
+}
+
 /* The program has ended, and left something running that is to stay. */
 static bool stays(const struct supervision *sup)
 {
 	const struct jail_command *command = &sup->run->command;
 
-	return sup->ended && !sup->killed && sup->left_running && sup->run->tmpl->plan.background &&
+	return sup->ended && !sup->killed && !ended_late(sup) && sup->left_running &&
+	       sup->run->tmpl->plan.background &&
 	       (!command->on_left || command->on_left(command->watch_context));
 }
 
@@ -819,13 +835,6 @@ static bool lost_init(const struct supervision *sup)
 	return run_is_bare(sup->run) && !sup->emptied;
 }
 
-/* The program ended by itself, but after its wall time: nobody looked in time to kill it. */
-static bool ended_late(const struct supervision *sup)
-{
-	return sup->ended && !sup->killed && sup->deadline_us != UINT64_MAX &&
-	       sup->ended_us >= sup->deadline_us + paused_us(sup->run, sup->ended_us);
-}
-
 /*
  * One cause: a limit only where the kernel counted a kill, we killed for it, or the signal proves it. A process that the kernel
  * killed for memory comes first, whatever the others did before they were killed, too. A limit that merely refuses (a fork, a write,
@@ -946,14 +955,8 @@ static void judge(struct supervision *sup)
 	const bool by_itself =
 	    sup->ended && !sup->killed && final->oom_kills == 0 && !run->stuck && !lost_init(sup);
 	const bool late = ended_late(sup);
-	const uint64_t now = clock_us();
-	uint64_t end_us = sup->ended_us ? sup->ended_us : now;
+	const uint64_t end_us = sup->ended_us ? sup->ended_us : clock_us();
 
-	/* Init's word, and its clock's: within what we know ourselves. */
-	if (end_us > now)
-		end_us = now;
-	if (end_us < run->go_us)
-		end_us = run->go_us;
 	outcome->left_behind = run->stuck;
 	find_limits_hit(sup, final);
 	outcome->exit_code = -1;

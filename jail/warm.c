@@ -232,14 +232,15 @@ static int open_input(struct jail_run *run, struct warder_error *err)
 					     "cannot make the program's input");
 }
 
-/* All of it at once: nobody would write the rest. */
+/* All of it at once: nobody would write the rest. The byte before it may still be there, in a page of its own. */
 static int send_work(struct jail_run *run, const char *work, size_t len, struct warder_error *err)
 {
+	const size_t need = len > PIPE_BUF ? len + PIPE_BUF : len;
 	const int room = len > PIPE_BUF ? fcntl(run->warm.work_fd, F_GETPIPE_SZ) : PIPE_BUF;
 	struct quiet quiet;
 	int wrote;
 
-	if (len > (size_t)room && fcntl(run->warm.work_fd, F_SETPIPE_SZ, (int)len) < (int)len)
+	if (need > (size_t)room && fcntl(run->warm.work_fd, F_SETPIPE_SZ, (int)need) < (int)need)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "code",
 				 "the code has %zu bytes, and the kernel gives its pipe no more than %d "
 				 "(/proc/sys/fs/pipe-max-size); use warder_build()",

@@ -211,15 +211,18 @@ static int add_replica(struct planning *planning, const char *path)
 /* "java-17-openjdk-amd64" has its configuration in /etc/java-17-openjdk. (All of /etc would take longer to search.) */
 static int add_java(struct planning *planning, const char *path)
 {
-	owned_directory DIR *dir = top_open(planning->root_fd, path_from_root(path));
+	owned_directory DIR *dir = NULL;
 	const struct dirent *item;
 	char config[PATH_MAX];
 	struct stat st;
 
-	if (!dir || fstat(dirfd(dir), &st) != 0)
+	if (fstatat(planning->root_fd, path_from_root(path), &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return leave_out(planning, path);
 	if (stale_add(planning, path, true, &st) != 0)
 		return -1;
+	dir = S_ISDIR(st.st_mode) ? top_open(planning->root_fd, path_from_root(path)) : NULL;
+	if (!dir)
+		return S_ISDIR(st.st_mode) ? leave_out(planning, path) : 0;
 	while ((errno = 0, item = readdir(dir)) != NULL) {
 		const char *vendor = strstr(item->d_name, "-openjdk-");
 

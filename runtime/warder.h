@@ -1037,9 +1037,9 @@ enum warder_pool_empty {
 struct warder_pool_options {
 	size_t size;              /* sizeof(struct warder_pool_options) */
 	unsigned int jails_a_key; /* the most parked jails for each struct warder_pool_key; 0: 4 */
-	unsigned int
-	    keys; /* the most keys; a further key takes the place of the least recently used one, except of keys
-			      that a launch or a fill uses at that moment; 0: 16 */
+	/* The most keys; a further key takes the place of the least recently used one, but never that of a key that a call
+	 * uses at that moment: then there are more for a while. 0: 16. */
+	unsigned int keys;
 	unsigned int jails; /* the most parked jails in all; 0: 64 */
 	uint64_t
 	    memory_bytes; /* limit of the memory of all parked jails; 0: 64 MiB. Each counts 448 KiB, and an interpreter
@@ -1094,9 +1094,10 @@ struct warder_pool_key {
 	/* A program that the pool starts in each parked jail, and that waits there for its code; or NULL. When the
 	 * program is ready, it must write to descriptor 3 the paths of the files that it has loaded, one on each
 	 * line, and then an empty line. After that, it must read its code from descriptor 4 until end of file, and
-	 * run it once. If one of the lines is "prepares", a byte precedes the code: the program gets it when a
-	 * hand-out begins, and may use the time until the code comes to prepare itself. The pool removes the jail if one of these files, or a file that the program has mapped,
-	 * changes before the hand-out. The program gets the variables of this key's policy when it starts. So its jail, unlike
+	 * run it once. The pool removes the jail if one of these files, or a file that the program has mapped,
+	 * changes before the hand-out. One of the lines may be "prepares". Then a byte precedes the code: the program gets
+	 * it when a hand-out begins, and may use the time until the code comes to prepare itself. This time counts as CPU
+	 * time of the code. The program gets the variables of this key's policy when it starts. So its jail, unlike
 	 * others, is handed out only for the same environment.set. */
 	char *const *program;
 	/* Instead of `program`: "python" or "node"; or NULL. The interpreter must be among the files that the
@@ -1143,9 +1144,8 @@ WARDER_API int warder_pool_code(struct warder_pool *pool, const struct warder_po
 /* End all parked jails, forget all keys, and wait until nothing is left of any jail: no process, no cgroup,
  * no descriptor. A launch or a fill in another thread that began before either succeeds before this call returns, or
  * fails with CONFLICT; one that begins meanwhile fails with CONFLICT. Afterwards, the pool parks jails again with the
- * next fill or launch. The call fails with CONFLICT if
- * runs of the pool have not been freed. If a jail could not be removed, also one that failed while it was parked, the
- * call fails with the first such error, and the text names everything that is left on the host. */
+ * next fill or launch. The call fails with CONFLICT if runs of the pool have not been freed. If something of a jail
+ * could not be removed, the call fails with the first such error. */
 WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *err);
 /* Return the statistics of the pool as a JSON object, or NULL if memory is missing. The caller frees the text
  * with free(). The members are
@@ -1153,8 +1153,8 @@ WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *
  *   states        the number of jails in each state
  *   parked        all jails that were parked since the pool was made
  *   handedOut     all jails that were handed out
- *   launched      launches for which no jail was ready, so that a new one was made; one of warder_pool_code() is then
- *                 handed out, too
+ *   launched      launches for which no jail was ready, so that a new one was made. A launch of warder_pool_code() counts
+ *                 in handedOut as well
  *   stale         jails removed because a new launch would show other files: the source of a mount was replaced, a
  *                 directory view has other entries or links, or another image has the name; or because a file
  *                 that the jail's program had loaded had changed

@@ -162,8 +162,9 @@ static void tell_cause(const struct jail_outcome *outcome, const struct policy *
 {
 	char text[32];
 
-	/* The limit of a session on another machine is not in the policy of this command. */
-	if (outcome->cause == JAIL_CAUSE_WALL_TIME && policy->limits.wall_time_us != POLICY_UNLIMITED)
+	/* The limit of a session on another machine is not in the policy of this command. Not all that was too late was killed. */
+	if (outcome->cause == JAIL_CAUSE_WALL_TIME && policy->limits.wall_time_us != POLICY_UNLIMITED &&
+	    strncmp(outcome->detail, "ended", 5) != 0)
 		term_complain("killed after %s (limits.wallTime)",
 			      policy_format_time(policy->limits.wall_time_us, text, sizeof(text)));
 	else if (outcome->cause == JAIL_CAUSE_CPU_TIME && policy->limits.cpu_time_us != POLICY_UNLIMITED)

@@ -106,7 +106,7 @@ struct warder_pool {
 	uint64_t handed_us; /* clock of the last hand-out */
 	struct key *keys;
 	struct slot *slots;
-	unsigned int dropping; /* threads that drop parts */
+	unsigned int dropping; /* threads that drop parts, keys or zygotes */
 	unsigned int callers;  /* in a launch or a fill */
 	unsigned int draining; /* drains: nobody enters meanwhile, and no key comes */
 	unsigned int slotless; /* runs that were launched because no jail was ready */
@@ -188,22 +188,25 @@ static bool fits(const struct warder_pool *pool, unsigned int jails, uint64_t by
 	       bytes <= pool->options.memory_bytes / (pool->pressed ? 2 : 1);
 }
 
-/* Why there is no room for so many jails of so many bytes. */
-static int error_no_room(const struct warder_pool *pool, unsigned int jails, uint64_t bytes,
-			 const char *field, struct warder_error *err)
+/* Why there is no room for so many jails of so many bytes, of which `others` are parked for other keys. */
+static int error_no_room(const struct warder_pool *pool, unsigned int jails, unsigned int others,
+			 uint64_t bytes, struct warder_error *err)
 {
 	const char *half = pool->pressed ? "; now half of it, because the host is short of memory" : "";
+	char theirs[48] = "";
 
+	if (others)
+		snprintf(theirs, sizeof(theirs), ", %u of them for other keys", others);
 	if (jails > most_of(pool, pool->options.jails))
 		return error_set(
-		    err, WARDER_ERROR_UNAVAILABLE, field,
-		    "that would be %u parked jails, and the pool parks at most %u (jails%s); ask "
+		    err, WARDER_ERROR_UNAVAILABLE, "count",
+		    "that would be %u parked jails%s, and the pool parks at most %u (jails%s); ask "
 		    "for fewer, or set jails to more",
-		    jails, pool->options.jails, half);
-	return error_set(err, WARDER_ERROR_UNAVAILABLE, field,
-			 "%u parked jails would take %" PRIu64 " KiB, and the limit is %" PRIu64
+		    jails, theirs, pool->options.jails, half);
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, "count",
+			 "%u parked jails%s would take %" PRIu64 " KiB, and the limit is %" PRIu64
 			 " KiB (memory_bytes%s); ask for fewer, or set memory_bytes to more",
-			 jails, bytes >> 10, pool->options.memory_bytes >> 10, half);
+			 jails, theirs, bytes >> 10, pool->options.memory_bytes >> 10, half);
 }
 
 static unsigned int wanted_of(const struct warder_pool *pool, const struct key *key)
@@ -314,6 +317,20 @@ static void free_slot(struct slot *slot)
 	free(slot);
 }
 
+/* What holds jails or cgroups is dropped without the lock, which is held before and after: the kernel may take its time. A drain waits for that. */
+static void begin_dropping(struct warder_pool *pool)
+{
+	pool->dropping++;
+	pthread_mutex_unlock(&pool->lock);
+}
+
+static void end_dropping(struct warder_pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	pool->dropping--;
+	pthread_cond_broadcast(&pool->changed);
+}
+
 /* The first one is kept for the next drain. The lock is held. */
 static void note_left(struct warder_pool *pool, const struct warder_error *left)
 {
@@ -402,10 +419,10 @@ static void leave_sources(struct warder_pool *pool, struct warder_template *tmpl
 {
 	if (!tmpl && !nursery)
 		return;
-	pthread_mutex_unlock(&pool->lock);
+	begin_dropping(pool);
 	nursery_drop(nursery);
 	warder_template_free(tmpl);
-	pthread_mutex_lock(&pool->lock);
+	end_dropping(pool);
 }
 
 /* The lock is held. What the slot's jail is made of. */
@@ -531,7 +548,8 @@ static void lack_room(struct warder_pool *pool, struct key *key)
 	if (key->callers == 0 || count_of(pool, NULL, POOL_BUILDING))
 		return;
 	key->failures++;
-	error_no_room(pool, parked_of(pool, NULL) + 1, bytes_parked(pool) + key->bytes, "count", &key->why);
+	error_no_room(pool, parked_of(pool, NULL) + 1, parked_of(pool, NULL) - parked_of(pool, key),
+		      bytes_parked(pool) + key->bytes, &key->why);
 	pthread_cond_broadcast(&pool->changed);
 }
 
@@ -567,13 +585,10 @@ static bool drop_parts(struct warder_pool *pool)
 
 	if (!tmpl)
 		return false;
-	pool->dropping++;
-	pthread_mutex_unlock(&pool->lock);
+	begin_dropping(pool);
 	jail_template_drop_parts(library_jail_template(tmpl));
 	warder_template_free(tmpl);
-	pthread_mutex_lock(&pool->lock);
-	pool->dropping--;
-	pthread_cond_broadcast(&pool->changed);
+	end_dropping(pool);
 	return true;
 }
 
@@ -643,9 +658,9 @@ static void maintain(struct warder_pool *pool)
 	       clock_us() - oldest->used_us >= pool->options.idle_us) {
 		pool->evicted += count_of(pool, oldest, POOL_READY);
 		oldest = take_key(pool, oldest);
-		pthread_mutex_unlock(&pool->lock);
+		begin_dropping(pool);
 		free_key(oldest);
-		pthread_mutex_lock(&pool->lock);
+		end_dropping(pool);
 	}
 }
 
@@ -1307,7 +1322,7 @@ int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *giv
 	if (!key) {
 		filled = -1;
 	} else if (!fits(pool, count, count * least_bytes(key))) {
-		filled = error_no_room(pool, count, count * least_bytes(key), "count", err);
+		filled = error_no_room(pool, count, 0, count * least_bytes(key), err);
 	} else {
 		key->wanted = count;
 		key->failed_us = 0;
@@ -1529,17 +1544,24 @@ static int launch_of(struct warder_pool *pool, const struct pool_asked *asked, c
 {
 	const uint64_t until = clock_us() + pool->options.wait_us;
 	struct warder_error why;
-	bool was_broken = false;
+	bool was_broken = false, looks = true;
 
 	for (;;) {
 		struct slot *slot;
 		struct key *key;
 		int launched;
 
-		prepare_trial(pool, asked, kind);
-		if (!refresh(pool, asked, kind, err))
-			return -1;
+		/* Once: sources that change all the time would let no jail be handed out. */
 		key = find_key(pool, kind);
+		if (looks || (key && key->never_forks)) {
+			prepare_trial(pool, asked, kind);
+			if (!refresh(pool, asked, kind, err))
+				return -1;
+			key = find_key(pool, kind);
+		}
+		looks = false;
+		if (!key)
+			return error_drained(err);
 		key->used_us = clock_us();
 		slot = find_slot(pool, key, POOL_READY);
 		launched = slot ? hand_out(pool, slot, asked, kind, ret, err)

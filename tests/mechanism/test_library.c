@@ -302,8 +302,8 @@ Test(library, a_program_that_ends_after_its_wall_time_is_no_success, .timeout = 
 	cr_assert(warder_policy_set(policy, "limits.wallTime", "300ms", &err) == 0, "%s", err.text);
 	tmpl = library_prepare(policy);
 	warder_policy_free(policy);
-	run = launched(tmpl, "sleep 0.7; echo late", &command);
-	sleep(1); /* init ends it by itself after 2.3 s */
+	run = launched(tmpl, "sleep 0.5; echo late", &command);
+	usleep(1800000); /* init ends it by itself after 2.3 s */
 	cr_assert_eq(warder_wait(run, &result, &err), 0, "%s", err.text);
 	cr_expect_str_eq(warder_result_status(result), "timeout");
 	cr_expect_str_eq(warder_result_cause(result), "wallTime");

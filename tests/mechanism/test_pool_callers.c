@@ -26,6 +26,7 @@ static int begin(struct warder_pool_options options)
 	const int fds = library_descriptors();
 
 	policy = library_policy();
+	warder_template_free(library_prepare(policy)); /* skips where no jail can be made */
 	options.size = sizeof(options);
 	cr_assert(warder_pool_new(&options, &pool, &err) == 0, "%s", err.text);
 	return fds;
@@ -236,10 +237,10 @@ Test(pool_callers, a_launch_without_a_parked_jail_is_counted, .timeout = 60)
 	key.program = program;
 	if (warder_pool_code(pool, &key, "echo 1", 6, &command, &run, &err) != 0)
 		cr_skip_test("%s", err.text);
+	/* A thread of the pool may have parked the jail. */
+	cr_expect(library_pool_stat(pool, "launched") == 1 || library_pool_stat(pool, "parked") > 1);
 	cr_expect(warder_wait(run, &result, &err) == 0, "%s", err.text);
 	cr_expect_str_eq(warder_result_output(result, WARDER_STDOUT, NULL, NULL), "1\n");
-	/* A thread of the pool may have parked a jail before. */
-	cr_expect(library_pool_stat(pool, "launched") == 1 || library_pool_stat(pool, "parked") > 1);
 	warder_result_free(result);
 	warder_run_free(run);
 	end(fds);

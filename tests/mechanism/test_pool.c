@@ -887,8 +887,9 @@ Test(pool, a_part_that_was_used_before_is_judged_again, .timeout = 120)
 		struct warder_result *result;
 		char *json;
 
-		for (int j = 0; j < LAUNCHES && !next_is_again(); j++)
-			;
+		/* Two namespaces go round, and the last packet has cost one of them: after two in a row, both were used before. */
+		for (int j = 0, row = 0; j < LAUNCHES && row < 2; j++)
+			row = next_is_again() ? row + 1 : 0;
 		result = in_turn("bash -c 'echo x >/dev/udp/127.0.0.1/9'");
 		json = warder_result_json(result);
 		told += strstr(json, says_again) != NULL;

@@ -1043,7 +1043,7 @@ struct warder_pool_options {
 	unsigned int jails; /* the most parked jails in all; 0: 64 */
 	uint64_t
 	    memory_bytes; /* limit of the memory of all parked jails; 0: 64 MiB. Each counts 448 KiB, and an interpreter
-			   * also what it has in memory (8 MiB until one was measured). */
+			   * also its memory (8 MiB until one was measured). */
 	uint64_t idle_us; /* a key that is unused for so long loses its jails; 0: 60 s */
 	enum warder_pool_empty empty;
 	uint64_t wait_us; /* with WARDER_POOL_WAIT; 0: 10 s */
@@ -1069,7 +1069,7 @@ struct warder_pool_options {
 	 * the host's user id. Its os.getpid() is 3, in place of 2. The at-fork hooks of Python run in each fork, so that
 	 * `random`, `uuid`, `ssl` and `tempfile` differ, and numpy's legacy generator is seeded anew; other states that an
 	 * import has made are the same. At its end, a fork flushes buffered output, but an object that a module from before
-	 * the fork holds has no `__del__` called, and what an import has registered with the C library (atexit(3)) is not
+	 * the fork holds has no `__del__` called, and functions that an import has registered with atexit(3) of C are not
 	 * called. A zygote serves one key, and is replaced after 1000 forks, while 100 of its forks live, after 10 minutes,
 	 * and when a file that it has loaded changes; its jail is not counted among the jails of the pool. The memory of the
 	 * present zygote counts towards memory_bytes. That of one that was replaced does not, although it lives as long as its

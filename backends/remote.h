@@ -75,7 +75,7 @@ struct backend_remote_request {
 
 /* Make one request. 0: *ret->status is one of 200 to 299, and *ret_body, which is the caller's, has ret->bytes and a NUL behind them.
  * -1 with *err. If the host refused, *err has the kind and the field of its answer: NOT_FOUND with the field "id" means that it does not
- * know the sandbox; sys_errno is then EBUSY if the host is busy (429 or 503), and has not done what was asked. If no answer came, *err says
+ * know the sandbox; sys_errno is then EBUSY if remote_answer_is_busy(). If no answer came, *err says
  * why; sys_errno is then ETIMEDOUT if the time was over, and ECONNREFUSED or ECONNRESET if another connection may bring one. ret->sent is true
  * if the host may have received the request. */
 int backend_remote_ask(const struct backend_remote *remote, const struct backend_remote_request *request,

@@ -226,7 +226,7 @@ static int take_refusal(const struct remote_answer *answer, const char *body, st
 	error_set(err, !*kind && answer->status == 404 ? WARDER_ERROR_NOT_FOUND : kind_of(kind),
 		  document ? json_member_text(document, "field", NULL) : NULL, "%s%.*s (status %u)",
 		  *message ? "" : "the host refuses the request", ERROR_DETAIL, message, answer->status);
-	if (answer->status == 429 || answer->status == 503)
+	if (remote_answer_is_busy(answer))
 		err->sys_errno = EBUSY;
 	if (answer->status == 401)
 		error_context(err, "the host does not accept the token of \"tokenFile\"");

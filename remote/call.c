@@ -105,6 +105,7 @@ void call_pass_refusal(struct call *call, const struct remote_answer *answer, co
 	else
 		call_refuse(call, answer->status, known[i].code, known[i].field ? known[i].field : subject,
 			    "%s", message[0] ? message : "the service refuses it");
+	call->ret->retry_s = answer->retry_s;
 }
 
 /* ---- the sandbox ---- */

@@ -173,10 +173,13 @@ static void say_fault(CURLcode done, struct warder_error *ret)
 static void judge(const struct exchange *to, CURLcode done, struct remote_answer *ret)
 {
 	long status = 0, sent = 0;
+	curl_off_t retry_s = 0;
 
 	curl_easy_getinfo(to->curl, CURLINFO_RESPONSE_CODE, &status);
 	curl_easy_getinfo(to->curl, CURLINFO_REQUEST_SIZE, &sent);
+	curl_easy_getinfo(to->curl, CURLINFO_RETRY_AFTER, &retry_s);
 	ret->sent = sent > 0;
+	ret->retry_s = retry_s < 0 || retry_s > UINT32_MAX ? UINT32_MAX : (uint32_t)retry_s;
 	if (to->fault)
 		error_set(&ret->error, WARDER_ERROR_UNAVAILABLE, "backend", "the host %s", to->fault);
 	else if (done != CURLE_OK)

@@ -187,8 +187,8 @@ static void end_request(struct follow *follow, struct exchange **exchange, CURLc
 /* A busy host has not taken the input, but a gateway that says 503 may have passed it on. To close it twice does no harm. */
 static bool may_repeat(const struct follow *follow, const struct remote_answer *answer)
 {
-	return answer->status == TOO_MANY ||
-	       (answer->status == UNAVAILABLE && follow->kind->busy_did_nothing) ||
+	return (remote_answer_is_busy(answer) &&
+		(answer->status == TOO_MANY || follow->kind->busy_did_nothing)) ||
 	       (follow->closes && answer->status != TOO_LARGE && service_is_out_of_reach(answer));
 }
 

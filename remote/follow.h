@@ -24,8 +24,9 @@ struct follow_kind {
 	bool (*is_over)(struct follow *follow);
 	bool answers_first;       /* the status 200 alone says that the program is there */
 	bool conflict_ends_input; /* the status 409 says that the program takes no more */
-	bool busy_did_nothing;    /* the status 503 says that the host has not done what was asked */
-	unsigned int silence_ms;  /* of the host, after which the connection is lost; 0: TCP finds that out */
+	bool
+	    busy_did_nothing; /* the status 503 with a short Retry-After says that the host has not done what was asked */
+	unsigned int silence_ms; /* of the host, after which the connection is lost; 0: TCP finds that out */
 };
 
 struct follow {

@@ -70,9 +70,8 @@ static void refuse_once(struct call *call, const struct remote_answer *answer, c
 	char message[SERVICE_MESSAGE];
 
 	service_message(body, answer->bytes, message);
-	call_refuse(call, 502, WARDER_ERROR_UNAVAILABLE, "backend",
-		    "the service answers %u, and may have done it all the same%s%s", answer->status,
-		    message[0] ? ": " : "", message);
+	call_refuse(call, 502, WARDER_ERROR_UNAVAILABLE, "backend", "the service answers %u%s%s",
+		    answer->status, message[0] ? ": " : "", message);
 }
 
 /* Call the service with the body, which it frees. once: doing it twice does harm. Returns whether the service agrees; otherwise the call has its answer. */

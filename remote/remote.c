@@ -26,6 +26,12 @@ bool remote_answer_valid(const struct remote_answer *answer, size_t len)
 	       memchr(answer->error.step, '\0', sizeof(answer->error.step));
 }
 
+bool remote_answer_is_busy(const struct remote_answer *answer)
+{
+	return answer->retry_s <= REMOTE_BUSY_S &&
+	       (answer->status == 429 || (answer->status == 503 && answer->retry_s));
+}
+
 static int bad(const char *what, struct warder_error *err)
 {
 	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "url", "\"url\" %s", what);

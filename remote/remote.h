@@ -37,6 +37,7 @@
 
 #define REMOTE_MAGIC       0x544d5257u
 #define REMOTE_CONNECT_MS  10000u
+#define REMOTE_BUSY_S      10u /* the longest Retry-After of a host that is busy */
 #define REMOTE_TOKEN_MAX   4096u
 #define REMOTE_HEADERS_MAX (64u * 1024)        /* of all answers to a request */
 #define REMOTE_JSON_MAX    (1024u * 1024)      /* of a request, and of an answer to a question */
@@ -60,14 +61,17 @@
 
 struct remote_answer {
 	uint32_t magic, size;
-	uint32_t status; /* of HTTP; 0: there is no answer, and `error` says why */
-	uint32_t sent;   /* 1: the host may have got the request, or a part of it */
-	uint64_t bytes;  /* of the body behind it, at most REMOTE_RESULT_MAX */
+	uint32_t status;  /* of HTTP; 0: there is no answer, and `error` says why */
+	uint32_t sent;    /* 1: the host may have got the request, or a part of it */
+	uint64_t bytes;   /* of the body behind it, at most REMOTE_RESULT_MAX */
+	uint32_t retry_s; /* its Retry-After; 0: it has none */
 	struct warder_error error;
 };
 
 /* Whether `len` bytes are a valid answer. Call it before any use of them. */
 bool remote_answer_valid(const struct remote_answer *answer, size_t len);
+/* Whether the host is busy for some seconds: 429, or 503 with a short Retry-After. Without that, 503 can last, and a lockout is longer. */
+bool remote_answer_is_busy(const struct remote_answer *answer);
 
 /*
  * What a host signs: the text "warder-signature 1", "call NAME", "request DIGEST", "answer DIGEST", each with a line feed behind it. The

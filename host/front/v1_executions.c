@@ -623,6 +623,14 @@ void v1_show_output(struct exchange *x)
 
 /* ---- signals and input ---- */
 
+/* After the bytes, only their end is missing: 503 would invite the client to send them again. */
+static void fail_done(struct work *work, enum record_type request, const struct warder_error *err)
+{
+	const unsigned int status = link_status(err->code);
+
+	exchange_error(work->x, request == RECORD_CLOSE && status == 503 ? 502 : status, err);
+}
+
 static void done_answered(void *owner, enum record_type request, const struct record_answer *answer,
 			  const char *text)
 {
@@ -630,10 +638,10 @@ static void done_answered(void *owner, enum record_type request, const struct re
 	struct warder_error err = { 0 };
 
 	if (answer->failed) {
-		fail_work(work, &answer->error);
+		fail_done(work, request, &answer->error);
 	} else if (request == RECORD_WRITE && json_member_true(work->document, "close")) {
 		if (channel_ask(work->channel, RECORD_CLOSE, 0, &err) < 0)
-			fail_work(work, &err);
+			fail_done(work, RECORD_CLOSE, &err);
 	} else {
 		exchange_empty(work->x, 204);
 	}

@@ -394,10 +394,10 @@ static int reach_again(struct following *following, struct warder_error *err)
 /* The first connection. */
 static int reach_first(struct following *following, struct warder_error *err)
 {
-	uint64_t until_ms = 0;
+	unsigned int times = 0;
 
 	while (reach(following, err) < 0) {
-		if (!remote_place_waits(&until_ms, err))
+		if (!remote_place_waits(following->how->place, &times, err))
 			return -1;
 		renewer_hear(&following->renewer);
 	}

@@ -30,7 +30,7 @@
 static int open_session(const char *session, struct remote_place *ret, struct warder_error *err)
 {
 	const int found = elsewhere_read(session, &ret->session, err);
-	uint64_t until_ms = 0;
+	unsigned int times = 0;
 
 	if (found > 0)
 		return error_set(
@@ -41,7 +41,7 @@ static int open_session(const char *session, struct remote_place *ret, struct wa
 	if (found < 0)
 		return -1;
 	while (remote_place_find_host(ret, err) < 0)
-		if (!remote_place_waits(&until_ms, err))
+		if (!remote_place_waits(ret, &times, err))
 			return -1;
 	return 0;
 }
@@ -196,6 +196,14 @@ static uint64_t left_ms(const struct elsewhere *session)
 	return session->ends_ms > now_ms ? session->ends_ms - now_ms : 1;
 }
 
+/* A gateway that answers so may have passed the request on. Returns -1. */
+static int say_unsure(const struct remote_asking *how, const char *what, struct warder_error *err)
+{
+	if (how->sent && (remote_place_is_lost(err) || (how->status >= 502 && how->status <= 504)))
+		error_context(err, "it is not known whether %s arrived", what);
+	return -1;
+}
+
 /* A host of the kind warder answers when the program has taken it, however long that takes. */
 static int send_input(const struct executions_remote *opened, const char *bytes, size_t len, bool close,
 		      struct warder_error *err)
@@ -211,9 +219,7 @@ static int send_input(const struct executions_remote *opened, const char *bytes,
 	}
 	status = body ? ask_about(opened, "input", &how, err) : error_no_memory(err, NULL);
 	free(body);
-	return status < 0 && how.sent && (remote_place_is_lost(err) || how.status == 502 || how.status == 504)
-		   ? error_context(err, "it is not known whether the input arrived")
-		   : status;
+	return status < 0 ? say_unsure(&how, "the input", err) : 0;
 }
 
 /* There is nothing to send, but an execution that is not there is an error all the same. */
@@ -260,7 +266,7 @@ static int send_part(const struct executions_remote *opened, const char *bytes, 
 }
 
 /* Each request has a part, as it comes, and the last one also closes. */
-static int write_all(const struct executions_remote *opened, bool close, struct warder_error *err)
+static int write_all(struct executions_remote *opened, bool close, struct warder_error *err)
 {
 	const size_t part = opened->place.host.e2b ? E2B_INPUT_PART : HOST_INPUT_PART;
 	char *bytes = malloc(part);
@@ -271,6 +277,7 @@ static int write_all(const struct executions_remote *opened, bool close, struct 
 		const ssize_t len = fill(bytes, part, &end);
 		const bool sends = len > 0 || (close && end);
 
+		remote_place_be_patient(&opened->place);
 		if (len < 0)
 			status = error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, NULL, errno,
 						 "standard input cannot be read");
@@ -302,11 +309,12 @@ int executions_remote_kill(const struct args *args, int number)
 	struct executions_remote opened = { 0 };
 	struct warder_error err = { 0 };
 	char body[40];
-	struct remote_asking how = { .body = body, .timeout_ms = 4 * REMOTE_QUESTION_MS };
+	struct remote_asking how = { .body = body, .timeout_ms = 4 * REMOTE_QUESTION_MS, .once = true };
 
 	snprintf(body, sizeof(body), "{\"signal\": %d}", number);
 	return executions_remote_open(args, &opened, &err) == 0 &&
-		       ask_about(&opened, "signal", &how, &err) == 0
+		       (ask_about(&opened, "signal", &how, &err) == 0 ||
+			say_unsure(&how, "the signal", &err) == 0)
 		   ? 0
 		   : command_refuse(args, &err, EXIT_REFUSED);
 }

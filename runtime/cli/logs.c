@@ -349,6 +349,8 @@ static int print_remote(struct logs *logs, struct warder_error *err)
 	struct warder_result *result = NULL;
 	int ret;
 
+	if (logs->args->execution.yield_us)
+		opened.place.busy_until_ms = (logs->began_us + logs->args->execution.yield_us) / 1000;
 	if (take_from(logs->args->execution.from, how.from, err) < 0 ||
 	    executions_remote_open(logs->args, &opened, err) < 0)
 		return -1;

@@ -14,11 +14,13 @@
 
 #include "base/clock.h"
 #include "runtime/cli/ending.h"
+#include "runtime/cli/term.h"
 #include "runtime/library/preparation.h"
 
 #define POLL_MS  30000
 #define BUSY_MS  120000 /* in which a host that is busy is asked again */
 #define AGAIN_MS 1000   /* between two of these requests */
+#define TELL_AT  3      /* the user hears of it, when this many of them have failed */
 
 _Static_assert(ELSEWHERE_BACKEND == BACKEND_REMOTE_LABEL, "the same text");
 
@@ -58,19 +60,17 @@ int remote_place_ask(const struct remote_place *place, const char *rest, struct 
 	return status;
 }
 
-bool remote_place_is_busy(const struct warder_error *err)
+void remote_place_be_patient(struct remote_place *place)
 {
-	return err->sys_errno == EBUSY;
+	place->busy_until_ms = clock_us() / 1000 + BUSY_MS;
 }
 
-bool remote_place_waits(uint64_t *until_ms, struct warder_error *err)
+bool remote_place_waits(const struct remote_place *place, unsigned int *times, struct warder_error *err)
 {
-	const uint64_t now_ms = clock_us() / 1000;
-
-	if (!*until_ms)
-		*until_ms = now_ms + BUSY_MS;
-	if (!remote_place_is_busy(err) || now_ms >= *until_ms || ending_signal())
+	if (err->sys_errno != EBUSY || clock_us() / 1000 >= place->busy_until_ms || ending_signal())
 		return false;
+	if (++*times == TELL_AT)
+		term_complain("the host is busy (%s); Warder tries again", term_clean(err->text));
 	poll(NULL, 0, AGAIN_MS);
 	if (ending_signal())
 		return false;
@@ -81,12 +81,14 @@ bool remote_place_waits(uint64_t *until_ms, struct warder_error *err)
 int remote_place_ask_patiently(const struct remote_place *place, const char *rest, struct remote_asking *how,
 			       char **ret_text, size_t *ret_len, struct warder_error *err)
 {
-	uint64_t began_ms = clock_us() / 1000, until_ms = 0;
+	uint64_t began_ms = clock_us() / 1000;
+	unsigned int times = 0;
 	uint64_t *renewed_ms = how->keeping ? &how->keeping->renewed_ms : &began_ms;
 
 	while (remote_place_ask(place, rest, how, ret_text, ret_len, err) < 0) {
-		if (!remote_place_waits(&until_ms, err))
+		if ((how->once && how->status != 429) || !remote_place_waits(place, &times, err))
 			return -1;
+		how->unsure |= how->status != 429;
 		remote_place_keep(place, renewed_ms);
 	}
 	return 0;
@@ -241,6 +243,8 @@ int remote_place_find_entry(struct remote_place *place, struct warder_error *err
 	const struct backend_remote *found = NULL;
 	int status = -1;
 
+	if (!place->busy_until_ms)
+		remote_place_be_patient(place);
 	if (!settings)
 		error_no_memory(err, NULL);
 	else if (preparation_settings(document, settings, err) == 0)

@@ -17,6 +17,7 @@
 struct remote_place {
 	struct elsewhere session;
 	struct backend_remote host;
+	uint64_t busy_until_ms; /* up to which a busy host is asked again, by clock_us(); 0: not at all */
 };
 
 /* Keeps the lease while a request waits for a program. Times in ms, by clock_us(). */
@@ -38,21 +39,23 @@ struct remote_asking {
 	bool large;
 	struct remote_keeping *keeping; /* of a request that waits for a program, or NULL */
 	bool unstoppable;               /* a signal does not end it */
+	bool once;                      /* doing it twice does harm, so only 429 is repeated */
 	bool sent;                      /* after it: the host may have got the request */
+	bool unsure;                    /* after it: a request that was repeated may have been done */
 	unsigned status;                /* after it: of the answer, perhaps a refusal; 0: there is none */
 };
 
 /* About the sandbox: `rest` is what follows its id in the path. *ret_text (or NULL) is heap. -1 with *err. */
 int remote_place_ask(const struct remote_place *place, const char *rest, struct remote_asking *how,
 		     char **ret_text, size_t *ret_len, struct warder_error *err);
-/* The same, again and again while the host is busy, for two minutes at most; the lease is kept. */
+/* The same, again and again while the host is busy, until place->busy_until_ms; the lease is kept. */
 int remote_place_ask_patiently(const struct remote_place *place, const char *rest, struct remote_asking *how,
 			       char **ret_text, size_t *ret_len, struct warder_error *err);
-/* Whether the error of a request says that the host is busy, and has certainly not done what was asked. */
-bool remote_place_is_busy(const struct warder_error *err);
-/* Whether a request with this error is to be made once more because the host is busy: then a second has passed, and *err is empty. *until_ms begins
- * as 0. */
-bool remote_place_waits(uint64_t *until_ms, struct warder_error *err);
+/* Whether a request with this error is to be made once more because the host is busy: then a second has passed, and *err is empty. *times
+ * begins as 0 and counts; after some times, the user hears of it. */
+bool remote_place_waits(const struct remote_place *place, unsigned int *times, struct warder_error *err);
+/* Ask a busy host again for two minutes from now. The commands begin so when they look for the host. */
+void remote_place_be_patient(struct remote_place *place);
 /* The id in an answer of `len` bytes, which goes into a path and into a file, and so must be one. -1 with *err. */
 int remote_place_take_id(const char *text, size_t len, const char *label, char *ret, size_t size,
 			 struct warder_error *err);

@@ -119,23 +119,27 @@ static char *write_execution(const struct args *args, struct warder_error *err)
 struct begun {
 	char id[ELSEWHERE_SANDBOX_MAX + 1]; /* or "" */
 	bool sent;                          /* the host may have done the last request */
-	bool unsure;                        /* or one before that, whose answer was lost */
+	bool unsure;                        /* or one before that, whose answer was lost, or was 503 */
 };
 
-/* With a key in the body, ask again if an answer is lost. */
+/* tries: more than 1 needs a key in the body, with which the host starts the program once. A gateway that answers 503 may have passed the request on. */
 static int start_execution(const struct remote_place *place, const char *body, int tries, struct begun *ret,
 			   struct warder_error *err)
 {
+	const bool keyless = tries == 1;
 	char *text = NULL;
 	size_t len = 0;
 	int status = -1;
 
 	*ret = (struct begun){ 0 };
 	for (;;) {
-		struct remote_asking how = { .body = body, .timeout_ms = 4 * REMOTE_QUESTION_MS };
+		struct remote_asking how = { .body = body,
+					     .timeout_ms = 4 * REMOTE_QUESTION_MS,
+					     .once = keyless };
 
 		status = remote_place_ask_patiently(place, "/executions", &how, &text, &len, err);
-		ret->sent = how.sent && !(status < 0 && remote_place_is_busy(err));
+		ret->sent = how.sent && how.status != 429;
+		ret->unsure |= how.unsure;
 		if (status == 0 || !remote_place_is_lost(err) || --tries <= 0 || ending_signal())
 			break;
 		ret->unsure |= how.sent;
@@ -393,10 +397,10 @@ int session_remote_run(const struct remote_place *place, const char *const *argv
 /* The host may be busy. */
 static int open_place(const char *name, struct remote_place *ret, struct warder_error *err)
 {
-	uint64_t until_ms = 0;
+	unsigned int times = 0;
 
 	while (remote_place_open(name, ret, err) < 0)
-		if (!remote_place_waits(&until_ms, err))
+		if (!remote_place_waits(ret, &times, err))
 			return -1;
 	return 0;
 }

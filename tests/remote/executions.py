@@ -250,8 +250,8 @@ def turns(*hows):
     return answer
 
 
-def says(status, **body):
-    return lambda handler: handler.answer(status, json.dumps(body).encode())
+def says(status, retry=None, **body):
+    return lambda handler: handler.answer(status, json.dumps(body).encode(), [("Retry-After", str(retry))] if retry else ())
 
 
 def dies(handler):
@@ -337,7 +337,7 @@ def busy_hosts():
     server.sandbox = {}
     path = run.document("busy.json", {"big": run.entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=run.EVIL_KEY)})
     run.session("start", "liar", "--backends", path, "--backend", "remote:big", *run.PREFER)
-    busy = says(429, kind="unavailable", message="busy"), says(503, kind="unavailable", message="busy")
+    busy = says(429, kind="unavailable", message="busy"), says(503, 1, kind="unavailable", message="busy")
     row = lambda handler: handler.answer(200, json.dumps([ROW]).encode())
     output = stream(event("stdout", 0, "hello\n"), END)
     for command in (["logs", NAME], ["attach", "-n", NAME]):
@@ -353,6 +353,30 @@ def busy_hosts():
     done = run.session("exec", "liar", "--", "true")
     starts = [one[3] for one in server.asked if one[0] == "POST" and one[1].endswith("/executions")]
     tell(done[:2] == (0, b"hello\n") and len(starts) == 3 and len(set(starts)) == 1, "and session exec, with the same request", (done, starts))
+
+    def asked(word):
+        return len([one for one in server.asked if one[0] == "POST" and one[1].endswith(word)])
+    for title, refusal in (("503 alone", says(503, kind="unavailable", message="128 executions")), ("503 with a long Retry-After", says(503, 60, kind="unavailable", message="later")), ("a lockout", says(429, 60, kind="unavailable", message="in a minute"))):
+        server.sandbox = {"execution": turns(refusal, says(201, id=ROW["id"])), "result": result(), "output": event("stdout", 0, "hello\n") + END}
+        server.asked.clear()
+        done = run.session("exec", "liar", "--", "true")
+        tell(done[0] == (125 if title == "a lockout" else 137) and "busy" not in done[2] and asked("/executions") == 1, title + " is said at once", (done, asked("/executions")))
+    server.sandbox = {"execution": turns(busy[1], says(403, kind="rejected", message="no"))}
+    done = run.session("exec", "liar", "--json", "--", "true")
+    tell(done[0] == 137 and "whether the program ran" in done[1].decode() + done[2], "a start that was refused with 503 and asked for again may have been done", done)
+    server.sandbox = {"list": turns(busy[0], busy[0], busy[0], busy[0], row)}
+    done = warder("ps", "liar")
+    tell(done[0] == 0 and done[2].count("the host is busy") == 1 and "tries again" in done[2], "after some seconds, the user hears of it once", done)
+    for refusal, count in ((busy[0], 2), (busy[1], 1)):
+        server.sandbox = {"signal": turns(refusal, says(204))}
+        server.asked.clear()
+        done = warder("kill", NAME)
+        tell(done[0] == (0 if count == 2 else 125) and asked("/signal") == count and ("not known whether the signal arrived" in done[2]) == (count == 1), "kill repeats 429 and not 503", (done, asked("/signal")))
+    server.sandbox = {"list": busy[0]}
+    began = time.monotonic()
+    done = warder("logs", "--yield", "2s", NAME)
+    took = time.monotonic() - began
+    tell(done[0] == 125 and took < 8 * SLOW, "logs --yield waits for a busy host as long as that", (done, took))
     server.sandbox = {}
     run.session("stop", "liar")
     server.shutdown()
@@ -487,7 +511,7 @@ def lying_about_executions():
 
     def takes(handler, status=200, **body):
         bodies.append(json.loads(next(one[3] for one in reversed(server.asked) if one[1].endswith("/input"))))
-        handler.answer(status, json.dumps(body).encode())
+        handler.answer(status, json.dumps(body).encode(), [("Retry-After", "1")] if status == 503 else ())
     waits = lambda handler: until(lambda: any(body["close"] for body in bodies), 60) and handler.wfile.write(event("stdout", 0, "hello\n") + END)
     begin(input=takes, output=stream(wait=waits))
     blob = bytes(range(256)) * 40
@@ -520,10 +544,9 @@ def lying_about_executions():
     for status in (429, 503):
         bodies.clear()
         busy = lambda handler: takes(handler, status, kind="unavailable", message="busy")
-        begin(input=turns(busy, busy, takes), signal=turns(says(status, kind="unavailable", message="busy"), says(200)))
-        done = warder("write", "--close", NAME, input=b"x"), warder("kill", NAME)
-        tell(done == ((0, b"", ""),) * 2 and len(bodies) == 3 and all(body == bodies[0] for body in bodies) and len(asked("/signal", "POST")) == 2,
-             "write and kill ask a busy host again: %d" % status, (done, bodies))
+        begin(input=turns(busy, busy, takes))
+        done = warder("write", "--close", NAME, input=b"x")
+        tell(done == (0, b"", "") and len(bodies) == 3 and all(body == bodies[0] for body in bodies), "write asks a busy host again: %d" % status, (done, bodies))
     begin(input=dies)
     done = warder("write", NAME, input=b"x")
     tell(done[0] == 125 and "not known whether the input arrived" in done[2], "input whose answer is lost is no success", done)

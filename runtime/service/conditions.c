@@ -88,9 +88,12 @@ static int read_object(int proc_fd, const struct object *object, struct service_
 {
 	struct statx st;
 
-	if (syscall(SYS_statx, proc_fd, object->name, 0, object->mask, &st) != 0 ||
-	    ~st.stx_mask & object->mask)
+	if (syscall(SYS_statx, proc_fd, object->name, 0, object->mask, &st) != 0)
 		return -1;
+	if (~st.stx_mask & object->mask) {
+		errno = ENOTSUP;
+		return -1;
+	}
 	*ret = (struct service_object){ .device = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor,
 					.inode = st.stx_ino,
 					.mount = object->mask & STATX_MNT_ID ? st.stx_mnt_id : 0 };

@@ -34,7 +34,7 @@ struct service {
 	struct warder_pool *pool;
 	struct service_self self;
 	struct policies policies;
-	int listen_fd;
+	int dir_fd, lock_fd, listen_fd;
 	atomic_int threads, waiting; /* of those that serve: all, and those without a connection */
 	_Atomic uint64_t used_us;    /* clock of the last connection's end */
 	atomic_bool closing;         /* no request is accepted any more */
@@ -363,18 +363,22 @@ static void look_after(struct service *service, uint64_t idle_us, int (*came)(vo
 	}
 }
 
-/* Later clients start their jails themselves. Programs that run go on: also that of a client which has just come to a service that seemed idle. */
+/* Later clients start their jails themselves. Programs that run go on, for hours perhaps: also that of a client which has just come to a service
+ * that seemed idle. Meanwhile, a new service can start, because the names of the lock and the socket are free. The lock's descriptor is one that
+ * accept4(2) can use if there was none left; otherwise the clients wait until a program ends. */
 static void finish(struct service *service, int (*came)(void *context))
 {
+	session_unlink(service->dir_fd, SERVICE_NAME);
+	fd_done(&service->lock_fd);
 	atomic_store(&service->closing, true);
 	shutdown(service->listen_fd, SHUT_RDWR);
-	while (refuse_next(service, "the service ends"))
-		;
-	while (atomic_load(&service->threads)) {
+	do {
+		while (refuse_next(service, "the service ends"))
+			;
 		if (came(NULL))
 			atomic_store(&service->ending, true);
 		poll(NULL, 0, LOOK_MS / 10);
-	}
+	} while (atomic_load(&service->threads));
 }
 
 /* A thread that waits for a connection sleeps in accept4(2), which gives each connection to one of them. */
@@ -389,29 +393,45 @@ static int make_waiting(int listen_fd, struct warder_error *err)
 			       "cannot set up the service's socket");
 }
 
-static int run(int listen_fd, uint64_t idle_us, bool forks, int (*came)(void *context), void (*ready)(void),
-	       struct warder_error *err)
+static int prepare(struct service *service, bool forks, struct warder_error *err)
 {
 	const struct warder_pool_options options = { .size = sizeof(options), .fork_server = forks };
-	struct service service = { .listen_fd = listen_fd,
+
+	if (session_listen(service->dir_fd, SERVICE_NAME, &service->listen_fd, err) < 0 ||
+	    make_waiting(service->listen_fd, err) < 0)
+		return -1;
+	if (service_self_open(&service->self) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot read /proc/self");
+	if (warder_pool_new(&options, &service->pool, err) != 0) {
+		service_self_close(&service->self);
+		return -1;
+	}
+	return 0;
+}
+
+/* With the lock. */
+static int run(int dir_fd, int lock_fd, uint64_t idle_us, bool forks, int (*came)(void *context),
+	       void (*ready)(void), struct warder_error *err)
+{
+	struct service service = { .dir_fd = dir_fd,
+				   .lock_fd = lock_fd,
+				   .listen_fd = -1,
 				   .policies = { .lock = PTHREAD_MUTEX_INITIALIZER },
 				   .used_us = clock_us() };
 	const char *changed;
 	int drained;
 
-	if (make_waiting(listen_fd, err) < 0)
-		return -1;
-	if (service_self_open(&service.self) < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot read /proc/self");
-	if (warder_pool_new(&options, &service.pool, err) != 0) {
-		service_self_close(&service.self);
+	if (prepare(&service, forks, err) < 0) {
+		session_unlink(dir_fd, SERVICE_NAME);
+		fd_done(&service.lock_fd);
+		fd_done(&service.listen_fd);
 		return -1;
 	}
 	ready();
 	start_thread(&service);
 	look_after(&service, idle_us, came);
 	finish(&service, came);
-	close(listen_fd);
+	close(service.listen_fd);
 	drained = warder_pool_drain(service.pool, err);
 	changed = atomic_load(&service.self.changed);
 	if (drained == 0 && changed)
@@ -439,23 +459,17 @@ int service_run(uint64_t idle_us, bool forks, int (*came)(void *context), void (
 {
 	owned_fd int dir_fd = -1;
 	owned_fd int lock_fd = -1;
-	int listen_fd;
 	int locked, ret;
 
 	if (session_directory_open(true, &dir_fd, err) < 0)
 		return -1;
 	locked = take_lock(dir_fd, &lock_fd, err);
 	if (locked != 0)
-		return locked < 0
-			   ? -1
-			   : error_set(err, WARDER_ERROR_CONFLICT, NULL,
-				       "a service of this user runs already, or finishes its last programs");
-	if (session_listen(dir_fd, SERVICE_NAME, &listen_fd, err) < 0) {
-		session_unlink(dir_fd, SERVICE_NAME);
-		return -1;
-	}
-	ret = run(listen_fd, idle_us, forks, came, ready, err);
-	session_unlink(dir_fd, SERVICE_NAME);
+		return locked < 0 ? -1
+				  : error_set(err, WARDER_ERROR_CONFLICT, NULL,
+					      "a service of this user runs already, or one that was killed "
+					      "left processes");
+	ret = run(dir_fd, fd_take(&lock_fd), idle_us, forks, came, ready, err);
 	session_directory_tidy();
 	return ret;
 }

@@ -155,7 +155,7 @@ $ . "$TOP/tests/transcript/service.sh"; serve; taskset -c 0 bash -c '. "$TOP/tes
 
 = a caller in another cgroup works alone
 needs user
-$ . "$TOP/tests/transcript/service.sh"; serve; for place in /sys/fs/cgroup/unified /sys/fs/cgroup; do [ -e $place/cgroup.procs ] && break; done; other=$place/warder-service-$$; mkdir $other; (echo $BASHPID > $other/cgroup.procs; . "$TOP/tests/transcript/service.sh"; by -- true); for i in $(seq 100); do rmdir $other 2> /dev/null && break; sleep 0.05; done; by -- true
+$ . "$TOP/tests/transcript/service.sh"; serve; for place in /sys/fs/cgroup{/unified,,/pids}; do [ ! -e $place/cgroup.procs ] || break; done; other=$place/warder-service-$$; mkdir $other; (echo $BASHPID > $other/cgroup.procs; . "$TOP/tests/transcript/service.sh"; by -- true); for i in $(seq 100); do rmdir $other 2> /dev/null && break; sleep 0.05; done; by -- true
 | "service":"no: the service has another cgroup than the caller"
 | "service":"yes"
 
@@ -180,15 +180,16 @@ $ . "$TOP/tests/transcript/service.sh"; serve; cat > by.sh <<< '. "$TOP/tests/tr
 | "service":"yes"
 
 # The jails of its pool may still have what it had. The first caller after the change finds it.
-= a service that was changed after its start lets its programs finish and ends, and a new one can be started
+= a service that was changed after its start lets its programs finish and ends, and a new one can be started meanwhile
 needs limits prlimit
 + cat > by.sh <<'EOF'
 + . "$TOP/tests/transcript/service.sh"; by -- true
 + EOF
-$ . "$TOP/tests/transcript/service.sh"; serve --idle-timeout 20s; bash by.sh; (r -- sh -c 'echo ready; sleep 3; echo finished' > out; echo $? >> out) & caller=$!; until grep -qs ready out; do sleep 0.05; done; renice -n 5 -p $served > /dev/null; nice -n 5 bash by.sh; sleep 1; bash by.sh; grep -c finished out; wait $caller; cat out; wait $served; echo $?; find rt -name '*.sock'; rm ready; serve --idle-timeout 20s; bash by.sh; soft=$(ulimit -Sn); prlimit --pid $served --nofile=$((soft - 1)):; (ulimit -Sn $((soft - 1)); bash by.sh); wait $served; echo $?; served=; bash by.sh
+$ . "$TOP/tests/transcript/service.sh"; serve --idle-timeout 20s; bash by.sh; mkfifo in; exec 8<> in; (r -- sh -c 'echo ready; read x; echo finished' < in > out; echo $? >> out) & caller=$!; until grep -qs ready out; do sleep 0.05; done; renice -n 5 -p $served > /dev/null; nice -n 5 bash by.sh; for i in $(seq 200); do [ "$(bash by.sh)" != none ] || break; sleep 0.05; done; bash by.sh; old=$served; rm ready; serve --idle-timeout 20s; bash by.sh; grep -c finished out; echo >&8; wait $caller; cat out; wait $old; echo $?; bash by.sh; soft=$(ulimit -Sn); prlimit --pid $served --nofile=$((soft - 1)):; (ulimit -Sn $((soft - 1)); bash by.sh); wait $served; echo $?; served=; bash by.sh
 | "service":"yes"
 | "service":"no: the nice value of the service was changed after its start"
 | none
+| "service":"yes"
 | 0
 | ready
 | finished
@@ -283,7 +284,7 @@ $ . "$TOP/tests/transcript/service.sh"; serve --fork-server; echo 'print(6 * 7);
 $ . "$TOP/tests/transcript/service.sh"; serve; warder serve --local; echo $?; by -- true
 | 125
 | "service":"yes"
-! warder: a service of this user runs already, or finishes its last programs
+! warder: a service of this user runs already, or one that was killed left processes
 
 = a signal for the command ends its program
 $ . "$TOP/tests/transcript/service.sh"; serve; sh r -- sh -c 'trap "echo term; exit 4" TERM; echo ready; while :; do sleep 0.05; done' > out 2> /dev/null & caller=$!; until grep -qs ready out; do sleep 0.05; done; kill -TERM $caller; wait $caller; echo $?; cat out

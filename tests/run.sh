@@ -24,7 +24,7 @@ results=build/check
 jobs=$(nproc)
 lanes=${WARDER_TEST_LANES:-$((2 * jobs))}
 # Suites share processors, so they are as much slower as WARDER_TEST_SLOW tells them.
-slow=${WARDER_TEST_SLOW:-$(((lanes + jobs) / jobs))}
+slow=${WARDER_TEST_SLOW:-$((lanes > 1 ? (lanes + jobs) / jobs : 1))}
 export WARDER_TEST_SLOW=$slow
 make=${MAKE:-make}
 mkdir -p "$results" && rm -f "$results"/table || exit 1
@@ -103,15 +103,11 @@ waiting=(stuck sessions remote remote-e2b fleet host{,-limits,-snapshots,-kills,
 	e2b{,-client{,-1.5.1,-2.0.0,-2.3.3,-2.6.1,-2.7.2,-2.8.0}} mcp-client page)
 
 planned=()
-planned_waiting=()
 # suite ENVIRONMENT NAME COMMAND...: to be run by run_lanes.
 suite() {
-	local row
-	row="${length[$1.$2]:-${length[$2]:-60}}$(printf ' %q' "$@")"
-	case " ${waiting[*]} " in
-	*" $2 "*) planned_waiting+=("$row") ;;
-	*) planned+=("$row") ;;
-	esac
+	local kind=computes
+	[ "$lanes" = 1 ] || case " ${waiting[*]} " in *" $2 "*) kind=waits ;; esac
+	planned+=("${length[$1.$2]:-${length[$2]:-60}} $kind$(printf ' %q' "$@")")
 }
 
 # deep_suite ENVIRONMENT NAME COMMAND...: one that `check` leaves out.
@@ -119,47 +115,39 @@ deep_suite() {
 	[ "$what" = check ] || suite "$@"
 }
 
-# Run the suites that are planned, and wait for them.
+declare -A lane=() running=([computes]=0 [waits]=0)
+# Run the suites that are planned, each as soon as a lane of its kind is free, and wait for them. All of it is in this shell, so that no suite
+# starts after this shell has died.
 run_lanes() {
-	local beside
-	if [ "$lanes" -gt 1 ]; then
-		run_queue "${planned_waiting[@]}" &
-		beside=$!
-		run_queue "${planned[@]}"
-		wait "$beside"
-	else
-		run_queue "${planned[@]}" "${planned_waiting[@]}"
-	fi
-	planned=()
-	planned_waiting=()
-}
-
-declare -A lane=()
-# run_queue SUITE...: each as soon as a lane is free.
-run_queue() {
-	local each
-	[ $# -gt 0 ] || return 0
-	while read -r each; do
-		while [ "${#lane[@]}" -ge "$lanes" ]; do
-			free_lane
+	local rows=() each row kind environment name
+	[ ${#planned[@]} = 0 ] || mapfile -t rows < <(printf '%s\n' "${planned[@]}" | sort -s -k 1,1nr)
+	while [ $((${#rows[@]} + ${#lane[@]})) -gt 0 ]; do
+		for each in "${!rows[@]}"; do
+			row=${rows[each]}
+			read -r _ kind environment name _ <<<"$row"
+			[ "${running[$kind]}" -lt "$lanes" ] || continue
+			eval "run_suite ${row#* * }" &
+			lane[$!]="$kind $environment $name"
+			running[$kind]=$((running[$kind] + 1))
+			unset "rows[each]"
 		done
-		eval "run_suite ${each#* }" &
-		lane[$!]=1
-	done < <(printf '%s\n' "$@" | sort -s -k 1,1nr)
-	while [ "${#lane[@]}" -gt 0 ]; do
 		free_lane
 	done
+	planned=()
 }
 
-# Waits until one of the suites that run in lanes has ended.
+# Waits until one of the suites that run in lanes has ended. Others may wait for its row in the table, so it gets one in any case.
 free_lane() {
-	local ended=
+	local ended='' kind environment name
 	wait -n -p ended "${!lane[@]}"
-	if [ -n "$ended" ]; then
+	for ended in ${ended:-"${!lane[@]}"}; do
+		read -r kind environment name <<<"${lane[$ended]}"
 		unset "lane[$ended]"
-	else
-		lane=()
-	fi
+		running[$kind]=$((running[$kind] - 1))
+		grep -qs "^$name $environment " "$results/table" && continue
+		echo "FAILED  $environment $name: it ended without a result"
+		echo "$name $environment 0 1 0 0 0" >>"$results/table"
+	done
 }
 
 # run_suite ENVIRONMENT NAME COMMAND...: run it now. What it prints is kept together.

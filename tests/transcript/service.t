@@ -388,7 +388,7 @@ $ . "$TOP/tests/transcript/service.sh"; serve; lock=$(find rt /run/warder -name 
 $ . "$TOP/tests/transcript/service.sh"; r --json -- true > alone; serve; for i in $(seq 100); do r --json -- true > served; ! grep -q parkedUs served || break; sleep 0.1; done; python3 rows.py
 | ['parkedUs'] True
 | True True
-| namespaces ['value'] ; clocks count from when the jail was parked
+| namespaces ['value'] ; clocks count from 1 to 2 s before the jail was parked
 | ['handOut', 'park'] [] ['limits.disk.tmp']
 
 = it ends when nobody asks, not before, and at a signal, and leaves nothing

@@ -30,6 +30,7 @@ enum { RUN_READ, RUN_WRITE };
 struct warm {
 	bool is;
 	bool prepares; /* it waits for a byte before its work, and has not got it yet */
+	bool prepared; /* it has got it */
 	int work_fd;   /* that the program reads its work from: our end, until it is fed; owned */
 	struct loaded loaded;
 };

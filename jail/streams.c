@@ -161,6 +161,7 @@ void run_begin_preparation(struct jail_run *run)
 	if (!run->warm.prepares)
 		return;
 	run->warm.prepares = false;
+	run->warm.prepared = true;
 	quiet_begin(&quiet);
 	lost = write(run->warm.work_fd, "\n", 1) < 0;
 	quiet_end(&quiet, lost && errno == EPIPE); /* the feed will fail, too */

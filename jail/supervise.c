@@ -331,6 +331,13 @@ static bool read_output(struct supervision *sup, int stream)
 
 /* ---- events ---- */
 
+static uint64_t paused_us(const struct jail_run *run, uint64_t now)
+{
+	const uint64_t since_us = atomic_load(&run->paused_at_us);
+
+	return atomic_load(&run->paused_us) + (since_us && now > since_us ? now - since_us : 0);
+}
+
 /* Init's word, and its clock's: within what we know ourselves. */
 static uint64_t end_of(const struct supervision *sup, uint64_t told_us)
 {
@@ -353,6 +360,9 @@ static void read_control(struct supervision *sup)
 		sup->wait_status = message.wait_status;
 		sup->left_running = message.applied != 0;
 		sup->ended_us = end_of(sup, message.end_us);
+		/* Nobody looked in time to kill it. */
+		sup->late = sup->deadline_us != UINT64_MAX &&
+			    sup->ended_us >= sup->deadline_us + paused_us(sup->run, sup->ended_us);
 		sup->outcome->user_us = message.user_us;
 		sup->outcome->system_us = message.system_us;
 	} else if (n == sizeof(message) && message.type == WIRE_EMPTIED) {
@@ -423,13 +433,6 @@ static uint64_t oom_look_us(const struct supervision *sup, uint64_t now)
 	const uint64_t since_us = now + OOM_SETTLE_US - sup->oom_until_us;
 
 	return now + (since_us / 2 > OOM_LOOK_US ? since_us / 2 : OOM_LOOK_US);
-}
-
-static uint64_t paused_us(const struct jail_run *run, uint64_t now)
-{
-	const uint64_t since_us = atomic_load(&run->paused_at_us);
-
-	return atomic_load(&run->paused_us) + (since_us && now > since_us ? now - since_us : 0);
 }
 
 /* The wall time stands still while the run is paused. So does init's: see jail_pause_clock(). */
@@ -586,19 +589,12 @@ static void handle(struct supervision *sup, const struct pollfd fds[POLL_COUNT])
 		heed_watch(sup);
 }
 
-/* The program ended by itself, but after its wall time: nobody looked in time to kill it. */
-static bool ended_late(const struct supervision *sup)
-{
-	return sup->ended && !sup->killed && sup->deadline_us != UINT64_MAX &&
-	       sup->ended_us >= sup->deadline_us + paused_us(sup->run, sup->ended_us);
-}
-
 /* The program has ended, and left something running that is to stay. */
 static bool stays(const struct supervision *sup)
 {
 	const struct jail_command *command = &sup->run->command;
 
-	return sup->ended && !sup->killed && !ended_late(sup) && sup->left_running &&
+	return sup->ended && !sup->killed && !sup->late && sup->left_running &&
 	       sup->run->tmpl->plan.background &&
 	       (!command->on_left || command->on_left(command->watch_context));
 }
@@ -853,7 +849,7 @@ static enum jail_cause find_cause(const struct supervision *sup, const struct cg
 	if (!sup->ended)
 		return sup->backstop ? JAIL_CAUSE_WALL_TIME
 				     : JAIL_CAUSE_HOST; /* nobody inside can kill init */
-	if (ended_late(sup))
+	if (sup->late && !sup->killed)
 		return JAIL_CAUSE_WALL_TIME;
 	return WIFSIGNALED(sup->wait_status) ? cause_of_signal(sup, WTERMSIG(sup->wait_status))
 					     : JAIL_CAUSE_EXIT;
@@ -904,7 +900,7 @@ static void describe(const struct supervision *sup, const struct cgroup_final *f
 		break;
 	case JAIL_CAUSE_WALL_TIME:
 		snprintf(text, size, "%s after the wall time of %s",
-			 ended_late(sup) ? "ended by itself" : "killed",
+			 sup->late && !sup->killed ? "ended by itself" : "killed",
 			 policy_format_time(run->given.wall_time_us, limit, sizeof(limit)));
 		break;
 	case JAIL_CAUSE_CPU_TIME:
@@ -954,7 +950,7 @@ static void judge(struct supervision *sup)
 	/* What the program did between the kernel's kill and ours is not its end. */
 	const bool by_itself =
 	    sup->ended && !sup->killed && final->oom_kills == 0 && !run->stuck && !lost_init(sup);
-	const bool late = ended_late(sup);
+	const bool late = sup->late;
 	const uint64_t end_us = sup->ended_us ? sup->ended_us : clock_us();
 
 	outcome->left_behind = run->stuck;

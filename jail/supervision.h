@@ -22,6 +22,7 @@ struct supervision {
 	int wait_status;
 	uint64_t ended_us;
 	bool left_running; /* init says that something is left */
+	bool late;         /* the program ended by itself, but after its wall time */
 	bool backstop;     /* init ended it, at its own deadline */
 	bool emptied;      /* init of a bare jail says that nothing is left */
 	bool killed;       /* we ended it, for `reason` */

@@ -235,7 +235,8 @@ static int open_input(struct jail_run *run, struct warder_error *err)
 /* All of it at once: nobody would write the rest. The byte before it may still be there, in a page of its own. */
 static int send_work(struct jail_run *run, const char *work, size_t len, struct warder_error *err)
 {
-	const size_t need = len > PIPE_BUF ? len + PIPE_BUF : len;
+	const size_t page = run->warm.prepared ? (size_t)sysconf(_SC_PAGESIZE) : 0;
+	const size_t need = len > PIPE_BUF ? len + page : len;
 	const int room = len > PIPE_BUF ? fcntl(run->warm.work_fd, F_GETPIPE_SZ) : PIPE_BUF;
 	struct quiet quiet;
 	int wrote;

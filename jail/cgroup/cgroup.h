@@ -42,7 +42,7 @@ struct cgroup_host {
 	} hierarchies[CGROUP_HIERARCHIES_MAX];
 	size_t hierarchy_count;
 	int hierarchy_of[CGROUP_CONTROLLER_COUNT]; /* index above; -1: not to be had */
-	char reason[CGROUP_CONTROLLER_COUNT][176]; /* why not, with the remedy; "" when it is there */
+	char reason[CGROUP_CONTROLLER_COUNT][224]; /* why not, with the remedy; "" when it is there */
 	bool swap_limit; /* swap can be limited (memory.swap.max / memory.memsw.limit_in_bytes) */
 	bool no_swap;    /* the host has no swap space at all (SwapTotal 0) */
 	bool kill_file;  /* a v2 hierarchy with cgroup.kill exists (tried with an empty leaf) */

@@ -48,9 +48,8 @@
  */
 
 #define REMEDY                                                                                               \
-	"needs root, or a delegated cgroup: systemd-run --user --scope -p Delegate=yes (warder: "            \
-	"--delegate), "                                                                                      \
-	"or a cgroup parent (--cgroup-parent)"
+	"needs root, or a delegated cgroup: systemd-run --user --scope -p Delegate=yes "                     \
+	"(--delegate), or a cgroup parent (--cgroup-parent)"
 #define BUSY "it holds other processes; name an empty cgroup (--cgroup-parent)"
 
 /* The file that proves a controller in a leaf, by version. */

@@ -1006,6 +1006,16 @@ static void leave_pool(struct warder_pool *pool, bool had_key, struct pool_kind 
 	free(kind->text);
 }
 
+/* Without the lock: the code may be long. */
+static int check_code(char *const *program, const struct pool_asked *asked, struct warder_error *err)
+{
+	return !asked->work || interpreters_take(program, asked->work, asked->work_len)
+		   ? 0
+		   : error_set(err, WARDER_ERROR_INVALID_REQUEST, "code",
+			       "code for a parked Python must be UTF-8, without NUL and without a line that "
+			       "names its coding; give it as a file to warder_launch()");
+}
+
 /* The caller holds the lock if it is not NULL. Afterwards: leave_pool(). */
 static struct key *open_key(struct warder_pool *pool, const struct pool_asked *asked, struct pool_kind *kind,
 			    struct warder_error *err)
@@ -1036,7 +1046,8 @@ static struct key *open_key(struct warder_pool *pool, const struct pool_asked *a
 		return NULL;
 	if (take_program(&known, &program, err) != 0)
 		return NULL;
-	if (pool_kind_of(asked, &known, &options, program, count_mount_changes(pool), kind, err) != 0) {
+	if (check_code(program, asked, err) != 0 ||
+	    pool_kind_of(asked, &known, &options, program, count_mount_changes(pool), kind, err) != 0) {
 		interpreters_free(program, text_count(program));
 		return NULL;
 	}
@@ -1141,8 +1152,10 @@ static void give_back(void *owner, struct jail_run *jail, struct warder_template
 		move_to(pool, slot, POOL_ENDED);
 		move_to(pool, slot, POOL_CLEANING);
 	}
-	pthread_mutex_unlock(&pool->lock);
+	begin_dropping(pool);
 	warder_template_free(tmpl); /* the jail's own reference goes with the jail */
+	end_dropping(pool);
+	pthread_mutex_unlock(&pool->lock);
 }
 
 /* What the caller asks for, in the form of open_key(), which has checked it. */
@@ -1366,10 +1379,9 @@ static int launch_given(struct warder_pool *pool, struct jail_run *jail, struct 
 /* The lock is held. One change makes all jails stale that were begun before it was found. */
 static void note_change(const struct slot *slot, struct key *key)
 {
-	if (!key)
+	if (!key || slot->begun_us < key->changed_us)
 		return;
-	if (slot->begun_us >= key->changed_us)
-		key->changes++;
+	key->changes++;
 	key->changed_us = clock_us();
 }
 
@@ -1497,7 +1509,7 @@ static int do_without(struct warder_pool *pool, struct key *key, const struct po
 	case WARDER_POOL_WAIT:
 		if (clock_us() >= until ||
 		    (key->failed_us && key->why.code == WARDER_ERROR_UNSUPPORTED_POLICY)) {
-			if (is_changing(key, clock_us()))
+			if (clock_us() >= until && is_changing(key, clock_us()))
 				return refuse_changing(pool, key, err);
 			if (key->failed_us) /* to park one: that is why */
 				*err = key->why;
@@ -1525,11 +1537,6 @@ static int do_without(struct warder_pool *pool, struct key *key, const struct po
 
 static int check_way(const struct key *key, const struct pool_asked *asked, struct warder_error *err)
 {
-	if (asked->work && !interpreters_take(key->program, asked->work, asked->work_len))
-		return error_set(
-		    err, WARDER_ERROR_INVALID_REQUEST, "code",
-		    "code for a parked Python must be UTF-8, without NUL and without a line that "
-		    "names its coding; give it as a file to warder_launch()");
 	if (!key->program == !asked->work)
 		return 0;
 	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "program", "%s",
@@ -1545,13 +1552,14 @@ static int launch_of(struct warder_pool *pool, const struct pool_asked *asked, c
 	const uint64_t until = clock_us() + pool->options.wait_us;
 	struct warder_error why;
 	bool was_broken = false, looks = true;
+	unsigned int failures = 0;
 
 	for (;;) {
 		struct slot *slot;
 		struct key *key;
 		int launched;
 
-		/* Once: sources that change all the time would let no jail be handed out. */
+		/* Not each time: sources that change all the time would let no jail be handed out. But a jail may have failed because of a change. */
 		key = find_key(pool, kind);
 		if (looks || (key && key->never_forks)) {
 			prepare_trial(pool, asked, kind);
@@ -1559,9 +1567,9 @@ static int launch_of(struct warder_pool *pool, const struct pool_asked *asked, c
 				return -1;
 			key = find_key(pool, kind);
 		}
-		looks = false;
 		if (!key)
 			return error_drained(err);
+		failures = key->failures;
 		key->used_us = clock_us();
 		slot = find_slot(pool, key, POOL_READY);
 		launched = slot ? hand_out(pool, slot, asked, kind, ret, err)
@@ -1572,6 +1580,8 @@ static int launch_of(struct warder_pool *pool, const struct pool_asked *asked, c
 			continue;
 		if (launched != 1)
 			return launched;
+		key = find_key(pool, kind);
+		looks = key && key->failures != failures;
 		if (slot) {
 			was_broken = true;
 			why = *err;
@@ -1649,9 +1659,9 @@ int warder_pool_drain(struct warder_pool *pool, struct warder_error *err)
 	while (pool->keys) {
 		struct key *key = take_key(pool, pool->keys);
 
-		pthread_mutex_unlock(&pool->lock);
+		begin_dropping(pool);
 		free_key(key);
-		pthread_mutex_lock(&pool->lock);
+		end_dropping(pool);
 	}
 	/* A caller in a launch or a fill sees that its key is gone, or cannot enter one. Until then it may hold jails and templates. */
 	while (pool->callers || count_of(pool, NULL, POOL_BUILDING) || count_of(pool, NULL, POOL_CLEANING) ||

@@ -120,7 +120,7 @@ Test(pool_code, a_program_gets_its_code_input_and_time, .timeout = 60)
 }
 
 /* The program computes for more than the whole limit before it reports what it has loaded. */
-Test(pool_code, cpu_time_begins_at_the_hand_out, .timeout = 60)
+Test(pool_code, cpu_time_begins_at_the_hand_out, .timeout = 180)
 {
 	char *program[] = {
 		(char *)"sh", (char *)"-c",
@@ -149,7 +149,7 @@ Test(pool_code, cpu_time_begins_at_the_hand_out, .timeout = 60)
 		  (uintmax_t)warder_result_cpu_us(result));
 	warder_result_free(result);
 	/* What it computes afterwards counts. */
-	fill(1);
+	cr_assert(fill(1), "%s", err.text);
 	result = run("while :; do :; done", (struct warder_command){ 0 });
 	cr_assert(result, "%s", err.text);
 	cr_expect_str_eq(warder_result_cause(result), "cpuTime");
@@ -881,7 +881,8 @@ Test(pool_code, what_it_cannot_do_is_refused, .timeout = 60)
 			  "%s: %s", unread[i], err.text);
 	}
 	for (size_t i = 0; i < sizeof(read_so) / sizeof(*read_so); i++) {
-		cr_expect_null(run(read_so[i], (struct warder_command){ 0 }));
+		/* A jail may be there by now. */
+		warder_result_free(run(read_so[i], (struct warder_command){ 0 }));
 		cr_expect(err.code != WARDER_ERROR_INVALID_REQUEST, "%s: %s", read_so[i], err.text);
 	}
 	key.interpreter = NULL;

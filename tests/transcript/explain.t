@@ -189,7 +189,7 @@ $ warder doctor > out; echo $?; grep -c 'namespace$' out; grep -A1 'Preset stric
 = doctor as an object
 needs limits python3
 $ warder doctor --json | python3 -c 'import json, sys; d = json.load(sys.stdin); print(*d); print(d["strict"])'
-| features cgroups swapLimit noSwap strict bpfJitLimitBytes bpfJitUsedBytes loadsModules service leftovers removed
+| features cgroups swapLimit noSwap strict bpfJitLimitBytes bpfJitUsedBytes loadsModules service serviceRefuses leftovers removed
 | {'enforceable': True, 'missing': [], 'reason': None}
 
 = doctor takes no argument

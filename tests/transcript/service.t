@@ -393,7 +393,7 @@ $ . "$TOP/tests/transcript/service.sh"; r --json -- true > alone; serve; for i i
 
 = it ends when nobody asks, not before, and at a signal, and leaves nothing
 + cat > left.sh <<'EOF'
-+ find rt /run/warder -mindepth 1 \( -name sessions -o -name '.service*' \) -user $(id -un) 2> /dev/null
++ find rt /run/warder -mindepth 1 -name '.service*' -user $(id -un) 2> /dev/null
 + ls -d /sys/fs/cgroup{/*/*,/*,}/warder-$1-* 2> /dev/null
 + pgrep -P $1
 + EOF

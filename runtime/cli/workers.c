@@ -23,7 +23,7 @@
 
 #define ENDING_MS 1000
 #define ENDING_ALL_MS                                                                                        \
-	10500 /* of workers, each of which may give up a jail that does not die, or a service that is stopped */
+	13000 /* of workers, each of which may give up a jail that does not die, or a service that is stopped */
 #define LOOK_MS  1000
 #define DEATH_MS 1000 /* of a worker that has ended, or is killed */
 #define PIECE    4096 /* a pipe that can be written to takes so much without blocking */

@@ -3,6 +3,7 @@
  * program may have run, so the client does not start it again: if the service dies then, the run has ended.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -140,6 +141,8 @@ static int take_acceptance(int fd, bool (*gives_up)(void), struct service_answer
 	while (poll(&ready, 1, LOOK_MS) <= 0) {
 		if (clock_us() < until && !gives_up())
 			continue;
+		if (poll(&ready, 1, 0) > 0)
+			break;
 		/* The service cannot accept any more. If it just has, this caller must not run the program a second time. */
 		shutdown(fd, SHUT_RD);
 		return receive_answer(fd, ret, NULL) > 0 ? 1 : 0;
@@ -160,39 +163,34 @@ static int connect_to(int *ret_fd)
 
 /* ---- waiting ---- */
 
-/* On a busy host, a launch or the end of a jail takes long: a late answer does not show that the service is stopped. A stopped service answers
- * nobody: a second connection, with a request that is not valid, tells the two apart. */
-struct doubt {
-	uint64_t from_us;  /* clock */
-	uint64_t asked_us; /* clock; 0: there is no question */
-	int fd;            /* of the question; -1: it cannot be put yet */
-};
-
-static bool is_answered(struct doubt *doubt)
+/* A signal stopped its process, or a debugger. A late answer alone does not show that: on a busy host, a launch or the end of a jail takes long. */
+static bool is_stopped(int fd)
 {
-	struct pollfd ready = { .fd = doubt->fd, .events = POLLIN };
-	int connected;
+	char path[32], text[512];
+	const char *state;
+	owned_fd int stat_fd = -1;
+	ssize_t len;
 
-	if (doubt->fd >= 0)
-		return poll(&ready, 1, 0) > 0;
-	connected = connect_to(&doubt->fd);
-	if (connected == 0)
-		(void)!fd_send(doubt->fd, "", 1, NULL, 0, 0);
-	return connected > 0; /* it finishes its last programs */
+	snprintf(path, sizeof(path), "/proc/%d/stat", session_peer_pid(fd));
+	stat_fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = stat_fd < 0 ? -1 : read(stat_fd, text, sizeof(text) - 1);
+	if (len <= 0)
+		return false; /* if it is gone, so is the connection */
+	text[len] = '\0';
+	state = strrchr(text, ')');
+	return state && (!strncmp(state, ") T", 3) || !strncmp(state, ") t", 3));
 }
 
-static bool is_silent(struct doubt *doubt)
+/* It has been stopped for some time. *since_us: 0 before the first call. */
+static bool is_silent(int fd, uint64_t *since_us)
 {
-	if (clock_us() < doubt->from_us)
+	if (!is_stopped(fd)) {
+		*since_us = 0;
 		return false;
-	if (!doubt->asked_us)
-		doubt->asked_us = clock_us();
-	if (!is_answered(doubt))
-		return clock_us() - doubt->asked_us >= SILENCE_US;
-	fd_done(&doubt->fd);
-	doubt->asked_us = 0;
-	doubt->from_us = clock_us() + SILENCE_US;
-	return false;
+	}
+	if (*since_us == 0)
+		*since_us = clock_us();
+	return clock_us() - *since_us >= SILENCE_US;
 }
 
 /* 1 with an answer, and a descriptor; 0: the caller gives up, or the service is silent; -1: the service is gone. */
@@ -201,14 +199,14 @@ static int take_answer(int fd, uint64_t wall_time_us, bool (*gives_up)(void), st
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	const bool is_limited = wall_time_us != POLICY_UNLIMITED;
-	struct doubt doubt = { .from_us = is_limited ? clock_us() + wall_time_us + BACKSTOP_US : UINT64_MAX,
-			       .fd = -1 };
+	const uint64_t doubt_us = is_limited ? clock_us() + wall_time_us + BACKSTOP_US : UINT64_MAX;
+	uint64_t stopped_us = 0;
 	bool lost = false;
 
 	while (!lost && poll(&ready, 1, LOOK_MS) <= 0)
-		lost = gives_up() || is_silent(&doubt);
-	fd_done(&doubt.fd);
-	return lost ? 0 : receive_answer(fd, ret, ret_fd);
+		lost = gives_up() || (clock_us() >= doubt_us && is_silent(fd, &stopped_us));
+	/* The service may have gone on at the last moment. */
+	return lost && poll(&ready, 1, 0) <= 0 ? 0 : receive_answer(fd, ret, ret_fd);
 }
 
 int service_start(const struct service_command *command, bool (*gives_up)(void), int *ret_fd,

@@ -144,9 +144,9 @@ int service_start(const struct service_command *command, bool (*gives_up)(void),
 		  char why[SERVICE_WHY]);
 /* Send a signal to the program; after grace_us it is killed. Async-signal-safe. */
 void service_stop(int fd, int signal, uint64_t grace_us);
-/* Wait for the end. `gives_up` is asked as above while the service is silent. If the service dies first, the caller gives up, or the service still
- * answers nobody some seconds after the wall time, the result says so. 0 with *ret; SERVICE_SILENT with *ret: the caller has given up, or
- * the service answers nobody; SERVICE_NOT_RUN with the reason: the program was not started; -1 with *err: no memory. */
+/* Wait for the end. `gives_up` is asked as above while the service is silent. If the service dies first, the caller gives up, or the service is
+ * stopped for some seconds after the wall time, the result says so. 0 with *ret; SERVICE_SILENT with *ret: the caller has given up, or
+ * the service is stopped; SERVICE_NOT_RUN with the reason: the program was not started; -1 with *err: no memory. */
 int service_wait(int fd, uint64_t wall_time_us, bool (*gives_up)(void), struct warder_result **ret,
 		 char why[SERVICE_WHY], struct warder_error *err);
 #define SERVICE_SILENT  1

@@ -325,18 +325,18 @@ $ . "$TOP/tests/transcript/service.sh"; python3 "$TOP/tests/transcript/service_s
 < 20
 
 = nor beyond the wall time of its program, and has the result that it has when the service is killed
-$ . "$TOP/tests/transcript/service.sh"; serve; sh r --timeout 300ms -- sh -c 'echo ready; sleep 60' > out & caller=$!; until grep -qs ready out; do sleep 0.02; done; halt; wait $caller; echo $?; kill -CONT $served; by -- true
+$ . "$TOP/tests/transcript/service.sh"; serve; sh r --timeout 3s -- sh -c 'echo ready; sleep 60' > out & caller=$!; until grep -qs ready out; do sleep 0.02; done; halt; wait $caller; echo $?; kill -CONT $served; by -- true
 | 137
 | "service":"yes"
 ! warder: supervisor: the service that runs the program (warder serve) does not answer
-< 20
+< 40
 
-= but waits for one that takes its time with a run, as long as it answers others
+= but waits for one that is not stopped
 needs python3
-$ . "$TOP/tests/transcript/service.sh"; python3 "$TOP/tests/transcript/service_silent.py" --answers sh r --timeout 300ms -- true
+$ . "$TOP/tests/transcript/service.sh"; python3 "$TOP/tests/transcript/service_silent.py" --late sh r --timeout 300ms -- true
 | 137
 ! warder: supervisor: killed: the service that ran the program (warder serve) has ended
-< 20
+< 40
 
 = a signal ends the wait for a service that does not answer
 $ . "$TOP/tests/transcript/service.sh"; serve; halt; sh r -- echo alone & caller=$!; until grep -qs warder /proc/$caller/comm; do sleep 0.02; done; sleep 0.3; SECONDS=0; kill -TERM $caller; wait $caller; echo $? $((SECONDS < 3)); kill -CONT $served
@@ -397,7 +397,7 @@ $ . "$TOP/tests/transcript/service.sh"; r --json -- true > alone; serve; for i i
 + ls -d /sys/fs/cgroup{/*/*,/*,}/warder-$1-* 2> /dev/null
 + pgrep -P $1
 + EOF
-$ . "$TOP/tests/transcript/service.sh"; serve --idle-timeout 4s; by -- true; began=$(date +%s%N); bash left.sh $served | grep -cF .service; wait $served; echo $?; [ $(($(date +%s%N) - began)) -gt 3000000000 ] || echo early; bash left.sh $served; rm ready; serve; by -- true; kill -TERM $served; wait $served; echo $?; bash left.sh $served; served=; by -- true
+$ . "$TOP/tests/transcript/service.sh"; serve --idle-timeout 8s; began=$(date +%s%N); by -- true; bash left.sh $served | grep -cF .service; wait $served; echo $?; [ $(($(date +%s%N) - began)) -gt 8000000000 ] || echo early; bash left.sh $served; rm ready; serve; by -- true; kill -TERM $served; wait $served; echo $?; bash left.sh $served; served=; by -- true
 | "service":"yes"
 | 2
 | 0

@@ -283,7 +283,7 @@ Test(pool_callers, a_drain_tells_what_a_failed_jail_has_left, .timeout = 60)
 	pthread_join(f.thread, NULL);
 	cr_expect(f.filled != 0);
 	if (made == 0)
-		cr_skip_test("there are no cgroups: %s", f.err.text);
+		cr_skip_test("a jail's cgroup takes no child: there is none, or it is one of version 2");
 	cr_expect(warder_pool_drain(pool, &err) != 0 && strstr(err.text, "cgroup"), "%s", err.text);
 	cr_expect(children_of_cgroups(false) == made);
 	end(fds);

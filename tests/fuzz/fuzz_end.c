@@ -1,6 +1,6 @@
 /*
  * end: what init reports of a program's end, and what the cgroup counted, however little the two agree: one cause out of the
- * list, a code or a signal that fits it, and a result that is JSON.
+ * list, a code or a signal that fits it (or neither, for an end after the wall time), and a result that is JSON.
  */
 #include "base/json.h"
 #include "runtime/library/result.h"
@@ -35,7 +35,9 @@ static void must_fit(const struct supervision *sup)
 	must(outcome->exit_code >= -1 && outcome->exit_code <= 255);
 	must(outcome->signal >= 0 && outcome->signal <= 127);
 	must(outcome->exit_code == -1 || outcome->signal == 0);
-	must(outcome->exit_code >= 0 || outcome->signal > 0);
+	/* A program that ended too late has neither: it was not killed. */
+	must(outcome->exit_code >= 0 || outcome->signal > 0 ||
+	     (sup->late && outcome->cause == JAIL_CAUSE_WALL_TIME));
 	must(!sup->killed || outcome->cause == sup->reason);
 	must(outcome->cause != JAIL_CAUSE_EXIT || outcome->exit_code >= 0);
 	must(outcome->wall_us <= clock_us());

@@ -61,7 +61,7 @@
 
 struct remote_answer {
 	uint32_t magic, size;
-	uint32_t status;  /* of HTTP; 0: there is no answer, and `error` says why */
+	uint32_t status;  /* the HTTP status; 0: no answer came, and `error` says why */
 	uint32_t sent;    /* 1: the host may have got the request, or a part of it */
 	uint64_t bytes;   /* of the body behind it, at most REMOTE_RESULT_MAX */
 	uint32_t retry_s; /* its Retry-After; 0: it has none */

@@ -47,7 +47,8 @@ struct rootfs_entry *entries_cover(const struct rootfs *rootfs, const char *targ
 void entries_sort(struct rootfs *rootfs);
 
 /* ---- stale.c ---- */
-/* Note what rootfs_is_stale() compares: what was found at the path before it was read, or (is_read false) what it leads to; NULL: nothing. */
+/* Note a path for rootfs_is_stale(), which compares it later. is_read: `found` is of the path itself, from before its content was read.
+ * Otherwise `found` is of the object that the path leads to; NULL: it led to nothing. */
 int stale_add(struct planning *planning, const char *path, bool is_read, const struct stat *found);
 
 /* ---- view.c ---- */

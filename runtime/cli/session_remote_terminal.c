@@ -42,6 +42,7 @@ struct lent {
 	size_t keys_len;
 	char output[REMOTE_PIECE_MAX]; /* that is to be shown */
 	size_t output_at, output_len;
+	bool broken;      /* the connection takes no more keys */
 	bool resized;     /* the program is to have the size of our terminal */
 	bool redraws;     /* and another one before, so that it draws its screen again */
 	uint64_t size_us; /* when it gets ours then; or 0 */
@@ -62,12 +63,13 @@ void session_remote_terminal_size(unsigned int *ret_rows, unsigned int *ret_colu
 
 /* ---- there ---- */
 
-/* That the connection is over is seen when the last of the output has been read. */
+/* That the connection is over is seen when the last of the output has been read. Until then, these keys wait for the next one. */
 static void send_keys(struct lent *lent)
 {
 	const ssize_t n = send(lent->link.fd, lent->keys, lent->keys_len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
-	if (n >= 0 || errno != EAGAIN)
+	lent->broken = n < 0 && errno != EAGAIN && errno != EINTR;
+	if (n >= 0)
 		lent->keys_len = 0;
 }
 
@@ -168,11 +170,11 @@ static bool take_piece(struct lent *lent)
 /* One piece of each direction is on its way at a time. False: the connection is over. */
 static bool move(struct lent *lent)
 {
-	const bool shows = lent->output_len > 0, sends = lent->keys_len > 0;
+	const bool shows = lent->output_len > 0, waits = lent->keys_len > 0, sends = waits && !lent->broken;
 	struct pollfd ready[] = {
 		{ .fd = shows && !sends ? -1 : lent->link.fd,
 		  .events = (short)((shows ? 0 : POLLIN) | (sends ? POLLOUT : 0)) },
-		{ .fd = lent->input_ended || sends ? -1 : STDIN_FILENO, .events = POLLIN },
+		{ .fd = lent->input_ended || waits ? -1 : STDIN_FILENO, .events = POLLIN },
 		{ .fd = shows ? lent->output_fd : -1, .events = POLLOUT },
 		{ .fd = lent->renewer.fd, .events = POLLIN },
 	};
@@ -185,7 +187,7 @@ static bool move(struct lent *lent)
 		put_size(lent);
 	else if (ready[1].revents)
 		put_input(lent);
-	if (lent->keys_len)
+	if (lent->keys_len && !lent->broken)
 		send_keys(lent);
 	if (ready[2].revents)
 		show_output(lent);
@@ -209,7 +211,7 @@ static void follow(struct lent *lent)
 
 	while (good && !is_over(lent))
 		good = move(lent);
-	if (is_detached(lent) && lent->keys_len) /* the keys before those that detach */
+	if (is_detached(lent) && lent->keys_len && !lent->broken) /* the keys before those that detach */
 		send_keys(lent);
 }
 
@@ -270,6 +272,7 @@ static bool use_connection(struct lent *lent, struct warder_error *err)
 	if (reach(lent, err) < 0)
 		return false;
 	lent->renewer.heard_ms = clock_us() / 1000;
+	lent->broken = false;
 	follow(lent);
 	backend_remote_close_terminal(&lent->link);
 	lent->resized = true;

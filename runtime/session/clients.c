@@ -962,10 +962,17 @@ int client_input(const struct client *client)
 	return client->held.there && client->writes->writer == client->number ? client->writes->input_fd : -1;
 }
 
+/* A program waits for a client that follows it, as it would for its own terminal. The client of a terminal may stop the output, and the key that
+ * ends a flood comes over the same connection. */
+static bool may_wait(const struct client *client)
+{
+	const struct execution *execution = client->reads;
+
+	return execution && execution_lives(execution) &&
+	       (follows(client) || execution->flags & RECORD_TERMINAL);
+}
+
 uint64_t client_deadline(const struct client *client)
 {
-	/* A program waits for a client that follows it, as it would for its own terminal. */
-	return client->blocked_us && !(follows(client) && execution_lives(client->reads))
-		   ? client->blocked_us + CLIENT_PATIENCE_US
-		   : UINT64_MAX;
+	return client->blocked_us && !may_wait(client) ? client->blocked_us + CLIENT_PATIENCE_US : UINT64_MAX;
 }

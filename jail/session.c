@@ -78,15 +78,11 @@ static int hand_down(const struct cgroup *outer, struct warder_error *err)
 /* Below the outer cgroup, in each hierarchy where there is one. The others carry no limit of this session. */
 static int nest(const struct cgroup *outer, struct cgroup_host *host, struct warder_error *err)
 {
-	*host = *outer->host;
-	host->next = NULL;
-	host->self_leaf[0] = '\0';
-	host->self_leaf_enabled = 0;
+	cgroup_host_copy(outer->host, host);
 	for (size_t h = 0; h < host->hierarchy_count; h++) {
 		struct cgroup_hierarchy *to = &host->hierarchies[h];
 		char base[CGROUP_LEAF_PATH_MAX];
 
-		to->made_parent = false;
 		if (!outer->used[h])
 			continue;
 		cgroup_leaf_path(outer, h, base);
@@ -203,7 +199,7 @@ static int launch(struct jail_session *session, struct jail_plan *plan, uint64_t
 	session->joint.counts_all = run_counts_all(session->run);
 	session->run->parked_us = clock_us();
 	session->joint.clock_offset = session->run->clock_offset;
-	session->joint.cgroup = session->host.cgroup;
+	cgroup_host_copy(&session->host.cgroup, &session->joint.cgroup);
 	policy_receipt_copy(&session->receipt, jail_run_receipt(session->run));
 	session->root = rootfs_encode(&session->tmpl->plan.rootfs);
 	if (!session->root)
@@ -480,20 +476,17 @@ int jail_session_has_programs(const struct jail_joint *joint, bool *ret, struct 
 
 void jail_session_adopt(const struct jail_joint *joint, bool lent, struct jail_host *host)
 {
-	const struct cgroup_host own = host->cgroup;
+	const int owner_pid = host->cgroup.owner_pid;
+	const uint64_t owner_start = host->cgroup.owner_start, owner_space = host->cgroup.owner_space;
 
 	cgroup_host_done(&host->cgroup);
-	host->cgroup = joint->cgroup;
+	cgroup_host_copy(&joint->cgroup, &host->cgroup);
 	host->cgroup.lent = lent;
 	if (!lent) {
-		host->cgroup.owner_pid = own.owner_pid;
-		host->cgroup.owner_start = own.owner_start;
-		host->cgroup.owner_space = own.owner_space;
+		host->cgroup.owner_pid = owner_pid;
+		host->cgroup.owner_start = owner_start;
+		host->cgroup.owner_space = owner_space;
 	}
-	host->cgroup.next = NULL;
-	host->cgroup.self_leaf[0] = '\0';
-	for (size_t h = 0; h < host->cgroup.hierarchy_count; h++)
-		host->cgroup.hierarchies[h].made_parent = false;
 }
 
 int jail_session_join(const struct jail_joint *joint, bool background, struct jail_plan *plan,

@@ -75,6 +75,8 @@ void cgroup_probe(const char *parent, bool look, struct cgroup_host *ret);
  * self leaf where nobody else is in it or has a cgroup beside it (else the process stays in it). Safe twice and on a
  * zeroed struct; does nothing in a fork of the process that probed. */
 void cgroup_host_done(struct cgroup_host *host);
+/* A copy for leaves of the same places. It has nothing to give back, and is in no list: its caller does not call cgroup_host_done() for it. */
+void cgroup_host_copy(const struct cgroup_host *host, struct cgroup_host *ret);
 
 /* UINT64_MAX = do not set. */
 struct cgroup_limits {

@@ -851,6 +851,19 @@ void cgroup_probe(const char *parent, bool look, struct cgroup_host *ret)
 	pthread_mutex_unlock(&live.lock);
 }
 
+/* Other threads write the host's place in the list, and what passes along it. */
+void cgroup_host_copy(const struct cgroup_host *host, struct cgroup_host *ret)
+{
+	pthread_mutex_lock(&live.lock);
+	*ret = *host;
+	pthread_mutex_unlock(&live.lock);
+	ret->next = NULL;
+	ret->self_leaf[0] = '\0';
+	ret->self_leaf_enabled = 0;
+	for (size_t h = 0; h < ret->hierarchy_count; h++)
+		ret->hierarchies[h].made_parent = false;
+}
+
 void cgroup_host_done(struct cgroup_host *host)
 {
 	if (host->owner_pid != getpid())

@@ -564,13 +564,13 @@ def contexts(path, host):
 
 
 def signals(path, host):
-    session("start", "far", *there(path))
+    started = session("start", "far", *there(path))
     for name, flags, script in (("a program that obeys", [], "echo begun > /tmp/begun; exec sleep 50"), ("one that does not", ["--grace", "1s"], "trap '' TERM; echo begun > /tmp/begun; sleep 50; sleep 50")):
         process = subprocess.Popen([WARDER, "session", "exec", "far", "-n", "--json", *flags, "--", "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         until(lambda: session("read", "far", "/tmp/begun")[1] == b"begun\n")
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=90 * SLOW)
-        tell(process.returncode == 143 and json.loads(out)["cause"] == "cancelled", "a signal ends an execution: " + name, (process.returncode, out, err))
+        tell(process.returncode == 143 and json.loads(out)["cause"] == "cancelled", "a signal ends an execution: " + name, (process.returncode, out, err, started))
         tell(until(lambda: b"sleep 50" not in session("exec", "far", "--", "sh", "-c", "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '; rm -f /tmp/begun")[1]), "and the session goes on without it: " + name)
     session("stop", "far")
 

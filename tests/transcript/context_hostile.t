@@ -94,7 +94,7 @@ $ sh s start; sh c create py; sh c run py -c 'import os, time
 
 = interrupts at random moments end no piece but the one that was interrupted
 + . "$TOP/tests/transcript/context.sh"
-$ sh s start; sh c create py; sh c run py -c 'import time'; (until [ -e stop ]; do sh c interrupt py; done) 2> /dev/null & for i in $(seq 100); do sh c run py --json -c 'for i in range(3000): pass'; done > results; touch stop; wait; python3 -c '
+$ sh s start; sh c create py; sh c run py -c 'import time'; (until [ -e stop ]; do sh c interrupt py; done) 2> /dev/null & for i in $(seq 100); do sh c run py --json -c 'time.sleep(0.01)'; done > results; touch stop; wait; python3 -c '
 > import json
 > results = [json.loads(line) for line in open("results")]
 > raised = [r for r in results if r["contextSays"].get("error", {}).get("name") == "KeyboardInterrupt"]

@@ -90,66 +90,13 @@ static size_t cgroups_of(int pid)
 	return cgroups_with(pid, "");
 }
 
-/* Whether a child is the init of a jail: helpers come and go. */
-static bool is_init(int pid)
-{
-	char path[40], name[16] = "";
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	file = fopen(path, "re");
-	if (file && !fgets(name, sizeof(name), file))
-		*name = '\0';
-	if (file)
-		fclose(file);
-	return strcmp(name, "warder-init\n") == 0;
-}
-
-/* The inits among the children of all threads of this process; their number. */
-static int children(int *pids, int most)
-{
-	glob_t tasks;
-	int count = 0;
-	int pid;
-
-	glob("/proc/self/task/*/children", 0, NULL, &tasks);
-	for (size_t i = 0; i < tasks.gl_pathc; i++) {
-		FILE *file = fopen(tasks.gl_pathv[i], "re");
-
-		while (file && count < most && fscanf(file, "%d", &pid) == 1)
-			if (is_init(pid))
-				pids[count++] = pid;
-		if (file)
-			fclose(file);
-	}
-	globfree(&tasks);
-	return count;
-}
-
-/* The init of the only jail that there is. While another one dies, the kernel's list may leave out either of them: two looks. */
-static int only_child(void)
-{
-	const struct timespec pause = { .tv_nsec = 20000000 };
-	int pids[8], before = 0;
-
-	for (int i = 0; i < 500; i++) {
-		const bool is_one = children(pids, 8) == 1;
-
-		if (is_one && pids[0] == before)
-			return before;
-		before = is_one ? pids[0] : 0;
-		nanosleep(&pause, NULL);
-	}
-	return 0;
-}
-
 /* Everything is gone: processes, cgroups, descriptors. */
 static void expect_nothing_left(int fds_before)
 {
 	int pids[8];
 
 	cr_expect(warder_pool_drain(pool, &err) == 0, "%s", err.text);
-	cr_expect(children(pids, 8) == 0);
+	cr_expect(library_inits(pids, 8) == 0);
 	cr_expect(cgroups_of(getpid()) == 0);
 	warder_pool_free(pool);
 	cr_expect(library_descriptors() == fds_before, "%d descriptors, before %d", library_descriptors(),
@@ -284,7 +231,7 @@ Test(pool, a_parked_jail_that_was_killed_is_not_handed_out, .timeout = 60)
 	int pids[8];
 
 	fill(1);
-	cr_assert(children(pids, 8) == 1);
+	cr_assert(library_inits(pids, 8) == 1);
 	dead = (struct pollfd){ .fd = (int)syscall(SYS_pidfd_open, pids[0], 0), .events = POLLIN };
 	cr_expect(kill(pids[0], SIGKILL) == 0 && poll(&dead, 1, 10000) == 1);
 	close(dead.fd);
@@ -419,7 +366,7 @@ Test(pool, a_tenant_does_not_reach_the_jail_of_another, .timeout = 60)
 
 	key.tenant = "a";
 	fill(1);
-	cr_assert(children(pids, 8) == 1);
+	cr_assert(library_inits(pids, 8) == 1);
 	key.tenant = "b";
 	fill(1);
 	snprintf(script, sizeof(script),
@@ -516,7 +463,7 @@ static void park_and_tell(int to)
 	open_pool((struct warder_pool_options){ 0 });
 	if (warder_pool_fill(pool, &key, 2, &err) != 0)
 		_exit(1);
-	count = children(pids, 8);
+	count = library_inits(pids, 8);
 	if (write(to, pids, sizeof(int) * (size_t)count) < 0)
 		_exit(1);
 	for (;;)
@@ -583,7 +530,7 @@ Test(pool, the_hand_out_gives_time_output_and_variables, .timeout = 60)
 /* Kills the only parked jail, and returns when it is dead. */
 static void kill_parked(void)
 {
-	const int init = only_child();
+	const int init = library_only_init();
 	struct pollfd dead = { .fd = (int)syscall(SYS_pidfd_open, init, 0), .events = POLLIN };
 
 	cr_assert(init > 0 && kill(init, SIGKILL) == 0 && poll(&dead, 1, 10000) == 1);
@@ -1126,7 +1073,7 @@ Test(pool, random_kills_leave_nothing, .timeout = 120)
 
 		fill(1);
 		/* That of the round before is reaped. */
-		init = only_child();
+		init = library_only_init();
 		cr_assert(init > 0);
 		killer = fork();
 		if (killer == 0) {

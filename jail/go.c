@@ -109,12 +109,14 @@ static int write_go(const struct jail_run *run, uint32_t fd_mask, struct block *
 	return 0;
 }
 
-static int send_program(const struct jail_run *run, const struct block *message, const int *fds, size_t count,
+/* A message that fails does not arrive in part. */
+static int send_program(struct jail_run *run, const struct block *message, const int *fds, size_t count,
 			struct warder_error *err)
 {
-	return fd_send(run->exec[0], message->bytes, message->len, fds, count, 0) < 0
-		   ? run_died("before its exec", err)
-		   : 0;
+	if (fd_send(run->exec[0], message->bytes, message->len, fds, count, 0) == 0)
+		return 0;
+	return errno == EPIPE || errno == ECONNRESET ? run_died_unused(run, "before its exec", err)
+						     : run_died("before its exec", err);
 }
 
 static int send_parked(struct jail_run *run, struct warder_error *err)
@@ -176,7 +178,8 @@ static int no_exec(const struct jail_run *run, int error, struct warder_error *e
 	    name, error == EACCES ? " (mode bits, or a mount without exec: filesystem.tmpExec)" : "");
 }
 
-/* The exec has three ends: an error; end of file after ENTERING, which is success; anything else is a death. */
+/* The exec has three ends: an error; end of file after ENTERING, which is success; anything else is a death. The payload says ENTERING before
+ * its exec: if its end of the socket is closed and it never said so, its program has not begun. */
 int run_step_go(struct jail_run *run, struct warder_error *err)
 {
 	struct wire_message message;
@@ -184,6 +187,7 @@ int run_step_go(struct jail_run *run, struct warder_error *err)
 	struct pollfd fd = { .fd = run->exec[0], .events = holds ? POLLIN : 0 };
 	struct hang hangs[2] = { 0 };
 	bool entering = false;
+	int got;
 
 	run->go_us = clock_us();
 	if (send_go(run, err) < 0)
@@ -194,10 +198,13 @@ int run_step_go(struct jail_run *run, struct warder_error *err)
 		if (run_look_at_setup(run, hangs, run->go_us + SETUP_TIMEOUT_MS * 1000ull, "at its exec",
 				      err) < 0)
 			return -1;
-	while (run_receive(run->exec[0], &message, NULL, NULL) > 0) {
+	while ((got = run_receive(run->exec[0], &message, NULL, NULL)) > 0) {
 		if (message.type == WIRE_NO_EXEC)
 			return no_exec(run, message.error, err);
 		entering = message.type == WIRE_ENTERING;
 	}
-	return entering && (holds || (fd.revents & POLLHUP)) ? 0 : run_died("at its exec", err);
+	if (entering && (holds || (fd.revents & POLLHUP)))
+		return 0;
+	return got == 0 && !entering && (fd.revents & POLLHUP) ? run_died_unused(run, "at its exec", err)
+							       : run_died("at its exec", err);
 }

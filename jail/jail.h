@@ -363,11 +363,14 @@ int jail_launch(struct jail_template *tmpl, const struct jail_command *command, 
  * jail_hand_out: wall time begins here, and CPU time with jail_recheck(); the time namespace's zero stays at jail_park(), because the kernel fixes it when the
  * payload is born. -1 with *err as of jail_launch(), and of a command that only a launch can serve (INVALID_REQUEST: a terminal, or more
  * than 96 KiB of arguments and environment); the run can then only be removed.
+ * jail_died_unused: after a jail_hand_out() or a jail_feed() that failed: whether the jail died, and certainly nothing of the program has run
+ * or will run, so that the command can be given to another jail. False: it failed for another reason, or the program may have begun.
  */
 int jail_check_park(const struct jail_plan *plan, struct warder_error *err);
 int jail_park(struct jail_template *tmpl, struct jail_run **ret, struct warder_error *err);
 int jail_recheck(struct jail_run *run, struct warder_error *err);
 int jail_hand_out(struct jail_run *run, const struct jail_command *command, struct warder_error *err);
+bool jail_died_unused(const struct jail_run *run);
 /*
  * A program that is started before its work is known: jail_park() -> jail_warm() starts it, and returns when it has reported that it is ready
  * -> jail_warm_is_stale() -> jail_recheck() -> jail_feed() gives it its work, instead of jail_hand_out() -> jail_supervise().

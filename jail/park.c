@@ -142,6 +142,11 @@ int jail_recheck(struct jail_run *run, struct warder_error *err)
 	return readback_again(run, err);
 }
 
+bool jail_died_unused(const struct jail_run *run)
+{
+	return run->died_unused;
+}
+
 int jail_hand_out(struct jail_run *run, const struct jail_command *command, struct warder_error *err)
 {
 	if (run_check_command(command, err) < 0)

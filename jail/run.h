@@ -104,6 +104,7 @@ struct jail_run {
 	int64_t clock_offset; /* of a time namespace of its own, seconds */
 	bool parked;          /* it waited, or waits, for its program: jail_park() */
 	uint64_t parked_us;   /* clock when it was ready */
+	bool died_unused;     /* a parked jail: jail_died_unused() */
 	struct warm warm;
 	struct jail_zygote *zygote; /* a reference: of a jail that it has forked; or NULL */
 	bool kept;                  /* the program has ended, and what it left running is to stay */
@@ -227,6 +228,8 @@ int run_look_at_setup(struct jail_run *run, struct hang hangs[2], uint64_t deadl
 		      struct warder_error *err);
 /* -1 with *err: the jail is dead, `when`. */
 int run_died(const char *when, struct warder_error *err);
+/* The same of a jail that died before its program began: jail_died_unused(). */
+int run_died_unused(struct jail_run *run, const char *when, struct warder_error *err);
 
 /* ---- warm.c ---- */
 

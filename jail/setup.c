@@ -53,6 +53,12 @@ int run_died(const char *when, struct warder_error *err)
 			 "the jail died %s (killed from outside, or too little memory for its start)", when);
 }
 
+int run_died_unused(struct jail_run *run, const char *when, struct warder_error *err)
+{
+	run->died_unused = true;
+	return run_died(when, err);
+}
+
 int run_receive(int socket_fd, struct wire_message *message, int *ret_pid, int *ret_fd)
 {
 	char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));

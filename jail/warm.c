@@ -232,14 +232,17 @@ static int open_input(struct jail_run *run, struct warder_error *err)
 					     "cannot make the program's input");
 }
 
-/* All of it at once: nobody would write the rest. The byte before it may still be there, in a page of its own. */
+/* All of it at once: nobody would write the rest. The byte before it may still be there, in a page of its own. If nobody has the other end
+ * when the first byte is written, the program has read nothing. */
 static int send_work(struct jail_run *run, const char *work, size_t len, struct warder_error *err)
 {
 	const size_t page = run->warm.prepared ? (size_t)sysconf(_SC_PAGESIZE) : 0;
 	const size_t need = len > PIPE_BUF ? len + page : len;
 	const int room = len > PIPE_BUF ? fcntl(run->warm.work_fd, F_GETPIPE_SZ) : PIPE_BUF;
 	struct quiet quiet;
-	int wrote;
+	bool wrote, unread;
+	ssize_t first;
+	size_t at;
 
 	if (need > (size_t)room && fcntl(run->warm.work_fd, F_SETPIPE_SZ, (int)need) < (int)need)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "code",
@@ -249,10 +252,14 @@ static int send_work(struct jail_run *run, const char *work, size_t len, struct 
 	if (run_begin_backstop(run, err) < 0)
 		return -1;
 	quiet_begin(&quiet);
-	wrote = file_write_all(run->warm.work_fd, work, len);
-	quiet_end(&quiet, wrote < 0 && errno == EPIPE);
-	if (wrote < 0)
-		return run_died("before it got its work", err);
+	first = write(run->warm.work_fd, work, len);
+	unread = first < 0 && errno == EPIPE;
+	at = first > 0 ? (size_t)first : 0;
+	wrote = !unread && file_write_all(run->warm.work_fd, work + at, len - at) == 0;
+	quiet_end(&quiet, !wrote && errno == EPIPE);
+	if (!wrote)
+		return unread ? run_died_unused(run, "before it got its work", err)
+			      : run_died("before it got its work", err);
 	fd_done(&run->warm.work_fd);
 	return 0;
 }

@@ -1119,9 +1119,10 @@ WARDER_API int warder_pool_fill(struct warder_pool *pool, const struct warder_po
 				unsigned int count, struct warder_error *err);
 /* Hand a parked jail out. Continue with warder_wait() and warder_run_free(), as after warder_launch(). The
  * pool removes the jail after warder_run_free(). If no jail is ready, or none passes the check at the
- * hand-out, the option `empty` decides what happens. From the first launch of a key on, the pool parks jails
- * for it. A command with terminal_fd,
- * or with more than 96 KiB of arguments and environment, is refused (INVALID_REQUEST): use warder_launch() for it. */
+ * hand-out, the option `empty` decides what happens. The same holds for a jail that dies after the check, if its
+ * program has certainly not begun; when three jails have died so in one launch, the launch fails (UNAVAILABLE). From
+ * the first launch of a key on, the pool parks jails for it. A command with terminal_fd, or with more than 96 KiB of
+ * arguments and environment, is refused (INVALID_REQUEST): use warder_launch() for it. */
 WARDER_API int warder_pool_launch(struct warder_pool *pool, const struct warder_pool_key *key,
 				  const struct warder_command *command, struct warder_run **ret,
 				  struct warder_error *err);
@@ -1162,7 +1163,8 @@ WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *
  *   zygotes       with fork_server: all zygotes that were started
  *   forked        all jails that a zygote forked
  *   forkRefused   why the pool could not fork the jails of a key (the last such key), or null
- *   broken        jails removed because the check at the hand-out failed
+ *   broken        jails removed because the check at the hand-out failed, or because they died after it and before
+ *                 their program began
  *   evicted       jails removed to make room for another key or for the descriptors of a launch, or because the key
  *                 was unused for idle_us
  *   removed       all jails that are gone, for whatever reason

@@ -47,6 +47,8 @@
 #define MAINTAIN_US   UINT64_C(1000000)
 #define CHANGES_MOST                                                                                         \
 	3u /* in a row of the files that a key's program loads, before the key rests for TRY_AGAIN_US */
+#define DIED          2  /* of hand_out() */
+#define DIED_MOST     3u /* jails that may die in one launch before they have begun its program */
 #define FORK_AGAIN_US UINT64_C(2000000) /* after the first fork that failed; doubled each time */
 #define FORK_DOUBLED  8u                /* times at most: about 8.5 minutes */
 #define REST_US                                                                                              \
@@ -1385,13 +1387,15 @@ static void note_change(const struct slot *slot, struct key *key)
 	key->changed_us = clock_us();
 }
 
-/* 0 with *ret: launched. 1: it is broken. -1 with *err, of the command. The lock is held before and after. */
+/* 0 with *ret: launched. 1 with *err: it is broken. DIED with *err: it died, and has certainly not begun the program. -1 with *err, of the
+ * command. The lock is held before and after. */
 static int hand_out(struct warder_pool *pool, struct slot *slot, const struct pool_asked *asked,
 		    const struct pool_kind *kind, struct warder_run **ret, struct warder_error *err)
 {
 	struct warder_template *tmpl = slot->tmpl;
 	struct key *key;
 	int launched;
+	bool died;
 
 	pool->handed_us = clock_us();
 	move_to(pool, slot, POOL_TAKEN);
@@ -1429,9 +1433,11 @@ static int hand_out(struct warder_pool *pool, struct slot *slot, const struct po
 			pthread_cond_signal(&pool->work);
 		return 0;
 	}
+	died = jail_died_unused(slot->run);
+	pool->broken += died;
 	move_to(pool, slot, POOL_BROKEN);
 	move_to(pool, slot, POOL_CLEANING);
-	return -1;
+	return died ? DIED : -1;
 }
 
 /* Remove a jail that has ended, else parts that wait for a jail, or else a parked one. The lock is held before and after, but not all the time. False: there is none. */
@@ -1552,7 +1558,7 @@ static int launch_of(struct warder_pool *pool, const struct pool_asked *asked, c
 	const uint64_t until = clock_us() + pool->options.wait_us;
 	struct warder_error why;
 	bool was_broken = false, looks = true;
-	unsigned int failures = 0;
+	unsigned int failures = 0, died = 0;
 
 	for (;;) {
 		struct slot *slot;
@@ -1574,6 +1580,8 @@ static int launch_of(struct warder_pool *pool, const struct pool_asked *asked, c
 		slot = find_slot(pool, key, POOL_READY);
 		launched = slot ? hand_out(pool, slot, asked, kind, ret, err)
 				: do_without(pool, key, asked, was_broken ? &why : NULL, until, ret, err);
+		if (launched == DIED) /* somebody who kills each of them would keep the caller here */
+			launched = ++died < DIED_MOST ? 1 : -1;
 		/* With a Python of its own, the jail may be made after all. */
 		key = slot || launched >= 0 ? NULL : find_key(pool, kind);
 		if (key && key->never_forks)

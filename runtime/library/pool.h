@@ -5,7 +5,8 @@
  *   BUILDING -> READY -> TAKEN -> CHECKED -> RUNNING -> ENDED -> CLEANING -> GONE
  *   READY -> STALE -> CLEANING    a source of its mounts is another object by now
  *   TAKEN -> STALE -> CLEANING    so is a file that its program has loaded
- *   TAKEN, CHECKED -> BROKEN -> CLEANING    it does not live, or is not as it was parked, or does not take its program
+ *   TAKEN, CHECKED -> BROKEN -> CLEANING    it does not live, or is not as it was parked, or does not take its program. If certainly
+ *                                           nothing of the program has run, the launch takes another jail
  *   READY -> CLEANING    nobody has used it for long, the pool is full or drained, the host is short of memory
  *   BUILDING -> GONE    it could not be built: nothing is left
  * Nothing leads back: a jail never runs two programs.
@@ -76,7 +77,7 @@ struct pool_asked {
 	const struct policy_subject *subject; /* of the run, part of the key; NULL: a program */
 	uint64_t code_bytes;                  /* for the receipt; 0: a program */
 	bool merged;                          /* the key's program has one pipe for both outputs */
-	/* One of these two. The first has no member `parked`, and nobody releases its owner if no jail could be made. */
+	/* One of these two. The first has neither `parked` nor `release`: if a jail dies before the program begins, it serves another launch. */
 	const struct library_launch *launch;
 	const struct warder_command *command;
 	const char *work; /* for a program that has started; or NULL */

@@ -1,0 +1,310 @@
+/*
+ * Parked jails that die between their check at the hand-out and the start of their program: the launch takes another jail, and the program
+ * runs once. At most four jails at once.
+ *
+ * The moment is hit by pages that cannot be read: the launching thread reads the path of the command's file, and the words of the command,
+ * after the check and before the word to go. The fault of its read is handled in that thread.
+ */
+#include "tests/lib/library.h"
+
+#include <criterion/criterion.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static struct warder_error err;
+static struct warder_policy *policy;
+static struct warder_pool *pool;
+static struct warder_pool_key key;
+
+/* ---- the moment ---- */
+
+/* A text that cannot be read until it has been tried once; then the function is called. */
+struct trap {
+	char *page;
+	void (*sprung)(void);
+};
+
+static struct trap path_trap, script_trap;
+/* The init to be killed; 0: that of oldest_init(). */
+static int target;
+static int killed[8];
+static size_t killed_count;
+static pthread_t killer;
+
+static void set_trap(struct trap *trap)
+{
+	mprotect(trap->page, (size_t)getpagesize(), PROT_NONE);
+}
+
+static bool springs(const struct trap *trap, const void *at)
+{
+	return trap->page && (const char *)at >= trap->page && (const char *)at < trap->page + getpagesize();
+}
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+	const struct trap *trap = springs(&path_trap, info->si_addr)     ? &path_trap
+				  : springs(&script_trap, info->si_addr) ? &script_trap
+									 : NULL;
+
+	if (!trap) {
+		signal(SIGSEGV, SIG_DFL);
+		return;
+	}
+	mprotect(trap->page, (size_t)getpagesize(), PROT_READ | PROT_WRITE);
+	trap->sprung();
+}
+
+static char *make_trap(struct trap *trap, const char *text, void (*sprung)(void))
+{
+	const struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+
+	cr_assert(sigaction(SIGSEGV, &action, NULL) == 0);
+	trap->page =
+	    mmap(NULL, (size_t)getpagesize(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	cr_assert(trap->page != MAP_FAILED);
+	snprintf(trap->page, (size_t)getpagesize(), "%s", text);
+	trap->sprung = sprung;
+	set_trap(trap);
+	return trap->page;
+}
+
+/* Of the jails that live, the one that was made first: it has been handed out. */
+static int oldest_init(void)
+{
+	int pids[8], oldest = 0;
+	const int count = library_inits(pids, 8);
+
+	for (int i = 0; i < count; i++) {
+		bool lives = true;
+
+		for (size_t j = 0; j < killed_count; j++)
+			lives = lives && killed[j] != pids[i];
+		if (lives && (!oldest || pids[i] < oldest))
+			oldest = pids[i];
+	}
+	return oldest;
+}
+
+static void kill_init(void)
+{
+	const int init = target ? target : oldest_init();
+	struct pollfd dead = { .fd = (int)syscall(SYS_pidfd_open, init, 0), .events = POLLIN };
+
+	if (init > 0 && kill(init, SIGKILL) == 0 && poll(&dead, 1, 10000) == 1 && killed_count < 8)
+		killed[killed_count++] = init;
+	close(dead.fd);
+}
+
+static void *kill_soon(void *unused)
+{
+	usleep(50000);
+	kill_init();
+	return NULL;
+}
+
+/* The word to go is sent, and the process that waits for it dies before it reads it. */
+static void stop_and_kill_init(void)
+{
+	char path[64];
+	FILE *children;
+	int payload = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", target, target);
+	children = fopen(path, "re");
+	if (children && fscanf(children, "%d", &payload) == 1 && kill(payload, SIGSTOP) == 0)
+		pthread_create(&killer, NULL, kill_soon, NULL);
+	if (children)
+		fclose(children);
+}
+
+/* And the next jail, too: the path is read before the script. */
+static void kill_init_again(void)
+{
+	kill_init();
+	set_trap(&path_trap);
+}
+
+static void set_script_trap(void)
+{
+	set_trap(&script_trap);
+}
+
+/* ---- the pool ---- */
+
+static int begin(struct warder_pool_options options)
+{
+	const int descriptors = library_descriptors();
+
+	options.size = sizeof(options);
+	policy = library_policy();
+	key = (struct warder_pool_key){ .size = sizeof(key), .policy = policy };
+	cr_assert(warder_pool_new(&options, &pool, &err) == 0, "%s", err.text);
+	return descriptors;
+}
+
+static void fill(unsigned int count)
+{
+	if (warder_pool_fill(pool, &key, count, &err) == 0)
+		return;
+	cr_assert(err.code == WARDER_ERROR_UNSUPPORTED_POLICY || err.code == WARDER_ERROR_NOT_FOUND, "%s: %s",
+		  err.step, err.text);
+	cr_skip_test("%s", err.text);
+}
+
+static void end(int descriptors)
+{
+	int pids[8];
+
+	cr_expect(warder_pool_drain(pool, &err) == 0, "%s", err.text);
+	cr_expect_eq(library_inits(pids, 8), 0);
+	warder_pool_free(pool);
+	warder_policy_free(policy);
+	cr_expect_eq(library_descriptors(), descriptors, "%d, before %d", library_descriptors(), descriptors);
+}
+
+/* Launch a script of sh, or, with `code`, code in the key's program. What it wrote; NULL with err. */
+static const char *says(char *script, const char *code, struct warder_command command)
+{
+	char *argv[] = { (char *)"sh", (char *)"-c", script, NULL };
+	struct warder_result *result = NULL;
+	struct warder_run *run = NULL;
+	static char text[100];
+	int launched;
+
+	command.size = sizeof(command);
+	command.argv = argv;
+	launched = code ? warder_pool_code(pool, &key, code, strlen(code), &command, &run, &err)
+			: warder_pool_launch(pool, &key, &command, &run, &err);
+	if (launched == 0 && warder_wait(run, &result, &err) == 0)
+		snprintf(text, sizeof(text), "%s", warder_result_output(result, WARDER_STDOUT, NULL, NULL));
+	warder_run_free(run);
+	if (!result)
+		return NULL;
+	warder_result_free(result);
+	return text;
+}
+
+/* ---- deaths ---- */
+
+/* The input comes from a pipe: nothing of it may be lost with the first jail. */
+Test(pool_window, a_launch_takes_another_jail, .timeout = 60)
+{
+	static const struct {
+		enum warder_pool_empty empty;
+		void (*ends)(void);
+	} rows[] = {
+		{ WARDER_POOL_LAUNCH, kill_init },
+		{ WARDER_POOL_WAIT, kill_init },
+		{ WARDER_POOL_LAUNCH, stop_and_kill_init },
+	};
+	int input[2];
+
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		const int descriptors =
+		    begin((struct warder_pool_options){ .empty = rows[i].empty, .jails_a_key = 1 });
+		const char *said;
+
+		fill(1);
+		target = library_only_init();
+		cr_assert(pipe(input) == 0 && write(input[1], "in\n", 3) == 3);
+		close(input[1]);
+		killed_count = 0;
+		said = says(make_trap(&script_trap, "read x; echo $x", rows[i].ends), NULL,
+			    (struct warder_command){ .input_fd = input[0] });
+		close(input[0]);
+		if (killer)
+			pthread_join(killer, NULL);
+		killer = 0;
+		cr_assert_eq(killed_count, 1);
+		cr_assert(said, "%zu: %s", i, err.text);
+		cr_expect_str_eq(said, "in\n");
+		cr_expect_eq(library_pool_stat(pool, "broken"), 1);
+		/* The pool may have parked another one meanwhile. */
+		cr_expect_eq(library_pool_stat(pool, "launched") + library_pool_stat(pool, "handedOut"), 1);
+		cr_expect(rows[i].empty == WARDER_POOL_LAUNCH || library_pool_stat(pool, "launched") == 0);
+		end(descriptors);
+	}
+}
+
+/* Without a new one: the launch takes the other jail, or fails if there is none. */
+Test(pool_window, a_launch_takes_another_parked_jail, .timeout = 60)
+{
+	for (unsigned int jails = 1; jails <= 2; jails++) {
+		const int descriptors = begin((struct warder_pool_options){ .empty = WARDER_POOL_FAIL });
+		const char *said;
+		int pids[8];
+
+		fill(1);
+		target = library_only_init();
+		if (jails == 2) { /* the one that was parked last is handed out first */
+			fill(2);
+			cr_assert_eq(library_inits(pids, 8), 2);
+			target = pids[0] == target ? pids[1] : pids[0];
+		}
+		killed_count = 0;
+		said =
+		    says(make_trap(&script_trap, "echo ran", kill_init), NULL, (struct warder_command){ 0 });
+		cr_assert_eq(killed_count, 1);
+		cr_expect_eq(library_pool_stat(pool, "broken"), 1);
+		cr_expect_eq(library_pool_stat(pool, "handedOut"), jails - 1);
+		if (jails == 2)
+			cr_expect(said && strcmp(said, "ran\n") == 0, "%s", err.text);
+		else
+			cr_expect(!said && err.code == WARDER_ERROR_UNAVAILABLE &&
+				      strstr(err.text, "the jail died"),
+				  "%s", err.text);
+		end(descriptors);
+	}
+}
+
+/* Nor does a program that was started in advance get its code twice. */
+Test(pool_window, code_goes_to_another_program, .timeout = 60)
+{
+	char *program[] = { (char *)"sh", (char *)"-c", (char *)"echo >&3; code=$(cat <&4); eval \"$code\"",
+			    NULL };
+	const int descriptors =
+	    begin((struct warder_pool_options){ .empty = WARDER_POOL_LAUNCH, .jails_a_key = 1 });
+	const struct warder_file file = { .path = make_trap(&path_trap, "data", kill_init),
+					  .bytes = "text\n",
+					  .len = 5 };
+	const char *said;
+
+	key.program = program;
+	fill(1);
+	target = library_only_init();
+	said = says(NULL, "cat /tmp/data", (struct warder_command){ .files = &file, .file_count = 1 });
+	cr_assert_eq(killed_count, 1);
+	cr_assert(said, "%s", err.text);
+	cr_expect_str_eq(said, "text\n");
+	cr_expect_eq(library_pool_stat(pool, "broken"), 1);
+	cr_expect_eq(library_pool_stat(pool, "handedOut"), 1);
+	end(descriptors);
+}
+
+/* The launch ends, though each jail dies. */
+Test(pool_window, a_launch_gives_up_after_three_jails, .timeout = 60)
+{
+	const int descriptors =
+	    begin((struct warder_pool_options){ .empty = WARDER_POOL_WAIT, .jails_a_key = 1 });
+	const struct warder_file file = { .path = make_trap(&path_trap, "data", set_script_trap),
+					  .bytes = "text\n",
+					  .len = 5 };
+	const char *said;
+
+	fill(1);
+	said = says(make_trap(&script_trap, "cat /tmp/data", kill_init_again), NULL,
+		    (struct warder_command){ .files = &file, .file_count = 1 });
+	cr_expect(!said && err.code == WARDER_ERROR_UNAVAILABLE && strstr(err.text, "the jail died"), "%s",
+		  err.text);
+	cr_expect_eq(killed_count, 3, "%zu", killed_count);
+	cr_expect_eq(library_pool_stat(pool, "broken"), 3);
+	cr_expect_eq(library_pool_stat(pool, "handedOut"), 0);
+	end(descriptors);
+}

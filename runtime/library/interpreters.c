@@ -71,13 +71,13 @@
  * have no __del__ called. These files and the streams of libc are flushed only if no thread runs any more, which could hold the lock of
  * one for ever. Functions that libraries have registered with the atexit() of libc are not called. */
 #define PYTHON_DEFINE_END                                                                                    \
-	"import _thread,_weakref,atexit,ctypes\n"                                                            \
+	"import _signal,_thread,_weakref,atexit,ctypes\n"                                                    \
 	"libc=ctypes.PyDLL(None)\n"                                                                          \
-	"madvise,fflush,leave=libc.madvise,libc.fflush,os._exit\n"                                           \
-	"modules=sys.modules\n"                                                                              \
+	"madvise,fflush,leave,kill,getpid=libc.madvise,libc.fflush,os._exit,os.kill,os.getpid\n"             \
+	"modules,default=sys.modules,_signal.signal\n"                                                       \
 	"streams=sys.stdout,sys.stderr\n"                                                                    \
 	"writers=io.TextIOWrapper,io.BufferedWriter,io.BufferedRandom\n"                                     \
-	"def say(text,*words):\n"                                                                            \
+	"def say(text,*words,print=print):\n"                                                                \
 	" file=getattr(sys,'stderr',None)\n"                                                                 \
 	" try:print(text%words,file=streams[1] if file is None else file)\n"                                 \
 	" except BaseException:pass\n"                                                                       \
@@ -122,8 +122,9 @@
 	"  except BaseException:pass\n"                                                                      \
 	" if alone:fflush(None)\n"                                                                           \
 	" if code is None:\n"                                                                                \
-	"  _signal.signal(2,0)\n"                                                                            \
-	"  os.kill(os.getpid(),2)\n"                                                                         \
+	"  code=130\n"                                                                                       \
+	"  default(2,0)\n"                                                                                   \
+	"  kill(getpid(),2)\n"                                                                               \
 	" code=int.__index__(code)\n"                                                                        \
 	" leave(code&255 if -2**63<=code<2**63 else 255)\n"                                                  \
 	"known={*modules,'threading'}-{'__main__'}\n"
@@ -132,7 +133,6 @@
  * SIGPIPE, SIGXFSZ) are set again, and the pages that most code needs are written to once more. */
 #define PYTHON_FORK                                                                                          \
 	PYTHON_DEFINE PYTHON_DEFINE_CONCLUDE PYTHON_WARM_UP PYTHON_DEFINE_END                                \
-	    "import _signal\n"                                                                               \
 	    "lib=ctypes.PyDLL('/proc/self/fd/5')\n"                                                          \
 	    "os.close(5)\n"                                                                                  \
 	    "with open('/proc/self/comm','rb') as file:comm=file.read().strip()\n"                           \
@@ -161,6 +161,7 @@
  * raises what ends Python in the same way, SystemExit or KeyboardInterrupt itself. */
 #define PYTHON_DEFINE_CONCLUDE                                                                               \
 	"show,settrace,setprofile=sys.__excepthook__,sys.settrace,sys.setprofile\n"                          \
+	"exc_info=sys.exc_info\n"                                                                            \
 	"def tell(text):\n"                                                                                  \
 	" try:sys.stderr.write(text+'\\n')\n"                                                                \
 	" except BaseException:pass\n"                                                                       \
@@ -190,9 +191,10 @@
 	" try:hook(kind,error,trace)\n"                                                                      \
 	" except SystemExit as later:return later\n"                                                         \
 	" except BaseException as later:\n"                                                                  \
-	"  second=BaseException.with_traceback(later,later.__traceback__.tb_next)\n"                         \
+	"  trace_of_later=exc_info()[2].tb_next\n"                                                           \
+	"  second=BaseException.with_traceback(later,trace_of_later)\n"                                      \
 	"  tell('Error in sys.excepthook:')\n"                                                               \
-	"  show(type(second),second,second.__traceback__)\n"                                                 \
+	"  show(type(second),second,trace_of_later)\n"                                                       \
 	"  tell('\\nOriginal exception was:')\n"                                                             \
 	"  show(kind,error,trace)\n"
 #define PYTHON_WORK                                                                                          \
@@ -200,7 +202,7 @@
 	"main.__builtins__=__builtins__\n"                                                                   \
 	"sys.modules['__main__']=main\n"                                                                     \
 	"try:exec(compile(source,name,'exec',0,True),main.__dict__)\n"                                       \
-	"except BaseException:failure=sys.exc_info()\n"
+	"except BaseException:failure=exc_info()\n"
 #define PYTHON_END                                                                                           \
 	"main=None\n"                                                                                        \
 	"if failure:\n"                                                                                      \

@@ -524,6 +524,21 @@ Test(pool_code, the_end_of_a_fork_is_that_of_python, .timeout = 120)
 		  "threading.Thread(target=libc.fgetc, args=(file,), daemon=True).start()\n"
 		  "time.sleep(0.1)\nprint('holds a lock of libc')",
 		  "holds a lock of libc\n", "", 0 },
+		{ "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\n"
+		  "raise KeyboardInterrupt",
+		  "",
+		  "Traceback (most recent call last):\n  File \"<code>\", line 3, in <module>\n"
+		  "KeyboardInterrupt\n",
+		  130 },
+		{ "import sys\nclass E(Exception): __traceback__ = None\ndef hook(*words): raise E(1)\n"
+		  "sys.excepthook = hook\nraise E(2)",
+		  "",
+		  "Error in sys.excepthook:\nTraceback (most recent call last):\n"
+		  "  File \"<code>\", line 3, in hook\nE: 1\n\nOriginal exception was:\n"
+		  "Traceback (most recent call last):\n  File \"<code>\", line 5, in <module>\nE: 2\n",
+		  1 },
+		{ "import builtins, sys\nsys.exc_info = builtins.print = lambda text: None\nsys.exit('why')",
+		  "", "why\n", 1 },
 		{ "import sys\nclass T:\n  __slots__ = ()\n  __bool__ = None\n"
 		  "  def _shutdown(self): print('end')\nsys.modules['threading'] = T()",
 		  "end\n", "", 0 },

@@ -234,7 +234,7 @@ static void supervisor_rows(struct jail_run *run)
 				(unsigned long long)run->given.wall_time_us,
 				run->warm.is ? "hand-out of the code" : "exec",
 				(unsigned long long)backstop_us(run->given.wall_time_us));
-	if (run->given.code_bytes)
+	if (run->given.code_bytes || run->warm.is)
 		receipt_control(run, POLICY_CONTROL_CODE, kept_source, "%llu bytes of program text",
 				(unsigned long long)run->given.code_bytes);
 	else

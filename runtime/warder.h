@@ -1133,6 +1133,7 @@ WARDER_API int warder_pool_launch(struct warder_pool *pool, const struct warder_
  *   With the interpreter "python", code is refused (INVALID_REQUEST) if it is not valid UTF-8, if it contains a
  *   NUL, or if one of its first two lines names a coding other than UTF-8 ("# coding: latin-1"): Python treats
  *   such a file in another way. Give it to warder_launch() as a file and run python3 there.
+ *   Code that is longer than limits.code is refused (REJECTED).
  *   With WARDER_POOL_LAUNCH, an empty pool starts the program now. If it does not start, the call fails
  *   (EXECUTION_FAILED, NOT_FOUND). If the files that it loads have changed in each of three jails in a row, the call
  *   fails, too (UNAVAILABLE), and the pool starts the program again only after a second.

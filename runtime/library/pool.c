@@ -1541,10 +1541,24 @@ static int do_without(struct warder_pool *pool, struct key *key, const struct po
 	    "without");
 }
 
+/* Callers in runtime/ have compared their code with the policy. */
+static int check_size(const struct pool_asked *asked, struct warder_error *err)
+{
+	const uint64_t limit = asked->key->policy->policy.limits.code_bytes;
+	char most[32];
+
+	if (!asked->command || asked->code_bytes <= limit)
+		return 0;
+	return error_set(err, WARDER_ERROR_REJECTED, "limits.code",
+			 "limits.code: the code has %" PRIu64
+			 " bytes, and the policy allows %s; shorten it, or raise limits.code",
+			 asked->code_bytes, policy_format_size(limit, most, sizeof(most)));
+}
+
 static int check_way(const struct key *key, const struct pool_asked *asked, struct warder_error *err)
 {
 	if (!key->program == !asked->work)
-		return 0;
+		return check_size(asked, err);
 	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "program", "%s",
 			 asked->work ? "the key names no program that runs code; set interpreter, or use "
 				       "warder_pool_launch()"
@@ -1649,8 +1663,10 @@ int warder_pool_code(struct warder_pool *pool, const struct warder_pool_key *key
 				 "environment cannot be given to a program that has started already; use "
 				 "warder_pool_launch() or warder_launch()");
 	return pool_launch(
-	    pool, &(struct pool_asked){ .key = key, .command = command, .work = code, .work_len = len }, ret,
-	    err);
+	    pool,
+	    &(struct pool_asked){
+		.key = key, .command = command, .code_bytes = len, .work = code, .work_len = len },
+	    ret, err);
 }
 
 int warder_pool_drain(struct warder_pool *pool, struct warder_error *err)

@@ -108,9 +108,20 @@ Test(pool_code, a_program_gets_its_code_input_and_time, .timeout = 60)
 	cr_expect(strstr(json, "\"value\":\"500000 us from the hand-out of the code on;"), "%s", json);
 	cr_expect(strstr(json, "\"made by the supervisor before the program was parked; not read back\""),
 		  "%s", json);
+	cr_expect(strstr(json, "\"value\":\"40 bytes of program text\""), "%s", json);
 	free(json);
 	warder_result_free(result);
 	cr_expect(library_pool_stat(pool, "handedOut") == 1);
+	set("limits.code", "10");
+	cr_expect(fill(1) && !run("echo too long", (struct warder_command){ 0 }) &&
+		      err.code == WARDER_ERROR_REJECTED && strstr(err.text, "limits.code: "),
+		  "%s: %s", err.step, err.text);
+	result = run("", (struct warder_command){ 0 });
+	cr_assert(result, "%s", err.text);
+	json = warder_result_json(result);
+	cr_expect(strstr(json, "\"value\":\"0 bytes of program text\""), "%s", json);
+	free(json);
+	warder_result_free(result);
 	fill(1);
 	result = run("sleep 30", (struct warder_command){ 0 });
 	cr_assert(result, "%s", err.text);
@@ -839,6 +850,13 @@ Test(pool_code, node, .timeout = 60)
 	cr_assert(result, "%s", err.text);
 	cr_expect_str_eq(output(result, WARDER_STDOUT), "42 undefined\n");
 	cr_expect(warder_result_exit_code(result) == 5);
+	warder_result_free(result);
+	result = run("import('node:path').then(({ sep }) => console.log(sep))", (struct warder_command){ 0 });
+	cr_assert(result, "%s", err.text);
+	cr_expect(strcmp(output(result, WARDER_STDOUT), "/\n") == 0 ||
+		      /* an older Node */
+		      strstr(output(result, WARDER_STDERR), "ERR_VM_DYNAMIC_IMPORT_CALLBACK_MISSING"),
+		  "%s", output(result, WARDER_STDERR));
 	warder_result_free(result);
 	end();
 }

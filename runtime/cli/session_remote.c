@@ -6,19 +6,25 @@
  */
 #include "runtime/cli/session_remote.h"
 
+#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "runtime/cli/commands.h"
+#include "runtime/cli/ending.h"
 #include "runtime/cli/remote_place.h"
 #include "runtime/cli/remote_request.h"
 #include "runtime/cli/session_remote_exec.h"
 #include "runtime/cli/session_remote_files.h"
 #include "runtime/cli/term.h"
 #include "runtime/library/reported.h"
+
+#define STOP_MS  (2 * REMOTE_QUESTION_MS)
+#define AGAIN_MS 500 /* between two requests to end a sandbox */
 
 /* ---- status, stop, list ---- */
 
@@ -42,18 +48,30 @@ static int show_status(struct args *args, const char *name, struct warder_error 
 	return 0;
 }
 
-/* A sandbox that is gone is as good as ended. 1: the session has got another sandbox meanwhile, in place of a lost one. */
+/* A sandbox that is gone is as good as ended. The host refuses (409) while it ends the sandbox by itself or for another command: then ask again, since
+ * it may still fail. -1 with *err. */
+static int end_sandbox(const struct remote_place *place, struct warder_error *err)
+{
+	const uint64_t until_ms = clock_us() / 1000 + STOP_MS;
+	struct remote_asking how = { .method = "DELETE", .timeout_ms = STOP_MS };
+
+	while (remote_place_ask(place, "", &how, NULL, NULL, err) < 0 && !remote_place_is_gone(err)) {
+		if (how.status != 409 || clock_us() / 1000 >= until_ms || ending_signal())
+			return -1;
+		poll(NULL, 0, AGAIN_MS);
+	}
+	return 0;
+}
+
+/* 1: the session has got another sandbox meanwhile, in place of a lost one. */
 static int stop_sandbox(const char *name, struct warder_error *err)
 {
-	struct remote_asking how = { .method = "DELETE", .timeout_ms = 2 * REMOTE_QUESTION_MS };
 	struct remote_place place = { 0 };
 	const int found = elsewhere_read(name, &place.session, err);
 
 	if (found != 0)
 		return found > 0 || elsewhere_is_damaged(err) ? elsewhere_remove(name, NULL, err) : -1;
-	if (remote_place_find_host(&place, err) < 0)
-		return error_context(err, "session %.64s was not stopped", name);
-	if (remote_place_ask(&place, "", &how, NULL, NULL, err) < 0 && !remote_place_is_gone(err))
+	if (remote_place_find_host(&place, err) < 0 || end_sandbox(&place, err) < 0)
 		return error_context(err, "session %.64s was not stopped", name);
 	return elsewhere_remove(name, place.session.sandbox, err);
 }

@@ -560,7 +560,8 @@ def contexts(path, host):
     tell(context("restart", "far", "py")[0] == 0 and piece("far", "x")[0] == 1, "a restart takes its variables")
     tell(context("delete", "far", "py")[0] == 0 and context("run", "far", "py", "-c", "1")[0] == 125 and not [row for row in json.loads(context("list", "far", "--json")[1]) if row["context"] == "py"], "delete ends it")
     tell(context("create", "far", "py")[0] == 0 and piece("far", "x")[0] == 1, "and its name is free")
-    session("stop", "--all")
+    done = session("stop", "--all")  # an ordinary user's is also the keeper of the sandbox
+    tell(done == (0, b"", "") and session("status", "far")[0] == 1 and host.sandboxes() == [], "then all sessions are stopped", (done, host.sandboxes()))
 
 
 def signals(path, host):
@@ -571,7 +572,8 @@ def signals(path, host):
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=90 * SLOW)
         tell(process.returncode == 143 and json.loads(out)["cause"] == "cancelled", "a signal ends an execution: " + name, (process.returncode, out, err, started))
-        tell(until(lambda: b"sleep 50" not in session("exec", "far", "--", "sh", "-c", "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '; rm -f /tmp/begun")[1]), "and the session goes on without it: " + name)
+        look = ["--", "sh", "-c", "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '; rm -f /tmp/begun"]
+        tell(until(lambda: (done := session("exec", "far", *look))[0] == 0 and b"sleep 50" not in done[1]), "and the session goes on without it: " + name)
     session("stop", "far")
 
 
@@ -753,6 +755,9 @@ def lying():
     tell(done[0] == 125 and "was not stopped" in done[2] and session("status", "liar")[0] == 0, "a sandbox that the service does not delete stays a session", done)
     server.how = {"DELETE": GONE}
     tell(session("stop", "liar")[0] == 0 and session("status", "liar")[0] == 1, "one that is gone is as good as stopped")
+    begin_anew({"DELETE": detached.turns((409, b'{"code": 409, "message": "ending already"}', ()), GONE)})
+    done = session("stop", "liar")
+    tell(done == (0, b"", "") and kinds().count("DELETE") == 2 and session("status", "liar")[0] == 1, "one that the service is ending already is waited for", (done, kinds()))
     server.how = {"sandboxes": made(sandboxID="Ab-9_x"), "Ab-9_x": described()}
     tell(session("start", "liar", *there(path))[0] == 0 and session("exec", "liar", "--", "true")[1] == b"hello\n", "ids of other services are ids")
     server.how = {}

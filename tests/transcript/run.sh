@@ -23,7 +23,7 @@
 #
 # Lines that begin with # and empty lines are for the reader. Conditions: limits (this user can enforce the preset
 # strict here), user (there is another account to become), place (the directory of the case can be shown in a jail,
-# which has a /tmp of its own), power (set-user-ID programs and devices work where the case is), terminal (one can be had), storm (the kernel survives a fork bomb), freezer
+# which has a /tmp of its own), power (set-user-ID programs and devices work where the case is), terminal (one can be had), storm (the kernel survives a fork bomb), clocks (it has time namespaces), freezer
 # (processes can be made that do not die), delegation (a cgroup of v2 can be given to another user), notebook (the system's Python has pandas and matplotlib), library (it is
 # built, and there is a compiler), and any program by its name. `without` and `second_reader` are
 # programs of the tests: see lib/without.c and lib/second_reader.c.
@@ -85,6 +85,7 @@ unmet()
 	freezer) [ "$(id -u)" = 0 ] && [ -w /sys/fs/cgroup/freezer/cgroup.procs ] || echo "needs root and the freezer of cgroup v1, whose frozen processes do not die" ;;
 	guest) [ -n "${WARDER_TEST_GUEST:-}" ] || echo "more than 100 jails ended at once only in a guest" ;;
 	signals) [ "${WARDER_TEST_GUEST:-}" != uml ] || echo "User-mode Linux panics when forking processes are killed" ;; # or get another signal
+	clocks) [ -e /proc/self/ns/time ] || echo "this kernel has no time namespaces" ;;
 	processors) [ "$(nproc)" -gt 1 ] || echo "one processor" ;;
 	storm) grep -q 'User Mode Linux' /proc/cpuinfo && echo "User-mode Linux panics when forking processes are killed" ;;
 	power)

@@ -97,7 +97,7 @@ $ sh s start; sh c create py; sh c run py -c 'kept = 1'; sh c run py --timeout 2
 
 = a piece that ignores the interrupt ends with its context
 + . "$TOP/tests/transcript/context.sh"
-$ sh s start; sh c create py; sh c run py --timeout 100ms -c 'import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)
+$ sh s start; sh c create py; sh c run py -c 'import signal'; sh c run py --timeout 2s -c 'signal.signal(signal.SIGINT, signal.SIG_IGN)
 > while True: pass'; echo $?; sh c run py -c 1; sh c restart py; sh c run py -c '2'; sh s stop
 | 124
 | py: 2

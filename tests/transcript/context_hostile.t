@@ -130,7 +130,7 @@ $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; keeper=$(sh s status --json | grep
 + for i in range(69): os.write(4, struct.pack("<IIII", 0x58544357, 5, 1, 1) + b"z" * 60000)
 + time.sleep(60)
 + END
-$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; keeper=$(sh s status --json | grep -o '"keeperPid":[0-9]*' | cut -d: -f2); most() { awk '/VmHWM/ { print $2 }' /proc/$keeper/status; }; for i in $(seq 24); do { sh c create py$i; sh c run py$i unfinished.py; } 2> /dev/null & done; for i in $(seq 150); do test $(most) -gt 60000 && break; sleep 0.1; done; sleep 1; test $(most) -gt 60000 && test $(most) -lt 85000 && echo bounded; sh s stop; wait
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; keeper=$(sh s status --json | grep -o '"keeperPid":[0-9]*' | cut -d: -f2); most() { awk '/VmHWM/ { print $2 }' /proc/$keeper/status; }; for i in $(seq 24); do { sh c create py$i; sh c run py$i unfinished.py; } 2> /dev/null & done; for i in $(seq 600); do test $(most) -gt 60000 && break; sleep 0.1; done; sleep 1; test $(most) -gt 60000 && test $(most) -lt 85000 && echo bounded; sh s stop; wait
 | bounded
 
 = no descriptor can be passed to the keeper, which would have to close it: a socket can make that take long. Linux 6.16 can refuse it.

@@ -207,7 +207,7 @@ $ . "$TOP/tests/transcript/mcp.sh"; py() { step "$1" run_code "{\"language\":\"p
 
 = the time of a piece is limited; a context outlives a piece that heeds the interrupt
 needs python3
-$ . "$TOP/tests/transcript/mcp.sh"; py() { step "$1" run_code "{\"language\":\"python\",\"context\":\"a\",\"code\":\"$2\",\"timeout_seconds\":0.5}"; }; { init; py 1 'x = 1; import time; time.sleep(60)'; py 2 x; py 3 'import signal; signal.signal(2, signal.SIG_IGN)\nwhile True: time.sleep(1)'; } | mcp | tee log | texts | grep -E '^[0-9]'
+$ . "$TOP/tests/transcript/mcp.sh"; py() { step "$1" run_code "{\"language\":\"python\",\"context\":\"a\",\"code\":\"$2\",\"timeout_seconds\":2}"; }; { init; py 1 'x = 1; import time; time.sleep(60)'; py 2 x; py 3 'import signal; signal.signal(2, signal.SIG_IGN)\nwhile True: time.sleep(1)'; } | mcp | tee log | texts | grep -E '^[0-9]'
 | 1 True {"error":"execution_error","message":"interrupted at its time limit; the context and its variables are still there","cause":"wallTime","field":"timeout_seconds","remedy":"do less in one call, or split the work into several calls; the limit itself cannot be raised"}
 | 2 False Piece 2 of context a ended without an error, after T s.
 | 1

@@ -3,14 +3,14 @@ needs limits
 
 = the wall time stands still, also that of init, and goes on; the state is shown
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; id=$(sh s exec --detach --timeout 2s -- sh -c 'while :; do echo x; sleep 0.05; done'); sleep 0.5; sh s pause; warder ps | grep -c "^$id .* paused "; sh s status --json | grep -o '"paused":[a-z]*'; warder logs $id | wc -l > one; sleep 6; warder logs $id | wc -l | cmp - one && echo still; sh s resume; warder ps | grep -c "^$id .* running "; sleep 0.5; [ $(warder logs $id | wc -l) -gt $(cat one) ] && echo on; warder wait $id; echo $?; sh s stop
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; id=$(sh s exec --detach --timeout 6s -- sh -c 'while :; do echo x; sleep 0.05; done'); sleep 0.5; sh s pause; warder ps | grep -c "^$id .* paused "; sh s status --json | grep -o '"paused":[a-z]*'; warder logs $id | wc -l > one; sleep 9; warder logs $id | wc -l | cmp - one && echo still; sh s resume; warder ps | grep -c "^$id .* running "; until [ $(warder logs $id | wc -l) -gt $(cat one) ] && echo on || ! warder ps | grep -q ' running '; do sleep 0.05; done; warder wait $id; echo $?; sh s stop
 | 1
 | "paused":true
 | still
 | 1
 | on
 | 124
-! warder: wallTime: killed after the wall time of 2s
+! warder: wallTime: killed after the wall time of 6s
 
 = refused: a second pause, a start in a paused session, a pause with a supervising caller, an unknown session
 + . "$TOP/tests/transcript/session.sh"; echo $name > name; cp "$(command -v warder)" other
@@ -26,11 +26,11 @@ $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s resume; sh s pause; sh s paus
 
 = an execution whose caller waits is paused, too
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start; sh s exec --timeout 2s -- sh -c 'while :; do echo x; sleep 0.05; done' > out & pid=$!; until [ -s out ]; do sleep 0.05; done; sh s pause; sleep 0.2; wc -l < out > one; sleep 4; wc -l < out | cmp - one && kill -0 $pid && echo still; sh s resume; wait $pid; echo $?; [ $(wc -l < out) -gt $(cat one) ] && echo on; sh s stop
+$ sh s start; sh s exec --timeout 6s -- sh -c 'while :; do echo x; sleep 0.05; done' > out & pid=$!; until [ -s out ]; do sleep 0.05; done; sh s pause; sleep 1; wc -l < out > one; sleep 8; wc -l < out | cmp - one && kill -0 $pid && echo still; sh s resume; wait $pid; echo $?; [ $(wc -l < out) -gt $(cat one) ] && echo on; sh s stop
 | still
 | 124
 | on
-! warder: killed after 2s (limits.wallTime)
+! warder: killed after 6s (limits.wallTime)
 
 = SIGKILL ends the processes of a paused session at once; their end is known, and other signals arrive, after the pause
 + . "$TOP/tests/transcript/session.sh"
@@ -46,7 +46,7 @@ $ n=6$$; sh s start; export XDG_RUNTIME_DIR=$PWD/rt; id=$(sh s exec --detach -- 
 
 = the idle time stands still, and the lifetime runs on
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start --idle-timeout 2s --lifetime 9s; sh s pause; sleep 4; sh s status --json | grep -o '"paused":[a-z]*'; for i in $(seq 600); do sh s status > /dev/null 2>&1 || break; sleep 0.1; done; sh s status > /dev/null 2>&1; echo $?
+$ sh s start --idle-timeout 5s --lifetime 20s; sh s pause; sleep 8; sh s status --json | grep -o '"paused":[a-z]*'; for i in $(seq 600); do sh s status > /dev/null 2>&1 || break; sleep 0.1; done; sh s status > /dev/null 2>&1; echo $?
 | "paused":true
 | 1
 

@@ -112,6 +112,6 @@ $ warder run --json --prefer limits.disk --workspace .:rw --set filesystem.growt
 
 = an end that has nothing to do with a limit is no limit that was reached
 needs python3
-$ echo '{"enable": ["process"]}' > on.json; (warder run --json --grace 10ms -- sh -c 'trap "" TERM; echo up >&2; while :; do sleep 0.1; done' > r & p=$!; sleep 1; kill $p; wait $p); python3 $TOP/tests/lib/results.py cause limitsHit < r; warder run --json --backend process --backends on.json --prefer all -- sh -c 'kill -9 $PPID; sleep 5' | python3 $TOP/tests/lib/results.py cause limitsHit
+$ echo '{"enable": ["process"]}' > on.json; n=6$$; (warder run --json --grace 10ms -- sh -c "trap '' TERM; sleep $n" > r & p=$!; until pgrep -fx "sleep $n" > /dev/null || ! kill -0 $p; do sleep 0.05; done; kill $p; wait $p); python3 $TOP/tests/lib/results.py cause limitsHit < r; warder run --json --backend process --backends on.json --prefer all -- sh -c 'kill -9 $PPID; sleep 5' | python3 $TOP/tests/lib/results.py cause limitsHit
 | cancelled []
 | host []

@@ -230,13 +230,13 @@ $ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited --setup 'echo 
 
 = an execution joins the session that it was checked against, or starts over with the one that has its name now
 needs place python3
-+ . "$TOP/tests/transcript/session.sh"; mkdir wa wb; echo one > wa/f; echo two > wb/f; mkfifo ceiling
++ . "$TOP/tests/transcript/session.sh"; mkdir wa wb; echo one > wa/f; echo two > wb/f; mkfifo ceiling; echo 'find /proc/[0-9]*/fd -lname "$PWD/ceiling" 2> /dev/null | grep -q .' > reads
 + cat > policy.py <<'END'
 + import json, sys
 + print(json.dumps(json.load(sys.stdin)['policy']))
 + END
-# The ceiling is read when the session has been found: until it is there, the name becomes another's. The pause keeps the two documents apart.
-$ sh s start --workspace $PWD/wa; sh s status --json | python3 policy.py > first; timeout 60 sh s exec --ceiling ceiling --receipt r -- cat /workspace/f & exec 3> ceiling; sh s stop; sh s start --workspace $PWD/wb; sh s status --json | python3 policy.py > second; cat first >&3; exec 3>&-; sleep 3; timeout 60 sh -c 'cat second > ceiling'; wait; grep -o 'readOnly:[^" ]*/w[ab]' r | sort -u | sed 's|:.*/|:|'; sh s stop
+# The ceiling is read when the session has been found: until it is there, the name becomes another's. The second document waits until the first one has been read.
+$ sh s start --workspace $PWD/wa; sh s status --json | python3 policy.py > first; timeout 60 sh s exec --ceiling ceiling --receipt r -- cat /workspace/f & exec 3> ceiling; sh s stop; sh s start --workspace $PWD/wb; sh s status --json | python3 policy.py > second; cat first >&3; exec 3>&-; while sh reads; do sleep 0.05; done; timeout 60 sh -c 'cat second > ceiling'; wait; grep -o 'readOnly:[^" ]*/w[ab]' r | sort -u | sed 's|:.*/|:|'; sh s stop
 | two
 | readOnly:wb
 

@@ -111,8 +111,8 @@ $ sh s start --memory 80MiB --workspace $PWD/work:rw --set limits.disk=unlimited
 
 = an execution whose session ends before it is joined is refused, or starts it anew
 needs python3
-+ . "$TOP/tests/transcript/session.sh"; mkfifo ceiling
-$ for flag in '' --auto-start; do sh s start --idle-timeout 4s; sh s status --json | python3 -c 'import json, sys; print(json.dumps(json.load(sys.stdin)["policy"]))' > granted; exec 3<> ceiling; timeout 100 sh s exec $flag --ceiling ceiling -- echo it runs 3>&- & while sh s status > status 2> /dev/null; do sleep 0.2; done; cat granted >&3; exec 3>&-; [ -z "$flag" ] || { sleep 3; timeout 60 sh -c 'cat granted > ceiling'; }; wait $!; echo $?; done; sh s stop
++ . "$TOP/tests/transcript/session.sh"; mkfifo ceiling; echo 'find /proc/[0-9]*/fd -lname "$PWD/ceiling" 2> /dev/null | grep -q .' > reads
+$ for flag in '' --auto-start; do sh s start --idle-timeout 4s; sh s status --json | python3 -c 'import json, sys; print(json.dumps(json.load(sys.stdin)["policy"]))' > granted; exec 3<> ceiling; timeout 100 sh s exec $flag --ceiling ceiling -- echo it runs 3>&- & while sh s status > status 2> /dev/null; do sleep 0.2; done; cat granted >&3; exec 3>&-; [ -z "$flag" ] || { while sh reads; do sleep 0.05; done; timeout 60 sh -c 'cat granted > ceiling'; }; wait $!; echo $?; done; sh s stop
 | 125
 | it runs
 | 0
@@ -120,7 +120,7 @@ $ for flag in '' --auto-start; do sh s start --idle-timeout 4s; sh s status --js
 
 = a session whose lifetime is extended outlives its first end, its keeper's and its init's, and ends at the new one
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start --lifetime 4s; sh s extend 8s; sh s status --json | grep -oE '"remainingUs":([5-9]|1[01])[0-9]{6}' | cut -c 1-14; sleep 5; sh s exec -- echo lives; for i in $(seq 600); do sh s status > /dev/null 2>&1 || break; sleep 0.1; done; sh s status; echo $?
+$ sh s start --lifetime 6s; sh s extend 14s; sh s status --json | grep -oE '"remainingUs":([7-9]|1[0-9])[0-9]{6}' | cut -c 1-14; sleep 7; sh s exec -- echo lives; for i in $(seq 600); do sh s status > /dev/null 2>&1 || break; sleep 0.1; done; sh s status; echo $?
 | "remainingUs":
 | lives
 | 1

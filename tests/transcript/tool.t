@@ -128,10 +128,10 @@ $ echo '{"language": "c", "code": "int main(void) { return 0; }", "retries": {"a
 | 3 rejected unavailable
 | 1 failed -
 
+# Once more where the first attempt came too late to miss it.
 = and may be there the next time
 needs gcc
-+ echo > file
-$ (sleep 0.5; rm file) & echo '{"language": "c", "code": "int main(void) { return 0; }", "retries": {"attempts": 5, "delayMs": 1000}}' | warder tool --cache $PWD/file/cache | python3 $TOP/tests/lib/results.py attempts status
+$ for i in $(seq 10); do echo > file; (sleep 0.5; rm file) & echo '{"language": "c", "code": "int main(void) { return 0; }", "retries": {"attempts": 5, "delayMs": 1000}}' | warder tool --cache $PWD/file/cache | python3 $TOP/tests/lib/results.py attempts status > said; wait; grep -q '^1 ' said || break; rm -r file; done; cat said
 |~ ^[2-5] success$
 
 = 200 requests, 100 at the same time, in order

@@ -185,6 +185,7 @@ int run_step_go(struct jail_run *run, struct warder_error *err)
 	struct wire_message message;
 	const bool holds = run->tmpl->plan.holds; /* no exec follows */
 	struct pollfd fd = { .fd = run->exec[0], .events = holds ? POLLIN : 0 };
+	const char *when = "at its exec";
 	struct hang hangs[2] = { 0 };
 	bool entering = false;
 	int got;
@@ -194,10 +195,15 @@ int run_step_go(struct jail_run *run, struct warder_error *err)
 		return -1;
 	readback_rest(run);
 	/* Woken once, by the hang-up: the exec closed the payload's end, or its exit did. */
-	while (poll(&fd, 1, SETUP_LOOK_MS) <= 0)
-		if (run_look_at_setup(run, hangs, run->go_us + SETUP_TIMEOUT_MS * 1000ull, "at its exec",
-				      err) < 0)
+	while (poll(&fd, 1, SETUP_LOOK_MS) <= 0) {
+		if (run_look_at_setup(run, hangs, run->go_us + SETUP_TIMEOUT_MS * 1000ull, when, err) < 0)
 			return -1;
+		/* A parked jail that was frozen after its check. Once it is dead, it is known whether its program has begun. */
+		if (cgroup_is_frozen(&run->cgroup)) {
+			when = "at its exec, because its cgroup was frozen";
+			run_signal(run);
+		}
+	}
 	while ((got = run_receive(run->exec[0], &message, NULL, NULL)) > 0) {
 		if (message.type == WIRE_NO_EXEC)
 			return no_exec(run, message.error, err);
@@ -205,6 +211,6 @@ int run_step_go(struct jail_run *run, struct warder_error *err)
 	}
 	if (entering && (holds || (fd.revents & POLLHUP)))
 		return 0;
-	return got == 0 && !entering && (fd.revents & POLLHUP) ? run_died_unused(run, "at its exec", err)
-							       : run_died("at its exec", err);
+	return got == 0 && !entering && (fd.revents & POLLHUP) ? run_died_unused(run, when, err)
+							       : run_died(when, err);
 }

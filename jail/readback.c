@@ -1189,15 +1189,19 @@ int readback_check(struct jail_run *run, struct warder_error *err)
 	return 0;
 }
 
-/* Init lives, and the payload waits, or is on its way there: neither stopped nor dead. */
+/* Init lives, and the payload waits, or is on its way there: neither stopped nor dead, nor frozen. The cgroup's file is read only if it has
+ * changed. */
 static int check_waiting(struct jail_run *run, const struct status *status, struct warder_error *err)
 {
-	struct pollfd init = { .fd = run->init_fd, .events = POLLIN };
+	struct pollfd fds[2] = { { .fd = run->init_fd, .events = POLLIN },
+				 { .fd = run->cgroup.freezer_fd, .events = POLLPRI } };
 	const char *state = status_value(status, "State");
 	const char *parent = status_value(status, "PPid");
 
-	if (poll(&init, 1, 0) != 0)
+	if (poll(fds, 2, 0) < 0 || fds[0].revents)
 		return differs(err, NULL, "the parked jail's init has died");
+	if (fds[1].revents && cgroup_is_frozen(&run->cgroup))
+		return differs(err, "limits", "the parked jail's cgroup is frozen");
 	if (!state || (*state != 'S' && *state != 'R'))
 		return differs(err, NULL, "the parked jail's payload is in state %.1s, wanted S or R",
 			       state ? state : "?");

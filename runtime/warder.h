@@ -1005,9 +1005,9 @@ WARDER_API const char *warder_result_verdict(const struct warder_result *result,
  * applied and read back, and the jail's process waits just before the exec of the program. warder_pool_launch() hands
  * a parked jail out: it starts the program there. This takes a fraction of the time of warder_launch(). A jail runs
  * at most one program.
- * Check: when a jail is handed out, Warder checks that it lives, and reads again all that can have changed: limits,
- * cgroups, identity, capabilities, no_new_privs and filter. In the receipt, "readAt" of each row says when the row was
- * read ("park" or "handOut"), and "parkedUs" how long the jail was parked.
+ * Check: when a jail is handed out, Warder checks that it lives and is not frozen, and reads again all that can have
+ * changed: limits, cgroups, identity, capabilities, no_new_privs and filter. In the receipt, "readAt" of each row says
+ * when the row was read ("park" or "handOut"), and "parkedUs" how long the jail was parked.
  * Time: wall time and CPU time begin at the hand-out. Without a cgroup that counts CPU time, that of an interpreter
  * which was started in advance begins with its start: its imports count, for limits.cpuTime and in the result. In the
  * jail, CLOCK_MONOTONIC and CLOCK_BOOTTIME go on while it is parked, because the kernel sets their zero when the
@@ -1017,11 +1017,11 @@ WARDER_API const char *warder_result_verdict(const struct warder_result *result,
  * Limits: a pool parks jails only for the backend "local", and for policies without network.allow and network.publish.
  * For other policies, no jail is ever ready. `empty` of struct warder_pool_options says what a launch then does; with
  * WARDER_POOL_WAIT it fails at once (UNSUPPORTED_POLICY). warder_pool_fill() fails, too.
- * Descriptors: a parked jail takes 27 descriptors of this process as root, 32 with an interpreter, 30 as a fork of a fork
- * server, and 2 more with reused parts. The first jail of a key takes 38, 44 and 86, because the template, and the
+ * Descriptors: a parked jail takes 28 descriptors of this process as root, 33 with an interpreter, 31 as a fork of a fork
+ * server, and 2 more with reused parts. The first jail of a key takes 39, 45 and 88, because the template, and the
  * zygote, have some of their own. The pool parks no further jail when half of the descriptors that RLIMIT_NOFILE allows
  * (the soft limit) are in use: with a limit of 1024, that is about 17 jails, or 14 with an interpreter, of one key. It
- * does not change this limit. If fewer than 88 descriptors are free, a launch removes parked jails before it goes on.
+ * does not change this limit. If fewer than 90 descriptors are free, a launch removes parked jails before it goes on.
  * Threads: each pool has a thread per processor, at most 4; they park and remove jails. Several threads may call all
  * functions at the same time, except warder_pool_free(). A pool belongs to the process that made it.
  */

@@ -224,6 +224,7 @@ void cgroup_init(struct cgroup *cgroup)
 	cgroup->oom_fd = -1;
 	cgroup->usage_fd = -1;
 	cgroup->peak_fd = -1;
+	cgroup->freezer_fd = -1;
 }
 
 /* A fork of the process that probed is another owner. */
@@ -977,6 +978,7 @@ static void close_all(struct cgroup *cgroup)
 	fd_done(&cgroup->oom_fd);
 	fd_done(&cgroup->usage_fd);
 	fd_done(&cgroup->peak_fd);
+	fd_done(&cgroup->freezer_fd);
 	for (int h = 0; h < CGROUP_HIERARCHIES_MAX; h++)
 		fd_done(&cgroup->dir_fd[h]);
 }

@@ -99,9 +99,10 @@ struct cgroup {
 	int join_v2_fd;                         /* for CLONE_INTO_CGROUP, or -1; owned */
 	int join_v1_fd[CGROUP_HIERARCHIES_MAX]; /* `tasks` opened O_WRONLY, or -1; owned */
 	int event_fd; /* after cgroup_watch_oom(): readable on an OOM event (v1: eventfd; v2: epoll over memory.events); else -1 */
-	int oom_fd;   /* v1 memory.oom_control, v2 memory.events; or -1 */
-	int usage_fd; /* v1 cpuacct.usage, v2 cpu.stat; or -1 */
-	int peak_fd;  /* v2 memory.peak, begun anew by cgroup_renew(); or -1 */
+	int oom_fd;     /* v1 memory.oom_control, v2 memory.events; or -1 */
+	int usage_fd;   /* v1 cpuacct.usage, v2 cpu.stat; or -1 */
+	int peak_fd;    /* v2 memory.peak, begun anew by cgroup_renew(); or -1 */
+	int freezer_fd; /* v2 cgroup.events, of cgroup_watch_freezer(); or -1 */
 	/* Files of limits that were written, and of cgroup_keep_files(); owned. The names are not. */
 	struct cgroup_kept {
 		int dir_fd;
@@ -237,6 +238,11 @@ void cgroup_sweep(const struct cgroup *outer, bool all);
 /* Stop every process in the leaves below `outer`, except in the one named `except`, or let them go on: by the freezer of v2, whose frozen
  * processes can be killed. -1 with *err (UNAVAILABLE): nothing is stopped. */
 int cgroup_freeze(const struct cgroup *outer, const char *except, bool frozen, struct warder_error *err);
+/* Open freezer_fd, if the leaf has a freezer of v2. From now on, poll(2) reports POLLPRI for it when the kernel has frozen the leaf or let it
+ * go on, here or in a cgroup above, within 10 ms, and for some other events. */
+void cgroup_watch_freezer(struct cgroup *cgroup);
+/* Whether everything in the leaf is frozen. False if freezer_fd is -1. */
+bool cgroup_is_frozen(const struct cgroup *cgroup);
 /* Remove leaves of dead supervisors below the host's bases: kill what is in them, then rmdir. Never touches a
  * leaf whose supervisor lives. Returns the number of leaves (runs, not directories) removed; a leaf that cannot
  * be emptied stays and is not counted; all waiting together is bounded by about 2 s. `dry_run` only counts.

@@ -3,6 +3,8 @@
  * is let go on. The unified tree of a hybrid host has this freezer, too.
  *
  * The leaf of the session's init is left out: init heeds the end of the keeper, and its own end takes everything along.
+ *
+ * And whether somebody else has frozen a leaf: /proc shows a process that the freezer of v2 has stopped as one that sleeps.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -92,4 +94,21 @@ int cgroup_freeze(const struct cgroup *outer, const char *except, bool frozen, s
 	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "session", saved,
 			       frozen ? "a process of the session cannot be stopped; nothing is paused"
 				      : "the session cannot be let go on");
+}
+
+void cgroup_watch_freezer(struct cgroup *cgroup)
+{
+	const int v2 = cgroup->host ? cgroup->host->v2 : -1;
+
+	if (cgroup->freezer_fd < 0 && v2 >= 0 && cgroup->dir_fd[v2] >= 0)
+		cgroup->freezer_fd = openat(cgroup->dir_fd[v2], "cgroup.events", O_RDONLY | O_CLOEXEC);
+	cgroup_is_frozen(cgroup); /* what was read is no news */
+}
+
+bool cgroup_is_frozen(const struct cgroup *cgroup)
+{
+	char text[256];
+
+	return cgroup->freezer_fd >= 0 && cgroup_file_reread(cgroup->freezer_fd, text, sizeof(text)) > 0 &&
+	       strstr(text, "frozen 1");
 }

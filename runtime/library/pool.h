@@ -63,8 +63,8 @@ bool pool_is_pressed_now(void);
 struct pool_descriptors {
 	uint64_t open, most;
 };
-/* Of a jail. Measured: a further one takes 27, and up to 34 with parts and an interpreter; the first of a key 38, or 44 with an interpreter. With a fork server, the first takes 86, because the zygote is a jail, too. */
-#define POOL_DESCRIPTORS 44u
+/* Of a jail. Measured: a further one takes 28, and up to 35 with parts and an interpreter; the first of a key 39, or 45 with an interpreter. With a fork server, the first takes 88, because the zygote is a jail, too. */
+#define POOL_DESCRIPTORS 45u
 struct pool_descriptors pool_count_descriptors(void);
 /* Whether one more jail may be parked while `building` others are: half of the descriptors are left to the rest of the process. */
 bool pool_may_park(const struct pool_descriptors *have, unsigned int building);

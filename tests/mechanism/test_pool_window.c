@@ -1,13 +1,16 @@
 /*
- * Parked jails that die between their check at the hand-out and the start of their program: the launch takes another jail, and the program
- * runs once. At most four jails at once.
+ * Parked jails that die, or are frozen, between their check at the hand-out and the start of their program: the launch takes another jail,
+ * and the program runs once. And those that were frozen before. At most four jails at once.
  *
  * The moment is hit by pages that cannot be read: the launching thread reads the path of the command's file, and the words of the command,
  * after the check and before the word to go. The fault of its read is handled in that thread.
  */
+#include "base/clock.h"
 #include "tests/lib/library.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
+#include <glob.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -36,6 +39,8 @@ static int target;
 static int killed[8];
 static size_t killed_count;
 static pthread_t killer;
+static char freezer[300];
+static bool frozen;
 
 static void set_trap(struct trap *trap)
 {
@@ -122,6 +127,33 @@ static void stop_and_kill_init(void)
 		pthread_create(&killer, NULL, kill_soon, NULL);
 	if (children)
 		fclose(children);
+}
+
+/* The only jail's file that freezes its cgroup. False: there is none. */
+static bool find_freezer(void)
+{
+	char pattern[80];
+	glob_t found;
+	bool is_one;
+
+	snprintf(pattern, sizeof(pattern), "/sys/fs/cgroup{/*/*,/*,}/warder-%d-*/cgroup.freeze", getpid());
+	is_one = glob(pattern, GLOB_BRACE, NULL, &found) == 0 && found.gl_pathc == 1;
+	if (is_one)
+		snprintf(freezer, sizeof(freezer), "%s", found.gl_pathv[0]);
+	globfree(&found);
+	return is_one;
+}
+
+static void nothing(void)
+{
+}
+
+static void freeze(void)
+{
+	const int fd = open(freezer, O_WRONLY | O_CLOEXEC);
+
+	frozen = fd >= 0 && write(fd, "1", 1) == 1;
+	close(fd);
 }
 
 /* And the next jail, too: the path is read before the script. */
@@ -306,5 +338,54 @@ Test(pool_window, a_launch_gives_up_after_three_jails, .timeout = 60)
 	cr_expect_eq(killed_count, 3, "%zu", killed_count);
 	cr_expect_eq(library_pool_stat(pool, "broken"), 3);
 	cr_expect_eq(library_pool_stat(pool, "handedOut"), 0);
+	end(descriptors);
+}
+
+/* ---- frozen ---- */
+
+/* Before the check, and after it. The first jail would not answer for 30 s. */
+Test(pool_window, a_frozen_jail_is_replaced, .timeout = 120)
+{
+	for (int later = 0; later < 2; later++) {
+		const int descriptors =
+		    begin((struct warder_pool_options){ .empty = WARDER_POOL_LAUNCH, .jails_a_key = 1 });
+		uint64_t before_us;
+		const char *said;
+
+		fill(1);
+		if (library_only_init() == 0 || !find_freezer())
+			cr_skip_test("the jail's cgroup has no freezer of v2");
+		make_trap(&script_trap, "echo ran", freeze);
+		if (!later) {
+			freeze();
+			script_trap.sprung = nothing;
+			usleep(50000);
+		}
+		before_us = clock_us();
+		said = says(script_trap.page, NULL, (struct warder_command){ 0 });
+		cr_assert(frozen);
+		cr_assert(said, "%d: %s", later, err.text);
+		cr_expect_str_eq(said, "ran\n");
+		cr_expect(clock_us() - before_us < 10000000, "%d: %d ms", later,
+			  (int)((clock_us() - before_us) / 1000));
+		cr_expect_eq(library_pool_stat(pool, "broken"), 1);
+		cr_expect_eq(library_pool_stat(pool, "launched") + library_pool_stat(pool, "handedOut"), 1);
+		frozen = false;
+		end(descriptors);
+	}
+}
+
+Test(pool_window, the_check_finds_a_frozen_jail, .timeout = 60)
+{
+	const int descriptors = begin((struct warder_pool_options){ .empty = WARDER_POOL_FAIL });
+
+	fill(1);
+	if (library_only_init() == 0 || !find_freezer())
+		cr_skip_test("the jail's cgroup has no freezer of v2");
+	freeze();
+	usleep(50000);
+	cr_expect_null(says((char *)"echo ran", NULL, (struct warder_command){ 0 }));
+	cr_expect(strstr(err.text, "cgroup is frozen"), "%s", err.text);
+	cr_expect_eq(library_pool_stat(pool, "broken"), 1);
 	end(descriptors);
 }

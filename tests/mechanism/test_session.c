@@ -64,6 +64,7 @@ struct execution {
 	const char *script;
 	bool background;
 	uint64_t wall_us; /* 0: the policy's */
+	uint64_t late_us; /* as if its supervisor were stopped for so long */
 	struct jail_outcome outcome;
 	struct policy_receipt receipt;
 	struct warder_error err;
@@ -94,6 +95,7 @@ static void execute(struct execution *e)
 		e->step = 3;
 		if (jail_launch(tmpl, &command, &run, &e->err) == 0) {
 			e->receipt = *jail_run_receipt(run);
+			usleep(e->late_us);
 			e->step = jail_supervise(run, &e->outcome, &e->err) < 0 ? 4 : 0;
 		}
 	}
@@ -327,6 +329,29 @@ Test(session, limits_end_the_execution_alone, .timeout = 60)
 	cr_expect_eq(slow.outcome.cause, JAIL_CAUSE_WALL_TIME, "%s", slow.outcome.detail);
 	jail_outcome_done(&slow.outcome);
 	expect(&stage, false, "echo still", "still");
+	finish(&stage);
+}
+
+/* Nobody looked at the wall time, and the program ended after it. It is a timeout as any other, so nothing that it left stays. */
+Test(session, one_that_ended_late_leaves_nothing, .timeout = 60)
+{
+	struct stage stage;
+	struct execution late = {
+		.script = "(while :; do date > /tmp/b; sleep 0.1; done) > /dev/null 2>&1 & sleep 0.6",
+		.background = true,
+		.wall_us = 300000,
+		.late_us = 1300000 * jailed_slow(),
+	};
+
+	begin(&stage, jailed_new(), HOUR);
+	late.stage = &stage;
+	execute(&late);
+	cr_assert_eq(late.step, 0, "%s", late.err.text);
+	cr_expect(late.outcome.cause == JAIL_CAUSE_WALL_TIME && late.outcome.exit_code == -1 &&
+		      strncmp(late.outcome.detail, "ended by itself after", 21) == 0,
+		  "%d: %s", late.outcome.exit_code, late.outcome.detail);
+	jail_outcome_done(&late.outcome);
+	expect(&stage, false, "rm -f /tmp/b; sleep 0.5; cat /tmp/b 2> /dev/null; true", "");
 	finish(&stage);
 }
 

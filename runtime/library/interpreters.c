@@ -77,6 +77,12 @@
 	"modules,default=sys.modules,_signal.signal\n"                                                       \
 	"streams=sys.stdout,sys.stderr\n"                                                                    \
 	"writers=io.TextIOWrapper,io.BufferedWriter,io.BufferedRandom\n"                                     \
+	"ignored,space=sys.__unraisablehook__,globals()\n"                                                   \
+	"class Bad:\n"                                                                                       \
+	" def __del__(self):1/0\n"                                                                           \
+	"sys.unraisablehook=lambda words:space.__setitem__('unraisable',type(words))\n"                      \
+	"Bad()\n"                                                                                            \
+	"sys.unraisablehook=ignored\n"                                                                       \
 	"def say(text,*words,print=print):\n"                                                                \
 	" file=getattr(sys,'stderr',None)\n"                                                                 \
 	" try:print(text%words,file=streams[1] if file is None else file)\n"                                 \
@@ -84,7 +90,14 @@
 	"def attempt(step,subject):\n"                                                                       \
 	" try:step()\n"                                                                                      \
 	" except BaseException as error:\n"                                                                  \
-	"  say('Exception ignored in: %r\\n%s: %s',subject,type(error).__name__,error)\n"                    \
+	"  trace=exc_info()[2]\n"                                                                            \
+	"  while trace and trace.tb_frame.f_globals is space:trace=trace.tb_next\n"                          \
+	"  words=unraisable((type(error),error,trace,None,subject))\n"                                       \
+	"  try:(getattr(sys,'unraisablehook',None)or ignored)(words)\n"                                      \
+	"  except BaseException as later:\n"                                                                 \
+	"   ignored(unraisable((type(later),later,exc_info()[2].tb_next,'Exception ignored in "              \
+	"sys.unraisablehook',sys.unraisablehook)))\n"                                                        \
+	"  words=trace=None\n"                                                                               \
 	"  return True\n"                                                                                    \
 	"def flush(file):\n"                                                                                 \
 	" try:closed=file is None or bool(file.closed)\n"                                                    \
@@ -204,7 +217,7 @@
 	"try:exec(compile(source,name,'exec',0,True),main.__dict__)\n"                                       \
 	"except BaseException:failure=exc_info()\n"
 #define PYTHON_END                                                                                           \
-	"main=None\n"                                                                                        \
+	"main=out=None\n"                                                                                    \
 	"if failure:\n"                                                                                      \
 	" settrace(None)\n"                                                                                  \
 	" setprofile(None)\n"                                                                                \

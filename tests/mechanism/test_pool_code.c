@@ -478,7 +478,7 @@ Test(pool_code, a_fork_reaches_neither_its_zygote_nor_its_siblings, .timeout = 1
 }
 
 /* What a program can see of the end of Python. */
-Test(pool_code, the_end_of_a_fork_is_that_of_python, .timeout = 120)
+static void check_ends(void)
 {
 	static const struct {
 		const char *code, *stdout, *stderr;
@@ -535,6 +535,21 @@ Test(pool_code, the_end_of_a_fork_is_that_of_python, .timeout = 120)
 		  "threading.Thread(target=libc.fgetc, args=(file,), daemon=True).start()\n"
 		  "time.sleep(0.1)\nprint('holds a lock of libc')",
 		  "holds a lock of libc\n", "", 0 },
+		{ "import sys\nclass T:\n  def write(self, text): sys.__stdout__.write(text)\n"
+		  "  def flush(self): raise OSError('no')\n  def __repr__(self): return 'T'\n"
+		  "sys.stdout = T()\nprint('end')",
+		  "end\n",
+		  "Exception ignored in: T\nTraceback (most recent call last):\n"
+		  "  File \"<code>\", line 4, in flush\nOSError: no\n",
+		  120 },
+		{ "import sys\nclass H:\n  def __call__(self, args): print(args.exc_type, "
+		  "file=sys.stderr); 1 / 0\n"
+		  "  def __repr__(self): return 'H'\nsys.stdout = sys.unraisablehook = H()",
+		  "",
+		  "<class 'AttributeError'>\nException ignored in sys.unraisablehook: H\n"
+		  "Traceback (most recent call last):\n  File \"<code>\", line 3, in __call__\n"
+		  "ZeroDivisionError: division by zero\n",
+		  120 },
 		{ "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\n"
 		  "raise KeyboardInterrupt",
 		  "",
@@ -555,7 +570,9 @@ Test(pool_code, the_end_of_a_fork_is_that_of_python, .timeout = 120)
 		  "end\n", "", 0 },
 	};
 
-	if (!begin_forks(NULL))
+	begin(WARDER_POOL_LAUNCH);
+	key.interpreter = "python";
+	if (!fill(1))
 		cr_skip_test("%s", err.text);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct warder_result *result = run(rows[i].code, (struct warder_command){ 0 });
@@ -569,6 +586,7 @@ Test(pool_code, the_end_of_a_fork_is_that_of_python, .timeout = 120)
 			  warder_result_exit_code(result));
 		warder_result_free(result);
 	}
+	cr_expect(!fork_server || library_pool_stat(pool, "forked") > 0, "nothing was forked");
 	set("limits.wallTime", "500ms");
 	struct warder_result *result = run("while True: pass", (struct warder_command){ 0 });
 
@@ -580,6 +598,17 @@ Test(pool_code, the_end_of_a_fork_is_that_of_python, .timeout = 120)
 	cr_expect_str_eq(warder_result_cause(result), "signal");
 	warder_result_free(result);
 	end();
+}
+
+Test(pool_code, the_end_of_a_fork_is_that_of_python, .timeout = 120)
+{
+	fork_server = 1;
+	check_ends();
+}
+
+Test(pool_code, so_is_that_of_a_parked_python, .timeout = 120)
+{
+	check_ends();
 }
 
 /* Of the fork alone: what the zygote does to make a jail needs more. */

@@ -173,6 +173,62 @@ Test(pool_callers, a_drain_ends_while_others_launch, .timeout = 60)
 	end(fds);
 }
 
+struct drain {
+	pthread_t thread;
+	pthread_barrier_t *start;
+	int drained, fds_after;
+	struct warder_error err;
+};
+
+/* A look at the descriptors has one itself. */
+static pthread_mutex_t look = PTHREAD_MUTEX_INITIALIZER;
+
+static void *drain(void *arg)
+{
+	struct drain *d = arg;
+
+	pthread_barrier_wait(d->start);
+	d->drained = warder_pool_drain(pool, &d->err);
+	pthread_mutex_lock(&look);
+	d->fds_after = library_descriptors();
+	pthread_mutex_unlock(&look);
+	return NULL;
+}
+
+/* Neither returns before the other one has ended what it took. The end of a zygote takes the longest. */
+Test(pool_callers, two_drains_at_once_both_wait_for_the_end, .timeout = 120)
+{
+	const int fds = begin((struct warder_pool_options){ .fork_server = 1, .jails_a_key = 1 });
+
+	for (int round = 0; round < 6; round++) {
+		struct warder_pool_key plain = key_of("plain"), python = key_of("python");
+		struct drain all[2] = { 0 };
+		pthread_barrier_t start;
+		int fds_now;
+
+		python.interpreter = "python";
+		cr_assert(warder_pool_fill(pool, &plain, 1, &err) == 0, "%s", err.text);
+		if (warder_pool_fill(pool, &python, 1, &err) != 0)
+			cr_skip_test("%s", err.text);
+		pthread_barrier_init(&start, NULL, ARRAY_LENGTH(all));
+		for (size_t i = 0; i < ARRAY_LENGTH(all); i++) {
+			all[i].start = &start;
+			cr_assert(pthread_create(&all[i].thread, NULL, drain, &all[i]) == 0);
+		}
+		for (size_t i = 0; i < ARRAY_LENGTH(all); i++)
+			pthread_join(all[i].thread, NULL);
+		pthread_barrier_destroy(&start);
+		fds_now = library_descriptors();
+		for (size_t i = 0; i < ARRAY_LENGTH(all); i++) {
+			cr_expect(all[i].drained == 0, "%s", all[i].err.text);
+			cr_expect_eq(all[i].fds_after, fds_now, "%d: %d descriptors, at last %d", round,
+				     all[i].fds_after, fds_now);
+		}
+		cr_expect_eq(library_pool_stat(pool, "keys"), 0);
+	}
+	end(fds);
+}
+
 /* ---- keys ---- */
 
 Test(pool_callers, a_key_in_use_keeps_its_place, .timeout = 60)

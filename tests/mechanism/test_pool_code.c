@@ -830,6 +830,47 @@ Test(pool_code, a_zygote_without_memory_is_tried_again, .timeout = 120)
 	end_with_module();
 }
 
+/* Another directory takes its place, so that the view has other sources. */
+static void replace_module_dir(const char *text)
+{
+	char old[64], command[80];
+
+	snprintf(old, sizeof(old), "%s.old", module_dir);
+	snprintf(command, sizeof(command), "rm -r %s", old);
+	cr_assert(rename(module_dir, old) == 0 && mkdir(module_dir, 0755) == 0 && system(command) == 0);
+	write_module(module_path, text);
+}
+
+/* The second change comes while the jail of the trial, which the first one has caused, is being built. */
+Test(pool_code, a_trial_survives_two_changes_of_its_sources, .timeout = 120)
+{
+	char *stats = NULL;
+	bool forked = false;
+
+	begin_with_module(WARDER_POOL_LAUNCH, REFUSES(11));
+	if (!fill(1))
+		cr_skip_test("%s", err.text);
+	expect_output("print(1)", "1\n");
+	/* Only a zygote takes so long. */
+	replace_module_dir("import time\n"
+			   "if 'forked_wait' in open('/proc/self/cmdline').read(): time.sleep(3)\n");
+	for (int i = 0; i < 8; i++) {
+		expect_output("print(2)", "2\n");
+		usleep(100000);
+	}
+	replace_module_dir("");
+	for (int i = 0; i < 50 && !forked; i++) {
+		free(stats);
+		expect_output("print(3)", "3\n");
+		usleep(100000);
+		stats = warder_pool_stats(pool);
+		forked = !strstr(stats, "\"forked\":0,");
+	}
+	cr_expect(forked, "%s", stats);
+	free(stats);
+	end_with_module();
+}
+
 /* A module may have been half written, or a fork may have taken too long. */
 Test(pool_code, a_zygote_that_failed_is_tried_again, .timeout = 120)
 {

@@ -512,7 +512,7 @@ def open_keys(server):
 
 def long_work(server):
     """Longer than the time after which a silent worker has lost its request."""
-    found = ask(server, [shell("sleep 5; echo long")])
+    found = ask(server, [shell("sleep %d; echo long" % (5 * SLOW), policy=policy(wallTime="100s"))])
     state = server.requests()
     tell(found.get(1, {}).get("result", {}).get("stdout", {}).get("text") == "long\n" and state["num_redelivered"] == 0 and
          state["delivered"]["consumer_seq"] == state["delivered"]["stream_seq"], "a worker that lives keeps a long request", (found, state))
@@ -559,7 +559,7 @@ def given_back(server):
 
 def given_up(server):
     workers = [Worker(server, "--parallel", "1", "--deliveries", "1", redeliver="1s")]
-    begun = submit(server, [shell("sleep 2; echo done", id="up")])
+    begun = submit(server, [shell("sleep 100; echo done", id="up")])
     answer = []
     reader = threading.Thread(target=lambda: answer.append(results(begun)))
     reader.start()
@@ -827,7 +827,7 @@ def with_credentials():
 
 def requests():
     server = Server("main")
-    worker = Worker(server, "--parallel", "2")
+    worker = Worker(server, "--parallel", "2", redeliver="%ds" % (2 * SLOW))
     exact(server)
     malformed(server)
     refused(server)

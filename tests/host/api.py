@@ -535,8 +535,8 @@ def terminals():
     one.send(9, b"are you there")
     one.send(0, b" size\n")
     tell(one.until(b"40 90") and (10, b"are you there") in one.ends, "a message may come in parts, with a ping between them", (one.text, one.ends))
-    one.send(2, b"sleep 1000\n")
-    time.sleep(0.3)
+    one.send(2, b"sh -c 'echo sl$((1))eeps; exec sleep 1000'\n")
+    one.until(b"sl1eeps")
     one.send(2, b"\x03")
     one.send(2, b"echo on$((1))ward\n")
     tell(one.until(b"on1ward"), "Ctrl C interrupts", one.text)
@@ -550,10 +550,10 @@ def terminals():
     tell(code == 1000 and any(opcode == 1 and json.loads(text).get("end", {}).get("exitCode") == 7 for opcode, text in one.ends), "the end of the program is told, and the socket closed",
          (code, one.ends))
     # Bytes that the program does not read, and output that the client does not: neither is lost, nor kept without bounds.
-    at = start("sh", "-c", "stty raw -echo; sleep 1; head -c 200000 | md5sum; seq 200000")
+    at = start("sh", "-c", "stty raw -echo; echo ready; sleep 1; head -c 200000 | md5sum; seq 200000")
     one = Socket(host, at + "/terminal", token)
     data = bytes(i * 7 % 251 for i in range(200000))
-    time.sleep(0.3)
+    one.until(b"ready")
     for i in range(0, len(data), 20000):
         one.send(2, data[i:i + 20000])
     time.sleep(2 * SLOW)

@@ -817,7 +817,7 @@ def _(box):
                       % (*box.host.address, box.id, box.made["envdAccessToken"])).encode())
         time.sleep(number * 0.002)
         peer.close()
-    for _ in range(100):
+    for _ in range(600):
         if not box.unary("/process.Process/List", {})[1]["processes"]:
             return
         time.sleep(0.1)

@@ -468,12 +468,13 @@ def stuck():
     """A probe that does not end, as on a kernel that hangs: a word within 2 s, nothing is launched, one probe at a time, and all goes on after it."""
     place = os.path.join(work, "slow")
     os.mkdir(place, 0o755)
+    seen = "/opt/slow-%d" % os.getpid()  # the suite may run twice at a time, and ps shows all
     flag = os.path.join(place, "stuck")
     with open(os.path.join(place, "true"), "w") as file:
-        file.write("#!/bin/sh\necho >&2; while [ -e /opt/slow/stuck ]; do sleep 0.1; done\n")
+        file.write("#!/bin/sh\necho >&2; while [ -e %s/stuck ]; do sleep 0.1; done\n" % seen)
     os.chmod(os.path.join(place, "true"), 0o755)
     os.chmod(work, 0o755)
-    base = {"version": 1, "environment": {"set": {"PATH": "/opt/slow:/usr/bin:/bin"}}, "filesystem": {"paths": {"readOnly": [place + ":/opt/slow"]}},
+    base = {"version": 1, "environment": {"set": {"PATH": seen + ":/usr/bin:/bin"}}, "filesystem": {"paths": {"readOnly": [place + ":" + seen]}},
             "limits": {"wallTime": "60s", "memory": "64MiB"}, "syscalls": {"profile": "default"}}
     if os.geteuid() != 0:  # such a user may have no cgroup
         base["enforcement"] = {"limits": "preferred"}
@@ -492,7 +493,7 @@ def stuck():
     took = time.time() - begin
     tell([answer[0] for _, answer in answers] == [503] * 5 and 1.5 < took < 3 * SLOW + 5, "a probe that does not end: 503 after 2 s for all who ask",
          (took, answers))
-    probes = subprocess.run(["ps", "-eo", "args="], capture_output=True, text=True).stdout.count("/bin/sh /opt/slow/true")
+    probes = subprocess.run(["ps", "-eo", "args="], capture_output=True, text=True).stdout.count("/bin/sh %s/true" % seen)
     tell(probes == 1, "there is one probe at a time", probes)
     begin = time.time()
     refused = [host.ask(method, path, token, body)[0] for method, path, body in (

@@ -121,6 +121,13 @@ def state_of(pid):
         return "X"
 
 
+def handles(pid, number):
+    """Whether a process catches a signal, or blocks it to read it elsewhere."""
+    with open("/proc/%d/status" % pid) as file:
+        sets = [int(line.split()[1], 16) for line in file if line.startswith(("SigCgt:", "SigBlk:"))]
+    return any(one >> number - 1 & 1 for one in sets)
+
+
 def parents():
     """pid -> (pid of its parent, name), of all processes."""
     found = {}

@@ -897,9 +897,9 @@ def lying_contexts(server, begin_anew, kinds):
 
 def dead(host):
     path = document("dead.json", host.url)
-    process = subprocess.Popen([WARDER] + command(path, "sleep", "50", flags=ALL + ["-n", "--json"]), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    until(host.sandboxes, 30)
-    time.sleep(0.5)
+    program = "28.%d" % os.getpid()
+    process = subprocess.Popen([WARDER] + command(path, "sleep", program, flags=ALL + ["-n", "--json"]), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    until(lambda: not subprocess.run(["pgrep", "-fx", "sleep " + program], stdout=subprocess.DEVNULL).returncode)
     host.end(signal.SIGKILL)
     out, err = process.communicate(timeout=90 * SLOW)
     data = json.loads(out)

@@ -1,7 +1,7 @@
 """Executions that outlive their callers, in sessions on hosts of the kind warder: on a real host, and on servers that are slow, lie and die."""
 import base64, hashlib, json, os, signal, socket, subprocess, sys, time
 
-from serving import below, warder, work
+from serving import below, handles, warder, work
 from tap import SLOW, WARDER, skip, tell, until
 
 run = sys.modules["__main__"]  # the suite that has the hosts
@@ -15,6 +15,12 @@ def start(session, *words):
     """The name of a detached execution, or what came in its place."""
     status, out, err = run.session("exec", session, "--detach", *words)
     return out.decode().strip() if status == 0 else (status, out, err)
+
+
+def asks(client):
+    """Whether a client has had the same request open for a second: it waits for the host."""
+    found = [{pid for pid, name in below(client.pid).items() if name == "warder-remote"} for _ in (time.sleep(0), time.sleep(1))]
+    return found[0] & found[1]
 
 
 def opened(*words, **more):
@@ -137,7 +143,7 @@ def detached(path, host):
     victim = start("far", "--env", "A=b", "--cwd", "/tmp", "--", "sh", "-c", "echo $A $PWD; exec sleep 100")
     for how, words in ((signal.SIGINT, ("attach", "-n", victim)), (signal.SIGTERM, ("wait", victim)), (signal.SIGHUP, ("logs", "-f", victim))):
         leaves = opened(*words)
-        time.sleep(1)
+        until(lambda: handles(leaves.pid, how))
         leaves.send_signal(how)
         done = ends(leaves)
         tell(done[0] == 128 + how and state(victim) == "running", "a signal leaves it running: " + words[0], done)
@@ -196,7 +202,7 @@ def restarted(path, host):
     one, two, three = opened("attach", name), opened("wait", "--json", name), opened("session", "exec", "far", "-n", "--", "sh", "-c", "sleep 8; echo here; exit 6")
     came = one.stdout.read(7)
     until(lambda: len([1 for row in rows("far").values() if row["state"] == "running"]) == 3)
-    time.sleep(1)
+    until(lambda: all(asks(client) for client in (one, two, three)))
     host.end(signal.SIGKILL)
     done = warder("wait", name)
     tell(done[0] == 125 and "connect" in done[2], "while the host is away, a new command says so", done)
@@ -518,7 +524,7 @@ def lying_about_executions():
     done = warder("attach", NAME, input=blob)
     tell(done == (0, b"hello\n", "") and b"".join(base64.b64decode(body["base64"]) for body in bodies) == blob and [body["close"] for body in bodies] == [False] * (len(bodies) - 1) + [True], "input goes on in its order, and its end last", (done, bodies))
     bodies.clear()
-    refuses = lambda handler: until(lambda: bodies, 60) and time.sleep(0.5) or handler.wfile.write(event("stdout", 0, "hello\n") + END)
+    refuses = lambda handler: until(lambda: bodies, 60) and time.sleep(0.5 * SLOW) or handler.wfile.write(event("stdout", 0, "hello\n") + END)
     for title, status, word in (("no more", 409, ""), ("a refusal", 400, "takes no input"), ("a loss", 502, "may be missing")):
         bodies.clear()
         begin(input=lambda handler: takes(handler, status, kind="conflict", message="\x1b[31mclosed"), output=stream(wait=refuses))

@@ -445,7 +445,7 @@ def contexts(path, host):
     tell(same(here, there) and b"40" in there[1], "code --context runs there", (here, there))
     here, there = code("near", "--language", "js"), code("far", "--language", "js")
     tell(here[0] == there[0] == 125 and "runs python" in there[2], "and compares the language", (here, there))
-    process = subprocess.Popen([WARDER, "context", "run", "far", "py", "-c", "import time; open('up', 'w').close(); time.sleep(19)"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    process = subprocess.Popen([WARDER, "context", "run", "far", "py", "-c", "import time; open('up', 'w').close(); time.sleep(100)"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
     until(lambda: not session("read", "far", "up")[0])
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60 * SLOW)

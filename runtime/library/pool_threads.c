@@ -1,0 +1,490 @@
+/*
+ * pool_threads: the threads of a pool, which make jails and remove them.
+ *
+ * The first thread does all of this alone, in the pauses between hand-outs. If a key has no jail left, the others help, because callers may
+ * be waiting. A thread that looks for a jail to make holds the lock while it counts the open descriptors: one stat(), or before Linux 6.2
+ * the reading of a directory.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "runtime/library/interpreters.h"
+#include "runtime/library/pool_inside.h"
+
+#define MAINTAIN_US   UINT64_C(1000000)
+#define FORK_AGAIN_US UINT64_C(2000000) /* after the first fork that failed; doubled each time */
+#define FORK_DOUBLED  8u                /* times at most: about 8.5 minutes */
+#define REST_US                                                                                              \
+	UINT64_C(3000) /* after a hand-out: the usual time of a short program, its caller's included */
+
+/* Those that a thread removes already are not among them. */
+static unsigned int count_ended(const struct warder_pool *pool)
+{
+	unsigned int count = 0;
+
+	for (const struct pool_slot *slot = pool->slots; slot; slot = slot->next)
+		count += slot->state == POOL_CLEANING && !slot->is_removed_now;
+	return count;
+}
+
+static void unlink_slot(struct warder_pool *pool, const struct pool_slot *slot)
+{
+	struct pool_slot **at = &pool->slots;
+
+	while (*at != slot)
+		at = &(*at)->next;
+	*at = slot->next;
+}
+
+static void free_slot(struct pool_slot *slot)
+{
+	interpreters_free(slot->program, text_count(slot->program));
+	free(slot);
+}
+
+/* The first one is kept for the next drain. The lock is held. */
+static void note_left(struct warder_pool *pool, const struct warder_error *left)
+{
+	if (pool->has_failed)
+		return;
+	pool->has_failed = true;
+	pool->failure = *left;
+}
+
+void pool_clean(struct warder_pool *pool, struct pool_slot *slot)
+{
+	struct warder_error err;
+	int removed;
+
+	slot->is_removed_now = true;
+	pthread_mutex_unlock(&pool->lock);
+	removed = jail_run_remove(slot->run, &err);
+	warder_template_free(slot->tmpl);
+	pthread_mutex_lock(&pool->lock);
+	if (removed != 0)
+		note_left(pool, &err);
+	pool->removed++;
+	unlink_slot(pool, slot);
+	pool_move(pool, slot, POOL_GONE);
+	free_slot(slot);
+}
+
+/* Without the lock. -1 with *err; *left has a code if something of the jail could not be removed. */
+static int park(struct pool_slot *slot, bool merged, struct warder_error *left, struct warder_error *err)
+{
+	if (slot->nursery) {
+		if (nursery_park(slot->nursery, library_jail_template(slot->tmpl), slot->program, merged,
+				 &slot->run, err) != 0)
+			return -1;
+		slot->bytes = JAIL_BYTES + jail_warm_bytes(slot->run);
+		return 0;
+	}
+	if (jail_park(library_jail_template(slot->tmpl), &slot->run, err) != 0)
+		return -1;
+	if (!slot->program)
+		return 0;
+	if (jail_warm(slot->run, slot->program, merged, err) == 0) {
+		slot->bytes = JAIL_BYTES + jail_warm_bytes(slot->run);
+		return 0;
+	}
+	jail_run_remove(slot->run, left);
+	slot->run = NULL;
+	return -1;
+}
+
+void pool_refuse_fork(struct warder_pool *pool, struct pool_key *key, const struct warder_error *err)
+{
+	const unsigned int doubled = key->refusals < FORK_DOUBLED ? key->refusals : FORK_DOUBLED;
+
+	key->forks_later = true;
+	key->refusals++;
+	key->fork_again_us = clock_us() + (FORK_AGAIN_US << doubled);
+	pool->fork_refused = *err;
+}
+
+/* The lock is held. A nursery that has forked no jail yet may never do so: a host may refuse user namespaces in a user namespace, and a Python may
+ * lack ctypes. Or a module was half written, or the machine too busy. */
+static void note_failure(struct warder_pool *pool, const struct pool_slot *slot,
+			 const struct warder_error *err)
+{
+	struct pool_key *key = slot->key;
+
+	if (slot->is_trial) {
+		pool_refuse_fork(pool, key, err);
+		return;
+	}
+	key->failures++;
+	key->failed_us = clock_us();
+	key->why = *err;
+	/* A program with threads is the caller's own choice; too little memory passes. */
+	if (slot->nursery && slot->nursery == key->nursery && !nursery_has_forked(slot->nursery) &&
+	    err->code != WARDER_ERROR_UNSUPPORTED_POLICY && err->sys_errno != ENOMEM) {
+		key->never_forks = true;
+		pool_refuse_fork(pool, key, err);
+	}
+	pthread_cond_broadcast(&pool->ready); /* for the reason */
+}
+
+void pool_leave_sources(struct warder_pool *pool, struct warder_template *tmpl, struct nursery *nursery)
+{
+	if (!tmpl && !nursery)
+		return;
+	pool_begin_dropping(pool);
+	nursery_drop(nursery);
+	warder_template_free(tmpl);
+	pool_end_dropping(pool);
+}
+
+/* The lock is held. What the slot's jail is made of. */
+static void take_sources(struct pool_slot *slot, struct pool_key *key, bool tries)
+{
+	slot->is_trial = tries && key->trial;
+	if (!slot->is_trial) {
+		slot->tmpl = library_template_hold(key->tmpl);
+		slot->nursery = nursery_hold(key->nursery);
+		return;
+	}
+	slot->tmpl = key->trial;
+	slot->nursery = key->trial_nursery;
+	key->trial = NULL;
+	key->trial_nursery = NULL;
+}
+
+/* The lock is held. The trial has succeeded: further jails are forked, too. Those that are parked already stay. Returns the template that is to be
+ * freed without the lock. */
+static struct warder_template *adopt(struct pool_key *key, const struct pool_slot *slot)
+{
+	struct warder_template *before = key->tmpl;
+
+	key->tmpl = library_template_hold(slot->tmpl);
+	key->nursery = nursery_hold(slot->nursery);
+	key->forks_later = false;
+	key->refusals = 0;
+	return before;
+}
+
+int pool_build(struct warder_pool *pool, struct pool_key *key, bool tries, struct warder_error *err)
+{
+	struct pool_slot *slot = calloc(1, sizeof(*slot));
+	struct warder_template *before = NULL;
+	struct warder_error left = { 0 };
+	const bool merged = key->merged;
+	struct nursery *nursery;
+	int parked;
+
+	if (!slot || (key->program && !(slot->program = interpreters_copy(key->program, err)))) {
+		free(slot);
+		key->failures++;
+		key->failed_us = clock_us();
+		error_no_memory(err, NULL);
+		key->why = *err;
+		return -1;
+	}
+	slot->bytes = key->bytes;
+	slot->begun_us = clock_us();
+	slot->state = POOL_BUILDING;
+	slot->key = key;
+	take_sources(slot, key, tries);
+	nursery = slot->nursery;
+	slot->next = pool->slots;
+	pool->slots = slot;
+	pthread_mutex_unlock(&pool->lock);
+	parked = park(slot, merged, &left, err);
+	if (parked != 0)
+		warder_template_free(slot->tmpl);
+	pthread_mutex_lock(&pool->lock);
+	if (parked == 0) {
+		const bool wanted = slot->key != NULL; /* the key may be gone, or stale */
+
+		pool->parked++;
+		if (wanted) {
+			slot->key->failed_us = 0;
+			slot->key->bytes = slot->bytes;
+		}
+		if (wanted && slot->is_trial)
+			before = adopt(slot->key, slot);
+		slot->nursery = NULL;
+		pool_move(pool, slot, POOL_READY);
+		if (!wanted)
+			pool_move(pool, slot, POOL_CLEANING);
+		pool_leave_sources(pool, before, nursery);
+		return 0;
+	}
+	if (left.code)
+		note_left(pool, &left);
+	if (slot->key)
+		note_failure(pool, slot, err);
+	unlink_slot(pool, slot);
+	pool_move(pool, slot, POOL_GONE);
+	free_slot(slot);
+	pool_leave_sources(pool, before, nursery);
+	return -1;
+}
+
+/* For the next request, which has the policy that it takes, a key that never forks is made anew. */
+static bool may_try(const struct pool_key *key, uint64_t now)
+{
+	if (key->never_forks || pool_is_changing(key, now))
+		return false;
+	return !key->failed_us || now - key->failed_us >= TRY_AGAIN_US;
+}
+
+static bool is_short(const struct warder_pool *pool, const struct pool_key *key, uint64_t now)
+{
+	return pool_count_parked(pool, key) < pool_wanted(pool, key) && may_try(key, now) &&
+	       !pool_count_jails(pool, key, POOL_READY);
+}
+
+static bool has_short(const struct warder_pool *pool)
+{
+	const uint64_t now = clock_us();
+	const struct pool_key *key = pool->keys;
+
+	while (key && !is_short(pool, key, now))
+		key = key->next;
+	return key != NULL;
+}
+
+/* For a fill, which ends with this reason. */
+static void lack_room(struct warder_pool *pool, struct pool_key *key)
+{
+	if (key->callers == 0 || pool_count_jails(pool, NULL, POOL_BUILDING))
+		return;
+	key->failures++;
+	pool_no_room(pool, pool_count_parked(pool, NULL) + 1,
+		     pool_count_parked(pool, NULL) - pool_count_parked(pool, key),
+		     pool_bytes(pool) + key->bytes, &key->why);
+	pthread_cond_broadcast(&pool->changed);
+}
+
+/* As if it had been tried. */
+static void lack_descriptors(struct warder_pool *pool, struct pool_key *key,
+			     const struct pool_descriptors *have)
+{
+	key->failures++;
+	key->failed_us = clock_us();
+	error_set(&key->why, WARDER_ERROR_UNAVAILABLE, "jails",
+		  "this process has %" PRIu64
+		  " open descriptors, a parked jail takes up to %u, and parked jails "
+		  "may not fill more than half of the limit of %" PRIu64
+		  "; park fewer jails, or raise the limit (ulimit -n)",
+		  have->open, POOL_DESCRIPTORS, have->most);
+	pthread_cond_broadcast(&pool->changed); /* a fill ends with this reason */
+}
+
+static struct pool_key *find_with_parts(const struct warder_pool *pool)
+{
+	struct pool_key *key = pool->keys;
+
+	while (key && !jail_template_has_parts(library_jail_template(key->tmpl)))
+		key = key->next;
+	return key;
+}
+
+bool pool_drop_parts(struct warder_pool *pool)
+{
+	const struct pool_key *key = find_with_parts(pool);
+	struct warder_template *tmpl = key ? library_template_hold(key->tmpl) : NULL;
+
+	if (!tmpl)
+		return false;
+	pool_begin_dropping(pool);
+	jail_template_drop_parts(library_jail_template(tmpl));
+	warder_template_free(tmpl);
+	pool_end_dropping(pool);
+	return true;
+}
+
+/* A key that has fewer jails than it is to have (`only_short`: and none ready), and for which there is room. One without any may have that
+ * of another. NULL with *ret_drop: first, parts are to be dropped. */
+static struct pool_key *find_wanting(struct warder_pool *pool, bool only_short, bool *ret_drop)
+{
+	const uint64_t now = clock_us();
+
+	*ret_drop = false;
+	for (struct pool_key *key = pool->keys; key; key = key->next) {
+		struct pool_descriptors have;
+		const struct pool_key *other;
+		bool may;
+
+		if (!may_try(key, now) || pool_count_parked(pool, key) >= pool_wanted(pool, key) ||
+		    (only_short && !is_short(pool, key, now)))
+			continue;
+		have = pool_count_descriptors();
+		may = pool_may_park(&have, pool_count_jails(pool, NULL, POOL_BUILDING));
+		if (!may && find_with_parts(pool)) {
+			*ret_drop = true;
+			return NULL;
+		}
+		if (may && pool_fits(pool, pool_count_parked(pool, NULL) + 1, pool_bytes(pool) + key->bytes))
+			return key;
+		other = pool_count_parked(pool, key) ? NULL : pool_least_used(pool, key, true);
+		if (!other && !may)
+			lack_descriptors(pool, key, &have);
+		else if (!other)
+			lack_room(pool, key);
+		if (!other)
+			continue;
+		pool->evicted++;
+		pool_move(pool, pool_find_slot(pool, other, POOL_READY), POOL_CLEANING);
+		return key;
+	}
+	return NULL;
+}
+
+/* Jails beyond the limits, which memory pressure halves. */
+static void shed(struct warder_pool *pool)
+{
+	for (struct pool_key *key = pool->keys; key; key = key->next) {
+		while (pool_count_jails(pool, key, POOL_READY) > pool_wanted(pool, key)) {
+			pool->evicted++;
+			pool_move(pool, pool_find_slot(pool, key, POOL_READY), POOL_CLEANING);
+		}
+	}
+	while (pool_count_jails(pool, NULL, POOL_READY) &&
+	       !pool_fits(pool, pool_count_jails(pool, NULL, POOL_READY), pool_bytes(pool))) {
+		pool->evicted++;
+		pool_move(pool, pool_find_slot(pool, pool_least_used(pool, NULL, true), POOL_READY),
+			  POOL_CLEANING);
+	}
+}
+
+static void maintain(struct warder_pool *pool)
+{
+	struct pool_key *oldest;
+
+	pthread_mutex_unlock(&pool->lock);
+	const bool pressed = pool_is_pressed_now();
+	pthread_mutex_lock(&pool->lock);
+	pool->pressed = pressed;
+	shed(pool);
+	while ((oldest = pool_least_used(pool, NULL, false)) &&
+	       clock_us() - oldest->used_us >= pool->options.idle_us) {
+		pool->evicted += pool_count_jails(pool, oldest, POOL_READY);
+		oldest = pool_take_key(pool, oldest);
+		pool_begin_dropping(pool);
+		pool_free_key(oldest);
+		pool_end_dropping(pool);
+	}
+}
+
+void pool_wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t at_us)
+{
+	const struct timespec at = { .tv_sec = (time_t)(at_us / 1000000),
+				     .tv_nsec = (long)(at_us % 1000000) * 1000 };
+
+	pthread_cond_timedwait(condition, lock, &at);
+}
+
+/* Do one piece of work. The lock is held, and released during the work. False: there was none. */
+static bool work(struct warder_pool *pool, bool is_helper)
+{
+	struct pool_slot *dead = pool_find_slot(pool, NULL, POOL_CLEANING);
+	struct pool_look look = {
+		.is_short = !pool->stopping && has_short(pool),
+		.is_wanting = !pool->stopping, /* perhaps */
+		.is_resting = pool->keys && clock_us() < pool->handed_us + REST_US,
+		.is_helper = is_helper,
+		.ended = count_ended(pool),
+	};
+	enum pool_work choice = pool_choose_work(&look);
+	struct pool_key *key = NULL;
+	struct warder_error ignored;
+	bool drop = false;
+
+	if (choice == POOL_WORK_PARK)
+		key = find_wanting(pool, look.is_short, &drop);
+	if (drop)
+		return pool_drop_parts(pool);
+	if (choice == POOL_WORK_PARK && !key) {
+		look.is_short = look.is_wanting = false; /* the pool has no room */
+		choice = pool_choose_work(&look);
+	}
+	/* Not without room: the threads would wake one another for nothing. */
+	if (look.is_short && choice != POOL_WORK_NONE)
+		pthread_cond_signal(&pool->help);
+	switch (choice) {
+	case POOL_WORK_NONE:
+		return false;
+	case POOL_WORK_PARK:
+		pool_build(pool, key, true, &ignored);
+		break;
+	case POOL_WORK_CLEAN:
+		pool_clean(pool, dead);
+		break;
+	}
+	return true;
+}
+
+static uint64_t rest_until(const struct warder_pool *pool, uint64_t maintain_us)
+{
+	const uint64_t rested_us = pool->handed_us + REST_US;
+
+	return rested_us > clock_us() && rested_us < maintain_us ? rested_us : maintain_us;
+}
+
+static void *tend(void *arg)
+{
+	struct warder_pool *pool = arg;
+	uint64_t maintain_us = clock_us() + MAINTAIN_US;
+
+	pthread_mutex_lock(&pool->lock);
+	for (;;) {
+		if (clock_us() >= maintain_us) {
+			maintain(pool);
+			maintain_us = clock_us() + MAINTAIN_US;
+			continue;
+		}
+		if (work(pool, false))
+			continue;
+		if (pool->stopping)
+			break;
+		if (pool->keys) {
+			const uint64_t until = rest_until(pool, maintain_us);
+
+			pool->dozes = until != maintain_us;
+			pool_wait_until(&pool->work, &pool->lock, until);
+			pool->dozes = false;
+		} else {
+			pthread_cond_wait(&pool->work, &pool->lock);
+		}
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return NULL;
+}
+
+static void *help(void *arg)
+{
+	struct warder_pool *pool = arg;
+
+	pthread_mutex_lock(&pool->lock);
+	while (!pool->stopping)
+		if (!work(pool, true))
+			pthread_cond_wait(&pool->help, &pool->lock);
+	pthread_mutex_unlock(&pool->lock);
+	return NULL;
+}
+
+int pool_start_threads(struct warder_pool *pool)
+{
+	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	sigset_t all, before;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&pool->threads[0], NULL, tend, pool);
+	for (pool->thread_count = 1;
+	     ret == 0 && pool->thread_count < THREADS_MAX && (long)pool->thread_count < processors;
+	     pool->thread_count++)
+		if (pthread_create(&pool->threads[pool->thread_count], NULL, help, pool) != 0)
+			break;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return ret;
+}

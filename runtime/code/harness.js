@@ -46,7 +46,7 @@ function writeResult(value) {
 	try {
 		text = JSON.stringify(value, (key, member) => (typeof member === "bigint" ? String(member) : member)) ?? "null";
 	} catch (error) {
-		end("the value that the function returned is no JSON: " + error.message);
+		end("the value that the function returned is no JSON: " + (error?.message ?? error));
 	}
 	if (process.env.WARDER_RESULT)
 		fs.writeFileSync(process.env.WARDER_RESULT, text);

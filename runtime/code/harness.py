@@ -35,11 +35,30 @@ def call(place, only_check):
     def write_result(value):
         try:
             text = json.dumps(finite(value), ensure_ascii=False)
-        except (TypeError, ValueError, RecursionError) as error:
+        except Exception as error:
             end("the value that the function returned is no JSON: %s" % error)
         name = os.environ.get("WARDER_RESULT")
         with open(name, "w", encoding="utf-8", errors="backslashreplace") if name else sys.stdout as file:
             file.write(text + ("" if name else "\n"))
+
+    # As Python itself, without the lines of the harness. The class of an error may hide its traceback.
+    def fail(kind, error, trace):
+        show, trace = sys.__excepthook__, trace.tb_next
+        error = BaseException.with_traceback(error, trace)
+        try:
+            sys.excepthook(kind, error, trace)
+        except SystemExit:
+            raise
+        except BaseException as later:
+            trace_of_later = sys.exc_info()[2].tb_next
+            print("Error in sys.excepthook:", file=sys.stderr)
+            show(type(later), BaseException.with_traceback(later, trace_of_later), trace_of_later)
+            print("\nOriginal exception was:", file=sys.stderr)
+            show(kind, error, trace)
+        if kind is KeyboardInterrupt:
+            sys.excepthook = lambda *words: None
+            raise error
+        sys.exit(1)
 
     path = os.path.join(os.path.dirname(place), "main.py")
     tree = ast.parse("def main(input): pass")
@@ -58,11 +77,13 @@ def call(place, only_check):
     given = read_input()
     try:
         value = space["main"](given)
-    except Exception as error:
-        own = error.__traceback__.tb_next
-        sys.excepthook(type(error), error.with_traceback(own), own)
-        sys.exit(1)
-    write_result(value)
+    except SystemExit:
+        raise
+    except BaseException:
+        failure = sys.exc_info()
+    else:
+        return write_result(value)
+    fail(*failure)
 
 
 call(globals().get("check") or __file__, "check" in globals())

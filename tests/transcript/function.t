@@ -35,6 +35,23 @@ $ warder code --function zero.py; echo $?; warder code --function wrong.py; echo
 ! SyntaxError: invalid syntax
 ! warder: the value that the function returned is no JSON: Object of type set is not JSON serializable
 
+= nor does it show itself when an error hides its traceback, is no Exception, or meets a failing hook
+needs python3
++ echo 'raise KeyboardInterrupt' > interrupt.py; printf 'class E(Exception): __traceback__ = None\nraise E(1)\n' > hides.py; printf 'import sys\ndef hook(*words): 1 / 0\nsys.excepthook = hook\nraise ValueError(2)\n' > hook.py; printf 'class D(dict):\n  def items(self): 1 / 0\nreturn D(a=1)\n' > items.py
+$ for i in interrupt hides hook items; do warder code --function $i.py 2> err; echo $?; grep -c harness err; tail -n 1 err; done
+| 130
+| 0
+| KeyboardInterrupt
+| 1
+| 0
+| main.<locals>.E: 1
+| 1
+| 0
+| ValueError: 2
+| 2
+| 0
+| warder: the value that the function returned is no JSON: division by zero
+
 = JavaScript: the same; undefined, NaN and the infinities are null, a BigInt is a string
 needs node
 + cat > values.js <<'END'
@@ -42,8 +59,8 @@ needs node
 + return [input.a, undefined, NaN, Infinity, 12345678901234567890n, basename("/x/y"), () => 1, Symbol("s")];
 + END
 + echo 'const wait = (ms) => new Promise((done) => setTimeout(done, ms)); await wait(10); return await input;' > later.js
-+ printf 'let a = 1;\nreturn a.b.c;\n' > error.js; printf 'let a = 1;\nreturn (;\n' > wrong.js; echo 'return new Promise(() => {});' > never.js; echo 'const a = []; a.push(a); return a;' > ring.js; echo '1;' > nothing.js
-$ warder code --function --input '{"a": "ä"}' --json values.js | grep -o '"output":\[[^]]*\]'; warder code --function --input '[1]' --json later.js | grep -o '"output":\[[^]]*\]'; warder code --function --json nothing.js | grep -o '"output":null'; warder code --function error.js 2>&1 | grep -c 'main.js:2\|^TypeError'; for i in wrong never ring; do warder code --function $i.js 2> err; echo $?; grep -o 'SyntaxError: .*\|^warder: [^:]*' err; done
++ printf 'let a = 1;\nreturn a.b.c;\n' > error.js; printf 'let a = 1;\nreturn (;\n' > wrong.js; echo 'return new Promise(() => {});' > never.js; echo 'const a = []; a.push(a); return a;' > ring.js; echo 'return { toJSON() { throw null; } };' > null.js; echo '1;' > nothing.js
+$ warder code --function --input '{"a": "ä"}' --json values.js | grep -o '"output":\[[^]]*\]'; warder code --function --input '[1]' --json later.js | grep -o '"output":\[[^]]*\]'; warder code --function --json nothing.js | grep -o '"output":null'; warder code --function error.js 2>&1 | grep -c 'main.js:2\|^TypeError'; for i in wrong never ring null; do warder code --function $i.js 2> err; echo $?; grep -o 'SyntaxError: .*\|^warder: [^:]*' err; done
 | "output":["ä",null,null,null,"12345678901234567890","y",null,null]
 | "output":[1]
 | "output":null
@@ -52,6 +69,8 @@ $ warder code --function --input '{"a": "ä"}' --json values.js | grep -o '"outp
 | SyntaxError: Unexpected token ';'
 | 2
 | warder: the promise that the function returned was never settled
+| 2
+| warder: the value that the function returned is no JSON
 | 2
 | warder: the value that the function returned is no JSON
 

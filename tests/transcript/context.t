@@ -15,7 +15,8 @@ $ sh s start; sh c create py
 
 = an error has a traceback of the piece's own lines, and the context goes on
 + . "$TOP/tests/transcript/context.sh"
-$ sh s start; sh c create py; printf 'def half(x):\n    return x / 0\nhalf(4)\n' > piece.py; sh c run py piece.py; echo $?; sh c run py -c 'half = 2; half'; sh c run py -c 'if'; echo $?; sh s stop
+$ sh s start; sh c create py; printf 'def half(x):\n    return x / 0\nhalf(4)\n' > piece.py; sh c run py piece.py; echo $?; sh c run py -c 'half = 2; half'; sh c run py -c 'if'; echo $?; sh c run py -c "class E(Exception): __traceback__ = 1
+> raise E(5)"; sh s stop
 | 1
 | py: 2
 | 1
@@ -32,6 +33,11 @@ $ sh s start; sh c create py; printf 'def half(x):\n    return x / 0\nhalf(4)\n'
 !     if
 !       ^
 ! SyntaxError: invalid syntax
+! py:
+! Traceback (most recent call last):
+!   File "<piece 4>", line 2, in <module>
+!     raise E(5)
+! E: 5
 
 = output comes at once, in order, and before the value
 + . "$TOP/tests/transcript/context.sh"
@@ -231,7 +237,7 @@ $ sh s start; sh c create py; sh c run py -c 'class A:
 = a process that a piece forks ends as Python ends it, and cannot show values or read input
 + . "$TOP/tests/transcript/context.sh"
 + cat > fork.py <<'END'
-+ import os, sys
++ import os, signal, sys
 + def child(call):
 +     sys.stdout.flush()
 +     pid = os.fork()
@@ -242,18 +248,24 @@ $ sh s start; sh c create py; sh c run py -c 'class A:
 + def show():
 +     files = [open("/tmp/%d" % i, "w") for i in range(3)]
 +     display("shown"); os._exit(7)
-+ child(lambda: sys.exit(3)); child(lambda: 1 / 0); child(input); child(show)
++ def interrupted(*blocked):
++     signal.pthread_sigmask(signal.SIG_BLOCK, blocked)
++     raise KeyboardInterrupt
++ child(lambda: sys.exit(3)); child(lambda: 1 / 0); child(input); child(interrupted); child(lambda: interrupted(signal.SIGINT)); child(show)
 + [open("/tmp/%d" % i).read() for i in range(3)]
 + END
-$ sh s start; sh c create py; sh c run py fork.py 2> err; grep -o '^[A-Za-z]*Error: .*' err; sh s stop
+$ sh s start; sh c create py; sh c run py fork.py 2> err; grep -o '^[A-Za-z]*Error: .*' err; grep -c '<warder>.*, in run' err; sh s stop
 | 3
 | 1
 | 1
+| -2
+| 130
 | 'shown'
 | 7
 | py: ['', '', '']
 | ZeroDivisionError: division by zero
 | EOFError: there is no input for a process that the piece has started
+| 0
 
 = a context that writes more than --max-output ends
 + . "$TOP/tests/transcript/context.sh"

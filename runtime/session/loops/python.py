@@ -18,6 +18,8 @@ def loop():
     compile_, exec_, eval_, repr_, len_, str_, print_ = compile, exec, eval, repr, len, str, print
     type_, getattr_, callable_, isinstance_, range_ = type, getattr, callable, isinstance, range
     signal, getsignal, SIGINT, SIG_IGN = _signal.signal, _signal.getsignal, _signal.SIGINT, _signal.SIG_IGN
+    SIG_DFL, kill = _signal.SIG_DFL, os.kill
+    traceback_of = BaseException.__dict__["__traceback__"].__get__  # a class may hide it
     modules, stdout, stderr = sys.modules, sys.stdout, sys.stderr
     pack, unpack = int.to_bytes, int.from_bytes
     pid, main_thread = getpid(), get_ident()
@@ -179,15 +181,18 @@ def loop():
     # ---- errors ----
 
     # Without the loop's own part of the traceback. linecache, which traceback uses, finds the pieces by their names.
+    def format_error(error):
+        import linecache, traceback
+        for name, source in sources.items():
+            linecache.cache[name] = (len_(source), None, source.splitlines(True), name)
+        tb = traceback_of(error)
+        while tb is not None and tb.tb_frame.f_code.co_filename == "<warder>":
+            tb = tb.tb_next
+        return "".join(traceback.format_exception(type_(error), error, tb))
+
     def describe_error(error):
         try:
-            import linecache, traceback
-            for name, source in sources.items():
-                linecache.cache[name] = (len_(source), None, source.splitlines(True), name)
-            tb = error.__traceback__
-            while tb is not None and tb.tb_frame.f_code.co_filename == "<warder>":
-                tb = tb.tb_next
-            lines = "".join(traceback.format_exception(type_(error), error, tb))
+            lines = format_error(error)
         except BaseException as second:
             lines = "the traceback cannot be written: " + type_(second).__name__ + "\n"
         try:
@@ -265,14 +270,17 @@ def loop():
             status = error.code or 0
         else:
             try:
-                import traceback
                 if isinstance_(error, SystemExit):
                     print_(error.code, file=stderr)
                 else:
-                    traceback.print_exception(type_(error), error, error.__traceback__)
+                    print_(format_error(error), end="", file=stderr)
             except BaseException:
                 pass
         flush()
+        if type_(error) is KeyboardInterrupt:
+            status = 130
+            signal(SIGINT, SIG_DFL)
+            kill(getpid(), SIGINT)
         leave(status & 255)
 
     # A process that the piece has forked must not answer in its place, nor take the next one.

@@ -157,6 +157,26 @@ static inline int library_only_init(void)
 	return 0;
 }
 
+/* The cgroups of this process's jails, or, with a file such as "/pids.max", these files of them. Their number; the caller frees *ret with
+ * globfree(). */
+static inline size_t library_cgroups(const char *file, glob_t *ret)
+{
+	char pattern[80];
+
+	*ret = (glob_t){ 0 };
+	snprintf(pattern, sizeof(pattern), "/sys/fs/cgroup{/*/*,/*,}/warder-%d-*%s", getpid(), file);
+	return glob(pattern, GLOB_BRACE, NULL, ret) == 0 ? ret->gl_pathc : 0;
+}
+
+static inline size_t library_count_cgroups(const char *file)
+{
+	glob_t found;
+	const size_t count = library_cgroups(file, &found);
+
+	globfree(&found);
+	return count;
+}
+
 /* The tool keeps a session: it lies where this program was built, or, where that is a sanitizer's, beside it. NULL: there is none. */
 static inline const char *library_tool(char *path, size_t size)
 {

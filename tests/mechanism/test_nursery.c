@@ -19,6 +19,8 @@
 struct stage {
 	struct warder_template *zygote, *forked; /* the first becomes a nursery's */
 	char **words, **zygote_words;
+	struct nursery *nursery;
+	struct nursery_counts counts;
 	struct warder_error err;
 };
 
@@ -53,8 +55,16 @@ static void begin(struct stage *stage)
 	need(ret, stage);
 }
 
+static void begin_nursery(struct stage *stage)
+{
+	begin(stage);
+	stage->nursery = nursery_new(stage->zygote, stage->zygote_words, &stage->counts, &stage->err);
+	cr_assert(stage->nursery, "%s", stage->err.text);
+}
+
 static void end(struct stage *stage)
 {
+	nursery_drop(stage->nursery);
 	warder_template_free(stage->forked);
 	interpreters_free(stage->words, text_count(stage->words));
 }
@@ -77,27 +87,23 @@ static bool lives(pid_t pid)
 	return kill(pid, 0) == 0;
 }
 
-static void park(struct nursery *nursery, struct stage *stage, struct jail_run **ret)
+static void park(struct stage *stage, struct jail_run **ret)
 {
-	need(nursery_park(nursery, forked(stage), stage->words, false, ret, &stage->err), stage);
+	need(nursery_park(stage->nursery, forked(stage), stage->words, false, ret, &stage->err), stage);
 }
 
 Test(nursery, a_zygote_is_replaced_after_its_forks_and_ends_with_the_last_of_them, .timeout = 120)
 {
-	struct nursery_counts counts = { 0 };
 	struct jail_run *runs[5];
-	struct nursery *nursery;
 	struct stage stage;
 	pid_t first, last;
 
-	begin(&stage);
-	nursery = nursery_new(stage.zygote, stage.zygote_words, &counts, &stage.err);
-	cr_assert(nursery, "%s", stage.err.text);
-	nursery_limit(nursery, 2, NURSERY_LIVING, NURSERY_US);
+	begin_nursery(&stage);
+	nursery_limit(stage.nursery, 2, NURSERY_LIVING, NURSERY_US);
 	for (size_t i = 0; i < ARRAY_LENGTH(runs); i++) {
-		park(nursery, &stage, &runs[i]);
-		cr_expect(counts.zygotes == i / 2 + 1 && counts.forked == i + 1, "jail %zu: %d zygotes", i,
-			  (int)counts.zygotes);
+		park(&stage, &runs[i]);
+		cr_expect(stage.counts.zygotes == i / 2 + 1 && stage.counts.forked == i + 1,
+			  "jail %zu: %d zygotes", i, (int)stage.counts.zygotes);
 	}
 	first = zygote_of(runs[0]);
 	last = zygote_of(runs[4]);
@@ -110,73 +116,60 @@ Test(nursery, a_zygote_is_replaced_after_its_forks_and_ends_with_the_last_of_the
 	for (size_t i = 2; i < ARRAY_LENGTH(runs); i++)
 		jail_run_free(runs[i]);
 	cr_expect(lives(last), "the present zygote ends with its jail");
-	nursery_drop(nursery);
+	nursery_drop(stage.nursery);
+	stage.nursery = NULL;
 	cr_expect(!lives(last));
 	end(&stage);
 }
 
 Test(nursery, a_zygote_is_replaced_after_its_time, .timeout = 120)
 {
-	struct nursery_counts counts = { 0 };
-	struct nursery *nursery;
 	struct jail_run *run;
 	struct stage stage;
 
-	begin(&stage);
-	nursery = nursery_new(stage.zygote, stage.zygote_words, &counts, &stage.err);
-	cr_assert(nursery, "%s", stage.err.text);
-	nursery_limit(nursery, NURSERY_FORKS, NURSERY_LIVING, 0);
+	begin_nursery(&stage);
+	nursery_limit(stage.nursery, NURSERY_FORKS, NURSERY_LIVING, 0);
 	for (unsigned int i = 1; i <= 3; i++) {
-		park(nursery, &stage, &run);
-		cr_expect(counts.zygotes == i && counts.forked == i, "%d zygotes", (int)counts.zygotes);
+		park(&stage, &run);
+		cr_expect(stage.counts.zygotes == i && stage.counts.forked == i, "%d zygotes",
+			  (int)stage.counts.zygotes);
 		jail_run_free(run);
 	}
-	nursery_drop(nursery);
 	end(&stage);
 }
 
 /* All of them would end at once with it. */
 Test(nursery, a_zygote_is_replaced_while_it_has_too_many_jails, .timeout = 120)
 {
-	struct nursery_counts counts = { 0 };
 	struct jail_run *runs[4];
-	struct nursery *nursery;
 	struct stage stage;
 
-	begin(&stage);
-	nursery = nursery_new(stage.zygote, stage.zygote_words, &counts, &stage.err);
-	cr_assert(nursery, "%s", stage.err.text);
-	nursery_limit(nursery, NURSERY_FORKS, 2, NURSERY_US);
+	begin_nursery(&stage);
+	nursery_limit(stage.nursery, NURSERY_FORKS, 2, NURSERY_US);
 	for (size_t i = 0; i < 3; i++)
-		park(nursery, &stage, &runs[i]);
-	cr_expect(counts.zygotes == 2 && zygote_of(runs[0]) == zygote_of(runs[1]) &&
+		park(&stage, &runs[i]);
+	cr_expect(stage.counts.zygotes == 2 && zygote_of(runs[0]) == zygote_of(runs[1]) &&
 		  zygote_of(runs[1]) != zygote_of(runs[2]));
 	jail_run_free(runs[2]);
 	for (size_t i = 2; i < 4; i++)
-		park(nursery, &stage, &runs[i]);
-	cr_expect(counts.zygotes == 2, "%d zygotes, though there is room", (int)counts.zygotes);
+		park(&stage, &runs[i]);
+	cr_expect(stage.counts.zygotes == 2, "%d zygotes, though there is room", (int)stage.counts.zygotes);
 	for (size_t i = 0; i < 4; i++)
 		jail_run_free(runs[i]);
-	nursery_drop(nursery);
 	end(&stage);
 }
 
 Test(nursery, a_parked_fork_keeps_no_descriptor_to_join_its_cgroup_by, .timeout = 120)
 {
-	struct nursery_counts counts = { 0 };
-	struct nursery *nursery;
 	struct jail_run *run;
 	struct stage stage;
 
-	begin(&stage);
-	nursery = nursery_new(stage.zygote, stage.zygote_words, &counts, &stage.err);
-	cr_assert(nursery, "%s", stage.err.text);
-	park(nursery, &stage, &run);
+	begin_nursery(&stage);
+	park(&stage, &run);
 	cr_expect(run->cgroup.join_v2_fd < 0);
 	for (int i = 0; i < CGROUP_HIERARCHIES_MAX; i++)
 		cr_expect(run->cgroup.join_v1_fd[i] < 0, "hierarchy %d", i);
 	jail_run_free(run);
-	nursery_drop(nursery);
 	end(&stage);
 }
 
@@ -210,36 +203,27 @@ static void expect_no_capabilities(const struct jail_run *run)
 /* Init of a zygote stops no process, unlike that of a jail in a crowd, so it does not keep CAP_KILL. */
 Test(nursery, no_process_of_a_zygote_or_a_fork_has_a_capability, .timeout = 120)
 {
-	struct nursery_counts counts = { 0 };
-	struct nursery *nursery;
 	struct jail_run *run;
 	struct stage stage;
 
-	begin(&stage);
-	nursery = nursery_new(stage.zygote, stage.zygote_words, &counts, &stage.err);
-	cr_assert(nursery, "%s", stage.err.text);
-	park(nursery, &stage, &run);
+	begin_nursery(&stage);
+	park(&stage, &run);
 	expect_no_capabilities(run->zygote->run);
 	expect_no_capabilities(run);
 	jail_run_free(run);
-	nursery_drop(nursery);
 	end(&stage);
 }
 
 /* A process that does not belong there keeps a cgroup of the zygote. */
 Test(nursery, what_stays_of_a_zygote_is_told, .timeout = 120)
 {
-	struct nursery_counts counts = { 0 };
-	struct nursery *nursery;
 	struct jail_run *run;
 	struct stage stage;
 	char path[300] = "";
 	glob_t found;
 
-	begin(&stage);
-	nursery = nursery_new(stage.zygote, stage.zygote_words, &counts, &stage.err);
-	cr_assert(nursery, "%s", stage.err.text);
-	park(nursery, &stage, &run);
+	begin_nursery(&stage);
+	park(&stage, &run);
 	snprintf(path, sizeof(path), "/sys/fs/cgroup{/*/*,/*,}/%s", run->zygote->run->cgroup.name);
 	if (glob(path, GLOB_BRACE, NULL, &found) != 0)
 		cr_skip_test("no cgroup of the zygote is found: %s", path);
@@ -250,8 +234,9 @@ Test(nursery, what_stays_of_a_zygote_is_told, .timeout = 120)
 	globfree(&found);
 	cr_assert(mkdir(path, 0755) == 0);
 	jail_run_free(run);
-	nursery_drop(nursery);
-	cr_expect(atomic_load(&counts.failed) && *counts.failure.text, "nothing is told");
+	nursery_drop(stage.nursery);
+	stage.nursery = NULL;
+	cr_expect(atomic_load(&stage.counts.failed) && *stage.counts.failure.text, "nothing is told");
 	rmdir(path);
 	*strrchr(path, '/') = '\0';
 	rmdir(path);

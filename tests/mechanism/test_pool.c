@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -72,24 +71,6 @@ static const char *output(const struct warder_result *result)
 	return warder_result_output(result, WARDER_STDOUT, NULL, NULL);
 }
 
-/* Its cgroups that have this file, or ("") all. */
-static size_t cgroups_with(int pid, const char *file)
-{
-	char pattern[80];
-	glob_t found;
-	size_t count;
-
-	snprintf(pattern, sizeof(pattern), "/sys/fs/cgroup{/*/*,/*,}/warder-%d-*%s", pid, file);
-	count = glob(pattern, GLOB_BRACE, NULL, &found) == 0 ? found.gl_pathc : 0;
-	globfree(&found);
-	return count;
-}
-
-static size_t cgroups_of(int pid)
-{
-	return cgroups_with(pid, "");
-}
-
 /* Everything is gone: processes, cgroups, descriptors. */
 static void expect_nothing_left(int fds_before)
 {
@@ -97,7 +78,7 @@ static void expect_nothing_left(int fds_before)
 
 	cr_expect(warder_pool_drain(pool, &err) == 0, "%s", err.text);
 	cr_expect(library_inits(pids, 8) == 0);
-	cr_expect(cgroups_of(getpid()) == 0);
+	cr_expect(library_count_cgroups("") == 0);
 	warder_pool_free(pool);
 	cr_expect(library_descriptors() == fds_before, "%d descriptors, before %d", library_descriptors(),
 		  fds_before);
@@ -250,13 +231,11 @@ Test(pool, a_limit_that_root_has_changed_is_found, .timeout = 60)
 {
 	const int fds = begin((struct warder_pool_options){ .empty = WARDER_POOL_LAUNCH });
 	struct warder_result *result;
-	char pattern[80];
 	glob_t found;
 	int fd;
 
 	fill(1);
-	snprintf(pattern, sizeof(pattern), "/sys/fs/cgroup{/*,}/warder-%d-*/pids.max", getpid());
-	if (glob(pattern, GLOB_BRACE, NULL, &found) != 0)
+	if (library_cgroups("/pids.max", &found) == 0)
 		cr_skip_test("no cgroup with pids.max");
 	fd = open(found.gl_pathv[0], O_WRONLY | O_CLOEXEC);
 	cr_expect(write(fd, "1000", 4) == 4);
@@ -881,7 +860,7 @@ static int begin_cgroups(const char *field, const char *value)
 	cr_assert(sched_setaffinity(0, sizeof(here), &here) == 0);
 	set(field, value);
 	fill(1);
-	if (cgroups_of(getpid()) == 0)
+	if (library_count_cgroups("") == 0)
 		cr_skip_test("the jails have no cgroups here");
 	return fds;
 }
@@ -942,7 +921,7 @@ Test(pool, a_cgroup_that_was_killed_is_not_used_again, .timeout = 120)
 {
 	const int fds = begin_cgroups("limits.wallTime", "2s");
 
-	if (cgroups_with(getpid(), "/cgroup.kill") == 0)
+	if (library_count_cgroups("/cgroup.kill") == 0)
 		cr_skip_test("needs cgroup.kill");
 	for (int i = 0; i < 3; i++)
 		warder_result_free(in_turn("exec sleep 100"));
@@ -957,12 +936,11 @@ Test(pool, a_cgroup_that_was_killed_is_not_used_again, .timeout = 120)
 /* Move a process into each cgroup that waits for a jail, or, for a pid of 0, remove them; how many there are. */
 static int into_spare_cgroups(pid_t pid)
 {
-	char pattern[80], path[300];
+	char path[300];
 	glob_t found;
 	int count = 0;
 
-	snprintf(pattern, sizeof(pattern), "/sys/fs/cgroup{/*/*,/*,}/warder-%d-*", getpid());
-	glob(pattern, GLOB_BRACE, NULL, &found);
+	library_cgroups("", &found);
 	for (size_t i = 0; i < found.gl_pathc; i++) {
 		FILE *file;
 

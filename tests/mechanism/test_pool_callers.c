@@ -6,7 +6,6 @@
 #include "tests/lib/library.h"
 
 #include <criterion/criterion.h>
-#include <glob.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -307,12 +306,11 @@ Test(pool_callers, a_launch_without_a_parked_jail_is_counted, .timeout = 60)
 /* Give each cgroup of this process's jails a child, which the pool did not make; or remove these. Their number. */
 static int children_of_cgroups(bool make)
 {
-	char pattern[80], path[300];
+	char path[300];
 	glob_t found;
 	int count = 0;
 
-	snprintf(pattern, sizeof(pattern), "/sys/fs/cgroup{/*/*,/*,}/warder-%d-*", getpid());
-	glob(pattern, GLOB_BRACE, NULL, &found);
+	library_cgroups("", &found);
 	for (size_t i = 0; i < found.gl_pathc; i++) {
 		snprintf(path, sizeof(path), "%s/stranger", found.gl_pathv[i]);
 		count += (make ? mkdir(path, 0755) : rmdir(path)) == 0;

@@ -10,7 +10,6 @@
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -132,12 +131,9 @@ static void stop_and_kill_init(void)
 /* The only jail's file that freezes its cgroup. False: there is none. */
 static bool find_freezer(void)
 {
-	char pattern[80];
 	glob_t found;
-	bool is_one;
+	const bool is_one = library_cgroups("/cgroup.freeze", &found) == 1;
 
-	snprintf(pattern, sizeof(pattern), "/sys/fs/cgroup{/*/*,/*,}/warder-%d-*/cgroup.freeze", getpid());
-	is_one = glob(pattern, GLOB_BRACE, NULL, &found) == 0 && found.gl_pathc == 1;
 	if (is_one)
 		snprintf(freezer, sizeof(freezer), "%s", found.gl_pathv[0]);
 	globfree(&found);

@@ -35,6 +35,15 @@ $ sh s start; sh c create js --language js; printf 'function half(x) {\n  return
 ! 
 ! SyntaxError: Unexpected number
 
+= what is thrown need not be an error, and an error need not have a stack
++ . "$TOP/tests/transcript/context.sh"
+$ sh s start; sh c create js --language javascript; sh c run js -c 'throw null'; sh c run js -c 'const e = new Error("why"); e.stack = undefined; throw e'; sh c run js -c 'setTimeout(() => { throw 5 }); await new Promise((done) => setTimeout(done, 50))' 2>&1; sh s stop
+| Uncaught 5
+! js:
+! Uncaught null
+! js:
+! Uncaught [Error: why]
+
 = an interrupt ends a loop, a sleep, a program and a promise, and definitions of the piece stay
 + . "$TOP/tests/transcript/context.sh"
 $ sh s start; sh c create js --language javascript; for code in 'kept = 1; while (true);' 'await new Promise(() => {})' 'require("child_process").execSync("sleep 20")'; do sh c run js --timeout 1s -c "$code" 2> err; echo $?; grep warder: err; done; sh c run js -c 'kept'; sh s stop

@@ -173,7 +173,8 @@
 		const isError = attempt(() => util.types.isNativeError(error) || error instanceof Error, false);
 		const name = isError ? attempt(() => String(error.name), "Error") : "Error";
 		let value = isError ? attempt(() => String(error.message), "") : show(error);
-		const text = isError ? attempt(() => trace(error), "") : "Uncaught " + value + "\n";
+		const isTraced = isError && attempt(() => typeof error.stack === "string", false);
+		const text = isTraced ? attempt(() => trace(error), "") : "Uncaught " + show(error) + "\n";
 		return { name: cut(name), value: cut(value), traceback: cut(text) };
 	}
 
@@ -356,8 +357,8 @@
 	}
 
 	function complain(error) {
-		const said = describe(error);
-		writeError("Uncaught " + (said.traceback || said.value + "\n"));
+		const said = describe(error), text = said.traceback || said.value + "\n";
+		writeError(text.startsWith("Uncaught ") ? text : "Uncaught " + text);
 	}
 
 	watchdog.startSigintWatchdog();

@@ -966,13 +966,19 @@ int client_input(const struct client *client)
  * ends a flood comes over the same connection. */
 static bool may_wait(const struct client *client)
 {
-	const struct execution *execution = client->reads;
-
-	return execution && execution_lives(execution) &&
-	       (follows(client) || execution->flags & RECORD_TERMINAL);
+	return client->reads && (follows(client) || client->reads->flags & RECORD_TERMINAL);
 }
 
+/* A client that may wait until the program ends has time for the rest from then on. */
 uint64_t client_deadline(const struct client *client)
 {
-	return client->blocked_us && !may_wait(client) ? client->blocked_us + CLIENT_PATIENCE_US : UINT64_MAX;
+	uint64_t since_us = client->blocked_us;
+
+	if (!since_us)
+		return UINT64_MAX;
+	if (may_wait(client) && execution_lives(client->reads))
+		return UINT64_MAX;
+	if (may_wait(client) && client->reads->ended_us > since_us)
+		since_us = client->reads->ended_us;
+	return since_us + CLIENT_PATIENCE_US;
 }

@@ -4,9 +4,9 @@
  * Life: client_new() when a connection begins with a record -> client_take() for each record that can be read, client_push() whenever
  * there may be something to send -> client_free(). The connection's descriptor is the keeper's. The keeper's main thread only.
  *
- * A client that has not taken what waits for it for CLIENT_PATIENCE_US is dropped, unless it reads the output of a program that waits for it, or of
- * one with a terminal. While it has not taken an answer, or its input has no
- * room in the program's pipe, no further request of it is read.
+ * A client that has not taken what waits for it for CLIENT_PATIENCE_US is dropped. If it reads the output of a program that waits for it, or of one with
+ * a terminal, this time begins at the end of the program. While it has not taken an answer, or its input has no room in the program's pipe, no further
+ * request of it is read.
  */
 #ifndef WARDER_RUNTIME_SESSION_CLIENTS_H
 #define WARDER_RUNTIME_SESSION_CLIENTS_H

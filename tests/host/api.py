@@ -562,6 +562,13 @@ def terminals():
     numbers = one.text[one.text.index(b"\n1\r\n") + 1:] if b"\n1\r\n" in one.text else one.text[one.text.index(b"\n1\n") + 1:]
     tell(numbers.split() == [b"%d" % i for i in range(1, 200001)], "without a gap", numbers[:100])
     one.one.close()
+    # 14 s are longer than a keeper waits for a client when the program has ended.
+    at = start("sh", "-c", "yes | head -c 3000000; sleep 14; exit 3")
+    one = Socket(host, at + "/terminal", token)
+    ended = until(lambda: host.ask("GET", at, token)[1].get("state") != "running", 60)
+    time.sleep(1)
+    code = one.finish()
+    tell(ended and code == 1000 and any(opcode == 1 and json.loads(text).get("end", {}).get("exitCode") == 3 for opcode, text in one.ends), "a client that has read nothing for long still gets the end of the program", (ended, code, one.ends[-3:]))
     at = start("sleep", "1000")
     for what, frames, wanted in (("a frame without a mask", [b"\x82\x05hello"], 1002), ("a reserved bit", [bytes([0xc2, 0x80, 1, 2, 3, 4])], 1002), ("an unknown opcode", [bytes([0x83, 0x80, 1, 2, 3, 4])], 1002),
                                  ("a message above 32 KiB", [bytes([0x82, 255]) + (40000).to_bytes(8, "big") + b"abcd"], 1002), ("one of 40,000 bytes", [bytes([0x82, 254]) + (40000).to_bytes(2, "big") + b"abcd"], 1009),

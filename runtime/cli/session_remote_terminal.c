@@ -30,6 +30,7 @@
 #define PAUSE_MS  1000 /* before another connection */
 #define REDRAW_MS 100  /* until the program has seen the size that it gets for a moment */
 #define KEYS_MAX  4096 /* of a piece */
+#define KEYS_SIZE (KEYS_MAX + DETACH_KEYS_MAX)
 #define CTRL_C    0x03
 
 struct lent {
@@ -38,7 +39,7 @@ struct lent {
 	struct renewer renewer;
 	int output_fd; /* standard output, so opened that a terminal or a pipe does not keep us waiting */
 	struct remote_came *came;
-	char keys[KEYS_MAX + DETACH_KEYS_MAX]; /* a piece that is to be sent */
+	char keys[1 + KEYS_SIZE]; /* a piece that is to be sent */
 	size_t keys_len;
 	char output[REMOTE_PIECE_MAX]; /* that is to be shown */
 	size_t output_at, output_len;
@@ -86,21 +87,27 @@ static void put_size(struct lent *lent)
 	lent->resized = lent->redraws = false;
 }
 
-static void put_input(struct lent *lent)
+/* What was typed, without the keys that detach. Returns its length. */
+static size_t read_input(struct lent *lent, char ret[KEYS_SIZE])
 {
-	struct detach_keys *keys = lent->how->keys;
-	char bytes[KEYS_MAX - 1];
-	ssize_t n = read(STDIN_FILENO, bytes, sizeof(bytes));
+	char bytes[KEYS_MAX];
+	const ssize_t n = read(STDIN_FILENO, bytes, sizeof(bytes));
 
 	lent->input_ended = n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
 	if (n <= 0)
-		return;
+		return 0;
+	if (lent->how->keys)
+		return detach_keys_filter(lent->how->keys, bytes, (size_t)n, ret);
+	memcpy(ret, bytes, (size_t)n);
+	return (size_t)n;
+}
+
+static void put_input(struct lent *lent)
+{
+	const size_t len = read_input(lent, lent->keys + 1);
+
 	lent->keys[0] = REMOTE_PIECE_BYTES;
-	if (keys)
-		n = (ssize_t)detach_keys_filter(keys, bytes, (size_t)n, lent->keys + 1);
-	else
-		memcpy(lent->keys + 1, bytes, (size_t)n);
-	lent->keys_len = n ? (size_t)n + 1 : 0;
+	lent->keys_len = len ? len + 1 : 0;
 }
 
 /* ---- here ---- */
@@ -242,13 +249,15 @@ static void tell_loss(const struct lent *lent, struct warder_error *err)
 		fputc('\r', stderr);
 }
 
-/* The keys do not reach the program. Those that detach do so, and ctrl-c is the signal that the terminal does not send. */
+/* The keys do not reach the program. Those that detach do so, and ctrl-c is the signal that the terminal does not send. A piece that was typed before
+ * the loss still waits for the next connection. */
 static void read_keys(struct lent *lent)
 {
-	put_input(lent);
-	if (lent->keys_len && memchr(lent->keys + 1, CTRL_C, lent->keys_len - 1))
+	char keys[KEYS_SIZE];
+	const size_t len = read_input(lent, keys);
+
+	if (memchr(keys, CTRL_C, len))
 		raise(SIGINT);
-	lent->keys_len = 0;
 }
 
 static void pause_between(struct lent *lent)

@@ -8,7 +8,7 @@ import base64, contextlib, fcntl, hashlib, http.server, json, os, pty, select, s
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
 import executions as theirs
 import workspaces as both
-from serving import Host, below, fetch, own_run_directory, warder, work, write
+from serving import Host, below, fetch, own_run_directory, state_of, warder, work, write
 from tap import ROOT, SLOW, WARDER, finish, skip, tell, until
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever starts this in the background may ignore it
@@ -1021,6 +1021,10 @@ def slow_terminals():
 
     lost, keys = threading.Event(), []
 
+    def linked(one):
+        """Whether a process may still take keys of the terminal."""
+        return [pid for pid, name in below(one.pid).items() if name == "warder-remote" and state_of(pid) not in "XZ"]
+
     def short(handler):
         upgrade(handler)
         if not lost.is_set():
@@ -1035,6 +1039,9 @@ def slow_terminals():
                 body = handler.rfile.read(4 + (head[1] & 127))
             keys.append(bytes(byte ^ body[i % 4] for i, byte in enumerate(body[4:])))
         handler.wfile.write(LAST_FRAMES)
+        handler.connection.shutdown(socket.SHUT_WR)
+        with contextlib.suppress(OSError):
+            handler.rfile.read()  # with input that was not read, the kernel would drop the last frames
     server, one = follow("short", lambda server: {"terminal": short})
     lost.wait()
     time.sleep(0.2)
@@ -1055,10 +1062,32 @@ def slow_terminals():
     server, one = follow("long", lambda server: {"terminal": long})
     full.wait()
     time.sleep(1 * SLOW)
+    until(lambda: not linked(one))
     one.send(b"k\x03")
     time.sleep(0.5 * SLOW)
     found = one.end()
     tell(found == 0 and keys == [b"k\x03"] and b"was lost" not in one.whole, "keys also reach the next connection if the last of the output has not been read", (found, keys, one.whole[-200:]))
+    finish_with(server)
+
+    keys.clear()
+    full.clear()
+    refused = []
+
+    def away(handler):
+        if full.is_set() and len(refused) < 2:
+            refused.append(handler.answer(503, b"{}"))
+        else:
+            long(handler)
+    server, one = follow("away", lambda server: {"terminal": away})
+    full.wait()
+    time.sleep(1 * SLOW)
+    until(lambda: not linked(one))
+    one.send(b"k")
+    time.sleep(0.5 * SLOW)
+    told = one.until(b"was lost")
+    one.send(b"x")  # thrown away, as the report says
+    found = one.end()
+    tell(told and found == 0 and keys == [b"k"], "keys that were typed before the report of a loss reach the next connection, and those after it do not", (found, keys, one.whole[-200:]))
     finish_with(server)
 
     tries = []

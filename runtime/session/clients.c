@@ -248,6 +248,7 @@ static int start(struct client *client, const int fds[RECORD_FDS_MAX], struct wa
 	    executions_start(client->clients->all, in->head.id, in->head.flags, &start, bytes, fds + 1,
 			     &execution, err) < 0)
 		return -1;
+	execution->starter = client->number;
 	use(&client->starts, execution);
 	if (owned)
 		use(&client->owned, execution);
@@ -380,11 +381,18 @@ static int attach(struct client *client, struct execution *execution, uint64_t *
 	return 0;
 }
 
+/* The program reads no more. Another client than the one that started it does not know whether the program had all that it was to have. */
+static void learn_end(const struct client *client, struct execution *execution)
+{
+	execution->input_ended |= execution->starter == client->number;
+}
+
 static int hold_input(struct client *client, struct execution *execution, struct warder_error *err)
 {
 	const struct record *in = &client->clients->in;
 
-	execution->input_ended |= execution->input_fd < 0;
+	if (execution->input_fd < 0)
+		learn_end(client, execution);
 	/* The end of a text of which everything was taken is no fault, though the program has ended meanwhile. */
 	if (execution->input_fd < 0 && (in->head.len || client->writes != execution))
 		return error_set(err, WARDER_ERROR_CONFLICT, "id", "the input of execution %s is closed%s",
@@ -690,7 +698,7 @@ static bool push_input(struct client *client, int fd)
 		if (n < 0) {
 			error_set(&err, WARDER_ERROR_CONFLICT, "id", "execution %s reads no input any more",
 				  execution->id);
-			execution->input_ended = true;
+			learn_end(client, execution);
 			break;
 		}
 		held->at += (size_t)n;

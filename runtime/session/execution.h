@@ -67,13 +67,14 @@ struct execution {
 	atomic_bool launched; /* the thread is about to end */
 	size_t users;         /* clients that read it */
 	int input_fd;         /* our end of its input: a pipe, or a terminal's master; or -1 */
-	bool input_ended;     /* a client has closed it, or knows that the program reads no more */
-	int source_fd;        /* the program's end, until it has ended; or -1 */
-	int streams[3];       /* with RECORD_STREAMS: its caller's, until it has ended; each, or all, -1 */
-	int log_fds[2];       /* with RECORD_LOG: the file, for each stream, until it has ended; or -1 */
-	int calls_fd;         /* with RECORD_FUNCTIONS: the program's end, until it is launched; or -1 */
-	int audit_fd;         /* of an audit file whose line is not written yet; or -1 */
-	bool owned; /* a client started it with RECORD_STREAMS or RECORD_OWNER, and waits for its end */
+	bool input_ended; /* a client has closed it, or its starter knows that the program reads no more */
+	uint64_t starter; /* number of the client that started it; 0: none */
+	int source_fd;    /* the program's end, until it has ended; or -1 */
+	int streams[3];   /* with RECORD_STREAMS: its caller's, until it has ended; each, or all, -1 */
+	int log_fds[2];   /* with RECORD_LOG: the file, for each stream, until it has ended; or -1 */
+	int calls_fd;     /* with RECORD_FUNCTIONS: the program's end, until it is launched; or -1 */
+	int audit_fd;     /* of an audit file whose line is not written yet; or -1 */
+	bool owned;       /* a client started it with RECORD_STREAMS or RECORD_OWNER, and waits for its end */
 	atomic_bool stopped;      /* by a STOP */
 	struct record_stop stop;  /* the first one */
 	uint64_t writer;          /* number of the client whose bytes go in now; 0: none */

@@ -325,6 +325,9 @@ def keys():
     ended = until(lambda: [row for row in host.ask("GET", path, token)[1] if row["state"] == "ended" and "until" in row["command"][-1]], 20)
     status, data, _ = host.ask("POST", path, token, body)
     tell(ended and status == 409 and "input" in data["message"], "nor after its end", (ended, status, data))
+    later = host.ask("POST", path + "/%s/input" % ended[0]["id"], token, {"text": "y"})[0]
+    status, data, _ = host.ask("POST", path, token, body)
+    tell(later == 409 and status == 409 and "input" in data["message"], "nor when another client has tried to write to it", (later, status, data))
     body = {"argv": ["sh", "-c", "exec <&-; sleep 1"], "stdin": "x" * 300000, "idempotencyKey": "h"}
     status = [host.ask("POST", path, token, body)[0] for _ in range(2)]
     tell(status == [201, 200], "a start is repeated whose program wants no more input", status)

@@ -174,8 +174,10 @@ static int attend(const struct remote_waiting *waiting, struct warder_result **r
 static int start_or_recover(const struct report *report, struct remote_place *place, const char *body,
 			    struct begun *ret, struct warder_error *err)
 {
-	int status = start_execution(place, body, START_TRIES, ret, err);
+	int status;
 
+	remote_place_be_patient(place); /* standard input may have taken long */
+	status = start_execution(place, body, START_TRIES, ret, err);
 	if (status == 0 || ret->unsure || !remote_place_is_gone(err))
 		return status;
 	ret->sent = false; /* the host started nothing, whatever comes of the new sandbox */

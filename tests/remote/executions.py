@@ -346,6 +346,10 @@ def busy_hosts():
     busy = says(429, kind="unavailable", message="busy"), says(503, 1, kind="unavailable", message="busy")
     row = lambda handler: handler.answer(200, json.dumps([ROW]).encode())
     output = stream(event("stdout", 0, "hello\n"), END)
+    other = run.serve("good")
+    other.sandbox = {}
+    run.session("start", "calm", "--backends", run.document("calm.json", {"big": run.entry("http://127.0.0.1:%d" % other.server_address[1], hostKey=run.EVIL_KEY)}), "--backend", "remote:big", *run.PREFER)
+    reads, began = opened("session", "exec", "calm", "--", "cat"), time.monotonic()
     for command in (["logs", NAME], ["attach", "-n", NAME]):
         server.sandbox, server.how = {"list": turns(*busy, row), "output": turns(*busy, output), "result": result()}, "busy once"
         server.asked.clear()
@@ -383,6 +387,14 @@ def busy_hosts():
     done = warder("logs", "--yield", "2s", NAME)
     took = time.monotonic() - began
     tell(done[0] == 125 and took < 8 * SLOW, "logs --yield waits for a busy host as long as that", (done, took))
+    time.sleep(max(0, began + 122 - time.monotonic()))  # longer than a busy host is asked again
+    other.sandbox = {"execution": turns(*busy, says(201, id=ROW["id"])), "result": result(), "output": event("stdout", 0, "hello\n") + END}
+    done = ends(reads, b"x")
+    tell(done == (0, b"hello\n", ""), "session exec asks a busy host again for two minutes after it has read its input", done)
+    other.sandbox = {}
+    run.session("stop", "calm")
+    other.shutdown()
+    other.server_close()
     server.sandbox = {}
     run.session("stop", "liar")
     server.shutdown()

@@ -236,6 +236,7 @@ void exchange_finish(struct exchange *exchange, CURLcode done, struct remote_ans
 	judge(exchange, done, ret);
 	if (ret->status) {
 		ret->bytes = exchange->len;
+		ret->own = ret->status >= 400 && remote_is_refusal(exchange->bytes, exchange->len);
 		*ret_body = exchange->bytes;
 		exchange->bytes = NULL;
 	}

@@ -20,10 +20,9 @@
 #define TELL_AT       2 /* the caller hears that the end of the input waits, when this many requests have failed */
 #define TELL_BYTES_AT 5 /* the same for bytes of the input */
 /* Statuses. */
-#define CONFLICT    409
-#define TOO_LARGE   413
-#define TOO_MANY    429
-#define UNAVAILABLE 503
+#define CONFLICT  409
+#define TOO_LARGE 413
+#define TOO_MANY  429
 
 /* ---- to the caller ---- */
 
@@ -184,11 +183,10 @@ static void end_request(struct follow *follow, struct exchange **exchange, CURLc
 	*exchange = NULL;
 }
 
-/* A busy host has not taken the input, but a gateway that says 503 may have passed it on. To close it twice does no harm. */
+/* To close it twice does no harm. */
 static bool may_repeat(const struct follow *follow, const struct remote_answer *answer)
 {
-	return (remote_answer_is_busy(answer) &&
-		(answer->status == TOO_MANY || follow->kind->busy_did_nothing)) ||
+	return (remote_answer_did_nothing(answer) && (answer->status == TOO_MANY || follow->kind->is_own)) ||
 	       (follow->closes && answer->status != TOO_LARGE && service_is_out_of_reach(answer));
 }
 

@@ -25,7 +25,7 @@ struct follow_kind {
 	bool answers_first;       /* the status 200 alone says that the program is there */
 	bool conflict_ends_input; /* the status 409 says that the program takes no more */
 	bool
-	    busy_did_nothing; /* the status 503 with a short Retry-After says that the host has not done what was asked */
+	    is_own; /* a host of Warder: its own 503 with a short Retry-After says that it has taken nothing */
 	unsigned int silence_ms; /* of the host, after which the connection is lost; 0: TCP finds that out */
 };
 

@@ -137,7 +137,7 @@ static const struct follow_kind kind = {
 	.is_over = is_over,
 	.answers_first = true,
 	.conflict_ends_input = true,
-	.busy_did_nothing = true,
+	.is_own = true,
 };
 
 /* ---- the whole ---- */

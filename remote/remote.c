@@ -19,7 +19,7 @@
 bool remote_answer_valid(const struct remote_answer *answer, size_t len)
 {
 	return len == sizeof(*answer) && answer->magic == REMOTE_MAGIC && answer->size == sizeof(*answer) &&
-	       answer->sent <= 1 && answer->bytes <= REMOTE_RESULT_MAX &&
+	       answer->sent <= 1 && answer->own <= 1 && answer->bytes <= REMOTE_RESULT_MAX &&
 	       (answer->status ? answer->status >= 100 && answer->status < 600 : answer->bytes == 0) &&
 	       memchr(answer->error.text, '\0', sizeof(answer->error.text)) &&
 	       memchr(answer->error.field, '\0', sizeof(answer->error.field)) &&
@@ -30,6 +30,24 @@ bool remote_answer_is_busy(const struct remote_answer *answer)
 {
 	return answer->retry_s <= REMOTE_BUSY_S &&
 	       (answer->status == 429 || (answer->status == 503 && answer->retry_s));
+}
+
+bool remote_is_refusal(const char *body, size_t len)
+{
+	struct json_value *document = NULL;
+	struct warder_error ignored;
+	bool is_own;
+
+	if (!len || json_parse(body, len, "answer", NULL, &document, &ignored) < 0)
+		return false;
+	is_own = document->type == JSON_OBJECT && json_member_text(document, "kind", NULL);
+	json_free(document);
+	return is_own;
+}
+
+bool remote_answer_did_nothing(const struct remote_answer *answer)
+{
+	return remote_answer_is_busy(answer) && (answer->status == 429 || answer->own);
 }
 
 static int bad(const char *what, struct warder_error *err)

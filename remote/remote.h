@@ -65,6 +65,7 @@ struct remote_answer {
 	uint32_t sent;    /* 1: the host may have got the request, or a part of it */
 	uint64_t bytes;   /* of the body behind it, at most REMOTE_RESULT_MAX */
 	uint32_t retry_s; /* its Retry-After; 0: it has none */
+	uint32_t own;     /* 1: remote_is_refusal() of its body */
 	struct warder_error error;
 };
 
@@ -72,6 +73,11 @@ struct remote_answer {
 bool remote_answer_valid(const struct remote_answer *answer, size_t len);
 /* Whether the host is busy for some seconds: 429, or 503 with a short Retry-After. Without that, 503 can last, and a lockout is longer. */
 bool remote_answer_is_busy(const struct remote_answer *answer);
+/* Whether a body is the refusal of a host of Warder, with a `kind`. Such a host has done nothing if it is busy; a gateway that says 503 may have passed
+ * the request on. */
+bool remote_is_refusal(const char *body, size_t len);
+/* Whether the host is busy and has certainly not done what was asked: 429, or its own 503. */
+bool remote_answer_did_nothing(const struct remote_answer *answer);
 
 /*
  * What a host signs: the text "warder-signature 1", "call NAME", "request DIGEST", "answer DIGEST", each with a line feed behind it. The

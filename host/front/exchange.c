@@ -308,7 +308,7 @@ void exchange_error(struct exchange *x, unsigned int status, const struct warder
 
 void exchange_fail(struct exchange *x, unsigned int status, const char *message)
 {
-	struct warder_error err = { 0 };
+	struct warder_error err = { .code = status == 503 ? WARDER_ERROR_UNAVAILABLE : WARDER_ERROR_NONE };
 
 	snprintf(err.text, sizeof(err.text), "%s", message);
 	exchange_error(x, status, &err);

@@ -199,7 +199,8 @@ static uint64_t left_ms(const struct elsewhere *session)
 /* A gateway that answers so may have passed the request on. Returns -1. */
 static int say_unsure(const struct remote_asking *how, const char *what, struct warder_error *err)
 {
-	if (how->sent && (remote_place_is_lost(err) || (how->status >= 502 && how->status <= 504)))
+	if (how->sent && !how->undone &&
+	    (remote_place_is_lost(err) || (how->status >= 502 && how->status <= 504)))
 		error_context(err, "it is not known whether %s arrived", what);
 	return -1;
 }
@@ -210,7 +211,7 @@ static int send_input(const struct executions_remote *opened, const char *bytes,
 {
 	struct remote_keeping keeping = { .place = &opened->place, .renewed_ms = clock_us() / 1000 };
 	char *body = remote_input_body(bytes, len, close);
-	struct remote_asking how = { .body = body, .timeout_ms = 4 * REMOTE_QUESTION_MS };
+	struct remote_asking how = { .body = body, .timeout_ms = 4 * REMOTE_QUESTION_MS, .once = len > 0 };
 	int status;
 
 	if (!opened->place.host.e2b) {

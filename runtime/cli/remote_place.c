@@ -51,6 +51,7 @@ int remote_place_ask(const struct remote_place *place, const char *rest, struct 
 	status = backend_remote_ask(&place->host, &request, &answer, &text, err);
 	how->sent = answer.sent || answer.status == 200;
 	how->status = answer.status;
+	how->undone = remote_answer_did_nothing(&answer);
 	if (status == 0 && ret_len)
 		*ret_len = answer.bytes;
 	if (status == 0 && ret_text)
@@ -86,7 +87,7 @@ int remote_place_ask_patiently(const struct remote_place *place, const char *res
 	uint64_t *renewed_ms = how->keeping ? &how->keeping->renewed_ms : &began_ms;
 
 	while (remote_place_ask(place, rest, how, ret_text, ret_len, err) < 0) {
-		if ((how->once && how->status != 429) || !remote_place_waits(place, &times, err))
+		if ((how->once && !how->undone) || !remote_place_waits(place, &times, err))
 			return -1;
 		how->unsure |= how->status != 429;
 		remote_place_keep(place, renewed_ms);

@@ -39,10 +39,11 @@ struct remote_asking {
 	bool large;
 	struct remote_keeping *keeping; /* of a request that waits for a program, or NULL */
 	bool unstoppable;               /* a signal does not end it */
-	bool once;                      /* doing it twice does harm, so only 429 is repeated */
-	bool sent;                      /* after it: the host may have got the request */
-	bool unsure;                    /* after it: a request that was repeated may have been done */
-	unsigned status;                /* after it: of the answer, perhaps a refusal; 0: there is none */
+	bool once;       /* doing it twice does harm: it is repeated if the host has not done it */
+	bool sent;       /* after it: the host may have got the request */
+	bool undone;     /* after it: remote_answer_did_nothing() */
+	bool unsure;     /* after it: a request that was repeated may have been done */
+	unsigned status; /* after it: of the answer, perhaps a refusal; 0: there is none */
 };
 
 /* About the sandbox: `rest` is what follows its id in the path. *ret_text (or NULL) is heap. -1 with *err. */

@@ -377,11 +377,11 @@ def busy_hosts():
     server.sandbox = {"list": turns(busy[0], busy[0], busy[0], busy[0], row)}
     done = warder("ps", "liar")
     tell(done[0] == 0 and done[2].count("the host is busy") == 1 and "tries again" in done[2], "after some seconds, the user hears of it once", done)
-    for refusal, count in ((busy[0], 2), (busy[1], 1)):
+    for refusal, count in ((busy[0], 2), (busy[1], 2), (says(503, 1, message="busy"), 1), (says(502), 1)):
         server.sandbox = {"signal": turns(refusal, says(204))}
         server.asked.clear()
         done = warder("kill", NAME)
-        tell(done[0] == (0 if count == 2 else 125) and asked("/signal") == count and ("not known whether the signal arrived" in done[2]) == (count == 1), "kill repeats 429 and not 503", (done, asked("/signal")))
+        tell(done[0] == (0 if count == 2 else 125) and asked("/signal") == count and ("not known whether the signal arrived" in done[2]) == (count == 1), "kill repeats 429 and the host's own 503, and not what a gateway says", (done, asked("/signal")))
     server.sandbox = {"list": busy[0]}
     began = time.monotonic()
     done = warder("logs", "--yield", "2s", NAME)
@@ -542,6 +542,10 @@ def lying_about_executions():
         begin(input=lambda handler: takes(handler, status, kind="conflict", message="\x1b[31mclosed"), output=stream(wait=refuses))
         done = warder("attach", NAME, input=b"x")
         tell(done[:2] == (0, b"hello\n") and word in done[2] and (word or not done[2]) and "\x1b" not in done[2], "input that does not arrive: " + title, done)
+    bodies.clear()
+    begin(input=lambda handler: takes(handler, *[] if bodies and bodies[-1]["close"] else [503], message="busy"), output=stream(wait=waits))
+    done = warder("attach", NAME, input=b"x")
+    tell(done[:2] == (0, b"hello\n") and "may be missing" in done[2] and len([1 for body in bodies if body["base64"]]) == 1, "input that a gateway refuses with 503 may have arrived, and is not sent again", (done, bodies))
     for status in (429, 503):
         bodies.clear()
         begin(input=turns(*[lambda handler: takes(handler, status, kind="unavailable", message="busy")] * 2, takes, lambda handler: takes(handler, status, message="busy"), takes), output=stream(wait=lambda handler: until(lambda: len(bodies) == 5, 30) and handler.wfile.write(event("stdout", 0, "hello\n") + END)))
@@ -565,9 +569,12 @@ def lying_about_executions():
         begin(input=turns(busy, busy, takes))
         done = warder("write", "--close", NAME, input=b"x")
         tell(done == (0, b"", "") and len(bodies) == 3 and all(body == bodies[0] for body in bodies), "write asks a busy host again: %d" % status, (done, bodies))
-    begin(input=dies)
-    done = warder("write", NAME, input=b"x")
-    tell(done[0] == 125 and "not known whether the input arrived" in done[2], "input whose answer is lost is no success", done)
+    for title, way in (("lost", dies), ("502", lambda handler: takes(handler, 502)), ("a gateway's 503", lambda handler: takes(handler, 503, message="busy"))):
+        server.asked.clear()
+        begin(input=way)
+        done = warder("write", NAME, input=b"x")
+        sent = len([one for one in server.asked if one[1].endswith("/input")])
+        tell(done[0] == 125 and "not known whether the input arrived" in done[2] and sent == 1, "input whose answer is %s is no success, and is not sent again" % title, (done, sent))
     begin(signal=says(409, kind="conflict", field="id", message="execution has ended"))
     done = warder("kill", "-s", "INT", NAME)
     tell(done[0] == 125 and NAME in done[2] and "has ended" in done[2] and json.loads(asked("/signal", "POST")[0][3]) == {"signal": 2}, "a signal that is refused is named", done)

@@ -62,7 +62,7 @@ Test(remote, answers, .timeout = 20)
 	const struct remote_answer good = {
 		.magic = REMOTE_MAGIC, .size = sizeof(good), .status = 200, .bytes = 5
 	};
-	struct remote_answer wrong[7];
+	struct remote_answer wrong[8];
 
 	for (size_t i = 0; i < ARRAY_LENGTH(wrong); i++)
 		wrong[i] = good;
@@ -73,8 +73,40 @@ Test(remote, answers, .timeout = 20)
 	wrong[4].status = 0; /* no answer, and yet a body */
 	wrong[5].sent = 2;
 	memset(wrong[6].error.text, 'x', sizeof(wrong[6].error.text));
+	wrong[7].own = 2;
 	cr_expect(remote_answer_valid(&good, sizeof(good)));
 	cr_expect_not(remote_answer_valid(&good, sizeof(good) - 1));
 	for (size_t i = 0; i < ARRAY_LENGTH(wrong); i++)
 		cr_expect_not(remote_answer_valid(&wrong[i], sizeof(wrong[i])), "row %zu", i);
+}
+
+Test(remote, only_a_refusal_of_the_host_itself_says_that_nothing_was_done, .timeout = 20)
+{
+	static const struct row {
+		const char *body;
+		uint32_t status, retry_s;
+		bool is_own, did_nothing;
+	} rows[] = {
+		{ "{\"code\": 503, \"message\": \"busy\", \"kind\": \"unavailable\"}", 503, 1, true, true },
+		{ "{\"kind\": \"unavailable\"}", 503, 0, true, false }, /* it may have been done */
+		{ "{\"kind\": \"unavailable\"}", 503, 60, true, false },
+		{ "{\"kind\": \"unavailable\"}", 502, 1, true, false },
+		{ "{\"code\": 503, \"message\": \"busy\"}", 503, 1, false, false },
+		{ "{\"kind\": 5}", 503, 1, false, false },
+		{ "[\"kind\"]", 503, 1, false, false },
+		{ "<html>503</html>", 503, 1, false, false },
+		{ "", 503, 1, false, false },
+		{ "<html>429</html>", 429, 1, false, true },
+		{ "", 429, 60, false, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		const bool is_own = remote_is_refusal(rows[i].body, strlen(rows[i].body));
+		const struct remote_answer answer = { .status = rows[i].status,
+						      .retry_s = rows[i].retry_s,
+						      .own = is_own };
+
+		cr_expect(is_own == rows[i].is_own, "row %zu", i);
+		cr_expect(remote_answer_did_nothing(&answer) == rows[i].did_nothing, "row %zu", i);
+	}
 }

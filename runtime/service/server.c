@@ -444,12 +444,13 @@ static int run(int dir_fd, int lock_fd, uint64_t idle_us, bool forks, int (*came
 }
 
 /* The lock of the service. The helpers of a service that was killed hold the lock until they have ended, too: wait for them. */
-static int take_lock(int dir_fd, int *ret_fd, struct warder_error *err)
+static int take_lock(int *ret_dir_fd, int *ret_fd, struct warder_error *err)
 {
 	const uint64_t give_up_us = clock_us() + LOCK_PATIENCE_US;
 	int locked;
 
-	while ((locked = session_lock(dir_fd, SERVICE_NAME, ret_fd, err)) > 0 && clock_us() < give_up_us)
+	while ((locked = session_directory_lock(SERVICE_NAME, ret_dir_fd, ret_fd, err)) > 0 &&
+	       clock_us() < give_up_us)
 		poll(NULL, 0, LOOK_MS / 10);
 	return locked;
 }
@@ -461,9 +462,7 @@ int service_run(uint64_t idle_us, bool forks, int (*came)(void *context), void (
 	owned_fd int lock_fd = -1;
 	int locked, ret;
 
-	if (session_directory_open(true, &dir_fd, err) < 0)
-		return -1;
-	locked = take_lock(dir_fd, &lock_fd, err);
+	locked = take_lock(&dir_fd, &lock_fd, err);
 	if (locked != 0)
 		return locked < 0 ? -1
 				  : error_set(err, WARDER_ERROR_CONFLICT, NULL,

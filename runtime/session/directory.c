@@ -167,6 +167,28 @@ int session_lock(int dir_fd, const char *name, int *ret_fd, struct warder_error 
 	return 1;
 }
 
+int session_directory_lock(const char *name, int *ret_dir_fd, int *ret_lock_fd, struct warder_error *err)
+{
+	struct warder_error why = { 0 };
+	int locked = -1;
+
+	for (int i = 0; i < TRIES; i++) {
+		owned_fd int dir_fd = -1;
+
+		if (session_directory_open(true, &dir_fd, err) < 0)
+			return -1;
+		locked = session_lock(dir_fd, name, ret_lock_fd, &why);
+		if (locked == 0)
+			*ret_dir_fd = fd_take(&dir_fd);
+		if (locked >= 0)
+			return locked;
+		if (why.sys_errno != ENOENT)
+			break;
+	}
+	*err = why;
+	return -1;
+}
+
 char *session_read_note(const char *name)
 {
 	char file[SESSION_NAME_MAX + 8];

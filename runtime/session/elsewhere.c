@@ -40,9 +40,9 @@ int elsewhere_claim(const char *name, int *ret_fd, struct warder_error *err)
 	owned_fd int dir_fd = -1;
 	int locked;
 
-	if (session_check_name(name, err) < 0 || session_directory_open(true, &dir_fd, err) < 0)
+	if (session_check_name(name, err) < 0)
 		return -1;
-	locked = session_lock(dir_fd, name, ret_fd, err);
+	locked = session_directory_lock(name, &dir_fd, ret_fd, err);
 	return locked > 0 ? error_set(err, WARDER_ERROR_CONFLICT, "name",
 				      "session %.64s runs on this machine, or is being started; choose "
 				      "another name",

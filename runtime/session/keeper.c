@@ -1093,11 +1093,8 @@ static int leave_note(struct keeper *keeper, struct warder_error *err)
 /* 0 with the lock and the socket of its name. -1: somebody has it (*ret_busy), or with *err. */
 static int take_name(struct keeper *keeper, bool *ret_busy, struct warder_error *err)
 {
-	int locked;
+	const int locked = session_directory_lock(keeper->spec.name, &keeper->dir_fd, &keeper->lock_fd, err);
 
-	if (session_directory_open(true, &keeper->dir_fd, err) < 0)
-		return -1;
-	locked = session_lock(keeper->dir_fd, keeper->spec.name, &keeper->lock_fd, err);
 	*ret_busy = locked > 0;
 	/* With the lock, because a session on another machine takes its name under it. */
 	if (locked != 0 || elsewhere_check_here(keeper->spec.name, err) < 0)

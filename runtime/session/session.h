@@ -48,6 +48,9 @@ int session_directory_open(bool make, int *ret_dir_fd, struct warder_error *err)
 void session_directory_tidy(void);
 /* Take the lock of a name. 0 with its descriptor; 1: somebody has it; -1 with *err. */
 int session_lock(int dir_fd, const char *name, int *ret_fd, struct warder_error *err);
+/* Both: the directory, which is made, and the lock of a name in it. Who ends may remove the directory between the two steps. As session_lock(); nothing is
+ * open unless it returns 0. */
+int session_directory_lock(const char *name, int *ret_dir_fd, int *ret_lock_fd, struct warder_error *err);
 /* The keeper's wish for the stop of the session, from the file of its lock. The caller frees the text. NULL: the keeper has no wish. */
 char *session_read_note(const char *name);
 /* Remove both files. To be called with the lock held. */

@@ -285,6 +285,21 @@ $ . "$TOP/tests/transcript/service.sh"; serve --fork-server; echo 'print(6 * 7);
 | "service":"yes"
 | 0
 
+# Who ends removes the directory of the socket if it is empty, also between the two steps of a start.
+= a start does not fail because another service or session ends
+needs user unshare python3
++ cat > remove.py <<'EOF'
++ import os, time
++ while not os.path.exists("over"):
++ 	time.sleep(0.00005)
++ 	try:
++ 		os.rmdir("/run/warder/sessions")
++ 	except OSError:
++ 		pass
++ EOF
+$ unshare -m bash -c 'mkdir -p /run/warder; mount -t tmpfs none /run/warder; chmod 700 /run/warder; . "$TOP/tests/transcript/service.sh"; python3 remove.py & remover=$!; for i in $(seq 30); do serve; kill -TERM $served; wait $served; echo $?; rm ready; done | sort | uniq -c; touch over; wait $remover'
+|      30 0
+
 = a second one is refused, and the first serves on
 $ . "$TOP/tests/transcript/service.sh"; serve; warder serve --local; echo $?; by -- true
 | 125

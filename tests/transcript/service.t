@@ -359,7 +359,7 @@ $ . "$TOP/tests/transcript/service.sh"; python3 "$TOP/tests/transcript/service_s
 < 40
 
 = a signal ends the wait for a service that does not answer
-$ . "$TOP/tests/transcript/service.sh"; serve; halt; sh r -- echo alone & caller=$!; until grep -qs warder /proc/$caller/comm; do sleep 0.02; done; sleep 0.3; SECONDS=0; kill -TERM $caller; wait $caller; echo $? $((SECONDS < 3 * ${WARDER_TEST_SLOW:-1})); kill -CONT $served
+$ . "$TOP/tests/transcript/service.sh"; serve; halt; sh r -- echo alone & caller=$!; until handles $caller; do sleep 0.02; done; SECONDS=0; kill -TERM $caller; wait $caller; echo $? $((SECONDS < 3 * ${WARDER_TEST_SLOW:-1})); kill -CONT $served
 | 143 1
 < 20
 

@@ -209,13 +209,26 @@ static int take_answer(int fd, uint64_t wall_time_us, bool (*gives_up)(void), st
 	return lost && poll(&ready, 1, 0) <= 0 ? 0 : receive_answer(fd, ret, ret_fd);
 }
 
+/* False with the reason. */
+static bool is_accepted(int fd, bool (*gives_up)(void), char why[SERVICE_WHY])
+{
+	struct service_answer answer;
+	const int got = take_acceptance(fd, gives_up, &answer);
+
+	if (got > 0 && answer.type == SERVICE_ACCEPTED)
+		return true;
+	snprintf(why, SERVICE_WHY, "%s",
+		 got > 0 && answer.type == SERVICE_NO ? answer.why
+		 : got == 0                           ? "the service does not answer"
+						      : "the service has ended");
+	return false;
+}
+
 int service_start(const struct service_command *command, bool (*gives_up)(void), int *ret_fd,
 		  char why[SERVICE_WHY])
 {
-	struct service_answer answer;
 	owned_fd int fd = -1;
 	const char *unserved;
-	int got;
 
 	*why = '\0';
 	if (connect_to(&fd) != 0)
@@ -227,14 +240,8 @@ int service_start(const struct service_command *command, bool (*gives_up)(void),
 	}
 	/* A service that refuses has perhaps closed its end already: its word counts. */
 	(void)!ask(fd, command);
-	got = take_acceptance(fd, gives_up, &answer);
-	if (got <= 0 || answer.type != SERVICE_ACCEPTED) {
-		snprintf(why, SERVICE_WHY, "%s",
-			 got > 0 && answer.type == SERVICE_NO ? answer.why
-			 : got == 0                           ? "the service does not answer"
-							      : "the service has ended");
+	if (!is_accepted(fd, gives_up, why))
 		return 1;
-	}
 	*ret_fd = fd_take(&fd); /* of a service that has ended, the wait tells */
 	return 0;
 }
@@ -292,21 +299,26 @@ bool service_is_there(void)
 	return connect_to(&fd) == 0;
 }
 
+static bool never(void)
+{
+	return false;
+}
+
+/* A service that is another program file, of another version perhaps, may not understand the question. */
 bool service_may_serve(bool *ret_there, char why[SERVICE_WHY])
 {
+	const struct service_request question = { .magic = SERVICE_MAGIC,
+						  .size = sizeof(question),
+						  .flags = SERVICE_QUESTION,
+						  .secure_bits = service_secure_bits() };
 	owned_fd int fd = -1;
-	struct service_self self;
-	bool may;
 
 	*why = '\0';
 	*ret_there = connect_to(&fd) == 0;
 	if (!*ret_there)
 		return false;
-	if (service_self_open(&self) < 0) {
-		snprintf(why, SERVICE_WHY, "/proc cannot be read");
+	if (service_is_another(session_peer_pid(fd), why))
 		return false;
-	}
-	may = !service_differs(&self, session_peer_pid(fd), why);
-	service_self_close(&self);
-	return may;
+	(void)!fd_send(fd, &question, sizeof(question), NULL, 0, 0);
+	return is_accepted(fd, never, why);
 }

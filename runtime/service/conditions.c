@@ -294,6 +294,25 @@ static bool has_changed(struct service_self *self, char why[SERVICE_WHY])
 	return true;
 }
 
+bool service_is_another(int pid, char why[SERVICE_WHY])
+{
+	struct service_self self;
+	owned_fd int proc_fd = -1;
+	const char *what = NULL;
+	char path[32];
+
+	if (service_self_open(&self) < 0) {
+		snprintf(why, SERVICE_WHY, "this command cannot read its own properties in /proc");
+		return true;
+	}
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (proc_fd < 0 || find_other_object(&self, proc_fd, &what) < 0)
+		what = NULL; /* the service sees it, too */
+	service_self_close(&self);
+	return what && differs(why, what);
+}
+
 uint64_t service_secure_bits(void)
 {
 	const int bits = prctl(PR_GET_SECUREBITS, 0, 0, 0, 0);

@@ -17,14 +17,19 @@ static bool is_valid_code(const struct service_request *request)
 
 bool service_request_valid(const struct service_request *request, size_t len)
 {
-	return len == sizeof(*request) && request->magic == SERVICE_MAGIC &&
-	       request->size == sizeof(*request) && !(request->flags & ~(uint32_t)SERVICE_FLAGS) &&
-	       request->argc > 0 && request->argc <= ARGC_MAX && request->bytes <= SERVICE_WORDS_MAX &&
+	if (len != sizeof(*request) || request->magic != SERVICE_MAGIC || request->size != sizeof(*request) ||
+	    request->flags & ~(uint32_t)SERVICE_FLAGS)
+		return false;
+	if (request->flags & SERVICE_QUESTION)
+		return request->flags == SERVICE_QUESTION && !request->argc && !request->bytes;
+	return request->argc > 0 && request->argc <= ARGC_MAX && request->bytes <= SERVICE_WORDS_MAX &&
 	       is_valid_code(request);
 }
 
 size_t service_request_fds(const struct service_request *request)
 {
+	if (request->flags & SERVICE_QUESTION)
+		return 0;
 	return 1 + (request->flags & SERVICE_INPUT ? 1 : 0) + (request->flags & SERVICE_OUTPUT ? 2 : 0) +
 	       (request->flags & SERVICE_VALUE ? 1 : 0);
 }

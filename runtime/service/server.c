@@ -98,6 +98,8 @@ static int receive_order(struct service *service, int fd, struct order *ret, str
 	if (n < 0 || !service_request_valid(&ret->request, (size_t)n) ||
 	    count != service_request_fds(&ret->request))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "the request is not valid");
+	if (ret->request.flags & SERVICE_QUESTION)
+		return 0;
 	if (read_words(ret->fds[0], ret->request.bytes, &bytes, err) < 0 ||
 	    service_take_words(&ret->request, bytes, words, err) < 0 ||
 	    policies_take(&service->policies, words->policy, &ret->policy, err) < 0)
@@ -274,7 +276,7 @@ static void attend(struct service *service, int fd)
 		answer(fd, SERVICE_NO, why, -1);
 	else if (atomic_load(&service->closing))
 		answer(fd, SERVICE_NO, "the service ends", -1);
-	else if (answer(fd, SERVICE_ACCEPTED, "", -1) == 0)
+	else if (answer(fd, SERVICE_ACCEPTED, "", -1) == 0 && !(order.request.flags & SERVICE_QUESTION))
 		serve(service, fd, &order);
 	order_done(service, &order);
 }

@@ -43,7 +43,8 @@ enum service_flag {
 	SERVICE_VALUE = 32, /* a descriptor that the program finds as its descriptor 4 */
 	SERVICE_CODE = 64,  /* a piece of code: everything of struct order_code */
 	SERVICE_COLLECT = 128,
-	SERVICE_FLAGS = 255,
+	SERVICE_QUESTION = 256, /* alone, without words: whether the service would launch */
+	SERVICE_FLAGS = 511,
 };
 
 /* The memory file of words holds, each with a final NUL: the policy as JSON, the ceiling as JSON (SERVICE_CEILING), the cgroup parent
@@ -113,6 +114,8 @@ void service_self_close(struct service_self *self);
 /* Whether a launch by process `pid`, whose pid and user namespaces are this process's, would inherit something else than one by a thread of
  * this process, or whether this process has been changed since service_self_open(): true with the reason in `why`. */
 bool service_differs(struct service_self *self, int pid, char why[SERVICE_WHY]);
+/* The part of it that never changes, seen from a client: `pid` is the service. True with the reason. */
+bool service_is_another(int pid, char why[SERVICE_WHY]);
 /* The same of what only the process itself can read, and says: its secure bits. */
 bool service_differs_as_said(uint64_t secure_bits, char why[SERVICE_WHY]);
 /* Of this process; UINT64_MAX: not known. */
@@ -153,8 +156,7 @@ int service_wait(int fd, uint64_t wall_time_us, bool (*gives_up)(void), struct w
 #define SERVICE_NOT_RUN 2
 /* Whether a service runs for this user. */
 bool service_is_there(void);
-/* Whether it would launch for this process, as far as both can see: the comparison of service_differs(), made from this end. False with the
- * reason; "" if no service is there. */
+/* Whether it would launch for this process now; it is asked, as service_start() does. False with the reason; "" if no service is there. */
 bool service_may_serve(bool *ret_there, char why[SERVICE_WHY]);
 
 #endif

@@ -68,6 +68,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(&request, data, sizeof(request));
 	if (!service_request_valid(&request, sizeof(request)))
 		return 0;
+	if (request.flags & SERVICE_QUESTION) {
+		must(!request.argc && service_request_fds(&request) == 0);
+		return 0;
+	}
 	must(service_request_fds(&request) >= 1 && service_request_fds(&request) <= SERVICE_FDS_MAX);
 	check_words(request, data + sizeof(request), size - sizeof(request));
 	return 0;

@@ -172,6 +172,17 @@ $ . "$TOP/tests/transcript/service.sh"; of() { "$@" warder doctor | grep -A1 '^S
 |   runs, but does not serve a command from here: the service has another nice value than the caller
 | "service":true,"serviceRefuses":"the service has another nice value than the caller"
 
+= also if the service was changed after its start: it is not compared with what it has now
+$ . "$TOP/tests/transcript/service.sh"; serve; renice -n 5 -p $served > /dev/null; nice -n 5 warder doctor | grep -A1 '^Service of' | tail -1; wait $served; echo $?; served=
+|   runs, but does not serve a command from here: the nice value of the service was changed after its start
+| 125
+! warder: the nice value of the service was changed after its start, so it has ended
+
+= doctor does not wait long for a service that is stopped
+$ . "$TOP/tests/transcript/service.sh"; serve; halt; warder doctor | grep -A1 '^Service of' | tail -1; kill -CONT $served
+|   runs, but does not serve a command from here: the service does not answer
+< 20
+
 = a caller with another scheduling policy or I/O priority works alone
 needs chrt ionice
 $ . "$TOP/tests/transcript/service.sh"; serve; cat > by.sh <<< '. "$TOP/tests/transcript/service.sh"; by -- true'; chrt -b 0 bash by.sh; ionice -c 3 bash by.sh; bash by.sh

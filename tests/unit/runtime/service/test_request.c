@@ -19,6 +19,7 @@ static struct service_request request_of(uint32_t flags, uint32_t argc, uint64_t
 Test(request, only_whole_and_known_ones_are_valid, .timeout = 10)
 {
 	const struct service_request good = request_of(SERVICE_INPUT | SERVICE_OUTPUT, 1, 3);
+	const struct service_request question = request_of(SERVICE_QUESTION, 0, 0);
 	struct service_request bad;
 
 	cr_expect(service_request_valid(&good, sizeof(good)) && service_request_fds(&good) == 4);
@@ -34,6 +35,13 @@ Test(request, only_whole_and_known_ones_are_valid, .timeout = 10)
 	bad = good, bad.argc = UINT32_MAX;
 	cr_expect(!service_request_valid(&bad, sizeof(bad)));
 	bad = good, bad.bytes = UINT64_MAX;
+	cr_expect(!service_request_valid(&bad, sizeof(bad)));
+	cr_expect(service_request_valid(&question, sizeof(question)) && service_request_fds(&question) == 0);
+	bad = question, bad.argc = 1;
+	cr_expect(!service_request_valid(&bad, sizeof(bad)));
+	bad = question, bad.bytes = 1;
+	cr_expect(!service_request_valid(&bad, sizeof(bad)));
+	bad = question, bad.flags |= SERVICE_INPUT;
 	cr_expect(!service_request_valid(&bad, sizeof(bad)));
 }
 

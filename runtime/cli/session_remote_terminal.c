@@ -155,14 +155,14 @@ static void take_text(struct lent *lent, const char *text, size_t len)
 	json_free(document);
 }
 
-/* False: the connection is over. */
+/* False: the connection is over. If the other end closes before it has taken all keys, that is reported once, and what it sent comes after that. */
 static bool take_piece(struct lent *lent)
 {
 	char piece[REMOTE_PIECE_MAX];
 	const ssize_t n = recv(lent->link.fd, piece, sizeof(piece), 0);
 
 	if (n <= 0)
-		return n < 0 && errno == EINTR;
+		return n < 0 && (errno == EINTR || errno == ECONNRESET);
 	lent->renewer.heard_ms = clock_us() / 1000;
 	if (piece[0] == REMOTE_PIECE_TEXT) {
 		take_text(lent, piece + 1, (size_t)n - 1);

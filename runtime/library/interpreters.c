@@ -83,10 +83,13 @@
 	"sys.unraisablehook=lambda words:space.__setitem__('unraisable',type(words))\n"                      \
 	"Bad()\n"                                                                                            \
 	"sys.unraisablehook=ignored\n"                                                                       \
-	"def say(text,*words,print=print):\n"                                                                \
+	"getattr,bool,int,object,reversed,str=getattr,bool,int,object,reversed,str\n"                        \
+	"def say(value):\n"                                                                                  \
 	" file=getattr(sys,'stderr',None)\n"                                                                 \
-	" try:print(text%words,file=streams[1] if file is None else file)\n"                                 \
-	" except BaseException:pass\n"                                                                       \
+	" if file is None:file=streams[1]\n"                                                                 \
+	" for part in value,'\\n':\n"                                                                        \
+	"  try:file.write(str(part))\n"                                                                      \
+	"  except BaseException:pass\n"                                                                      \
 	"def attempt(step,subject):\n"                                                                       \
 	" try:step()\n"                                                                                      \
 	" except BaseException as error:\n"                                                                  \
@@ -174,7 +177,7 @@
  * raises what ends Python in the same way, SystemExit or KeyboardInterrupt itself. */
 #define PYTHON_DEFINE_CONCLUDE                                                                               \
 	"show,settrace,setprofile=sys.__excepthook__,sys.settrace,sys.setprofile\n"                          \
-	"exc_info=sys.exc_info\n"                                                                            \
+	"exc_info,type,issubclass=sys.exc_info,type,issubclass\n"                                            \
 	"def tell(text):\n"                                                                                  \
 	" try:sys.stderr.write(text+'\\n')\n"                                                                \
 	" except BaseException:pass\n"                                                                       \
@@ -230,10 +233,11 @@
 	" if failure:conclude()\n"                                                                           \
 	"except KeyboardInterrupt:code=None\n"                                                               \
 	"except SystemExit as error:\n"                                                                      \
-	" code=error.code\n"                                                                                 \
+	" try:code=error.code\n"                                                                             \
+	" except BaseException:code=error\n"                                                                 \
 	" if code is None:code=0\n"                                                                          \
 	" elif not issubclass(type(code),int):\n"                                                            \
-	"  say('%s',code)\n"                                                                                 \
+	"  say(code)\n"                                                                                      \
 	"  code=1\n"                                                                                         \
 	"finish(code)\n"
 

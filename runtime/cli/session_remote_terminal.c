@@ -64,13 +64,17 @@ void session_remote_terminal_size(unsigned int *ret_rows, unsigned int *ret_colu
 
 /* ---- there ---- */
 
-/* That the connection is over is seen when the last of the output has been read. Until then, these keys wait for the next one. */
+/* That the connection is over is seen when the last of the output has been read. Until then, these keys wait for the next one. A size does not: it would
+ * keep keys in our terminal, and the next connection begins with one. */
 static void send_keys(struct lent *lent)
 {
 	const ssize_t n = send(lent->link.fd, lent->keys, lent->keys_len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	bool is_lost_size;
 
 	lent->broken = n < 0 && errno != EAGAIN && errno != EINTR;
-	if (n >= 0)
+	is_lost_size = lent->broken && lent->keys[0] == REMOTE_PIECE_TEXT;
+	lent->redraws |= is_lost_size && lent->size_us;
+	if (n >= 0 || is_lost_size)
 		lent->keys_len = 0;
 }
 
@@ -190,7 +194,7 @@ static bool move(struct lent *lent)
 	lent->resized |= terminal_size_changed() || (lent->size_us && clock_us() >= lent->size_us);
 	if (ready[3].revents)
 		renewer_hear(&lent->renewer);
-	if (lent->resized && !lent->keys_len)
+	if (lent->resized && !lent->keys_len && !lent->broken)
 		put_size(lent);
 	else if (ready[1].revents)
 		put_input(lent);

@@ -1069,26 +1069,32 @@ def slow_terminals():
     tell(found == 0 and keys == [b"k\x03"] and b"was lost" not in one.whole, "keys also reach the next connection if the last of the output has not been read", (found, keys, one.whole[-200:]))
     finish_with(server)
 
-    keys.clear()
-    full.clear()
-    refused = []
+    for when, stops in (("", False), (", also if the connection has not taken the size either", True)):
+        keys.clear()
+        full.clear()
+        refused, pids = [], []
 
-    def away(handler):
-        if full.is_set() and len(refused) < 2:
-            refused.append(handler.answer(503, b"{}"))
-        else:
+        def away(handler):
+            if full.is_set() and len(refused) < 2:
+                refused.append(handler.answer(503, b"{}"))
+                return
+            if not full.is_set() and stops:
+                until(lambda: pids)
+                os.kill(pids[0], signal.SIGSTOP)
             long(handler)
-    server, one = follow("away", lambda server: {"terminal": away})
-    full.wait()
-    time.sleep(1 * SLOW)
-    until(lambda: not linked(one))
-    one.send(b"k")
-    time.sleep(0.5 * SLOW)
-    told = one.until(b"was lost")
-    one.send(b"x")  # thrown away, as the report says
-    found = one.end()
-    tell(told and found == 0 and keys == [b"k"], "keys that were typed before the report of a loss reach the next connection, and those after it do not", (found, keys, one.whole[-200:]))
-    finish_with(server)
+        server, one = follow("away", lambda server: {"terminal": away})
+        pids.append(one.pid)
+        full.wait()
+        until(lambda: not linked(one))
+        os.kill(one.pid, signal.SIGCONT)
+        time.sleep(1.5 * SLOW)
+        one.send(b"k")
+        time.sleep(0.5 * SLOW)
+        told = one.until(b"was lost")
+        one.send(b"x")  # thrown away, as the report says
+        found = one.end()
+        tell(told and found == 0 and keys == [b"k"], "keys that were typed before the report of a loss reach the next connection, and those after it do not" + when, (found, keys, one.whole[-200:]))
+        finish_with(server)
 
     tries = []
 

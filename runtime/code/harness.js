@@ -15,10 +15,20 @@ function end(text) {
 	process.exit(2);
 }
 
+// Node warns of the loader for import() once.
+function quieten(options) {
+	const { emitWarning } = process;
+	process.emitWarning = () => {};
+	new vm.Script("import('').catch(() => {})", options).runInThisContext();
+	process.emitWarning = emitWarning;
+}
+
 // An error of code that does not parse is V8's about the text as it is, unless the text parses as that of an async function.
 function compile() {
 	const source = fs.readFileSync(file, "utf8");
 	const options = { filename: file, importModuleDynamically: vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER };
+	if (/\bimport\s*\(/.test(source))
+		quieten(options);
 	try {
 		return vm.compileFunction(source, names, options);
 	} catch (error) {

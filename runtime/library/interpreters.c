@@ -287,6 +287,12 @@ static const char node_loop[] =
     ".runInThisContext();"
     "const prepare=fd=>{fs.readSync(fd,byte);run('process.stdout.write(String())');};"
     "for(let i=0;i<20;i++){const fd=fs.openSync('/dev/null');prepare(fd);run(read(fd));}"
+    /* Node warns about the loader once. */
+    "const {emitWarning}=process;"
+    "process.emitWarning=()=>{};"
+    "run('import(String()).catch(()=>0)');"
+    "process.emitWarning=emitWarning;"
+    "process._tickCallback?.();"
     "let text=Buffer.from('prepares\\n'+Object.keys(require.cache).map(f=>f+'\\n').join('')+'\\n');"
     "while(text.length)text=text.subarray(fs.writeSync(3,text));"
     "prepare(4);"

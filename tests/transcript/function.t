@@ -59,12 +59,13 @@ needs node
 + return [input.a, undefined, NaN, Infinity, 12345678901234567890n, basename("/x/y"), () => 1, Symbol("s")];
 + END
 + echo 'const wait = (ms) => new Promise((done) => setTimeout(done, ms)); await wait(10); return await input;' > later.js
-+ printf 'let a = 1;\nreturn a.b.c;\n' > error.js; printf 'let a = 1;\nreturn (;\n' > wrong.js; echo 'return new Promise(() => {});' > never.js; echo 'const a = []; a.push(a); return a;' > ring.js; echo 'return { toJSON() { throw null; } };' > null.js; echo '1;' > nothing.js
-$ warder code --function --input '{"a": "ä"}' --json values.js | grep -o '"output":\[[^]]*\]'; warder code --function --input '[1]' --json later.js | grep -o '"output":\[[^]]*\]'; warder code --function --json nothing.js | grep -o '"output":null'; warder code --function error.js 2>&1 | grep -c 'main.js:2\|^TypeError'; for i in wrong never ring null; do warder code --function $i.js 2> err; echo $?; grep -o 'SyntaxError: .*\|^warder: [^:]*' err; done
++ printf 'let a = 1;\nreturn a.b.c;\n' > error.js; printf 'let a = 1;\nreturn (;\n' > wrong.js; echo 'return new Promise(() => {});' > never.js; echo 'const a = []; a.push(a); return a;' > ring.js; echo 'return { toJSON() { throw null; } };' > null.js; echo '1;' > nothing.js; echo 'return (await import("node:path")).sep;' > import.js
+$ warder code --function --input '{"a": "ä"}' --json values.js | grep -o '"output":\[[^]]*\]'; warder code --function --input '[1]' --json later.js | grep -o '"output":\[[^]]*\]'; warder code --function --json nothing.js | grep -o '"output":null'; warder code --function error.js 2>&1 | grep -c 'main.js:2\|^TypeError'; warder code --function import.js 2>&1 | grep -c 'Warning'; for i in wrong never ring null; do warder code --function $i.js 2> err; echo $?; grep -o 'SyntaxError: .*\|^warder: [^:]*' err; done
 | "output":["ä",null,null,null,"12345678901234567890","y",null,null]
 | "output":[1]
 | "output":null
 | 3
+| 0
 | 1
 | SyntaxError: Unexpected token ';'
 | 2

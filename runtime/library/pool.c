@@ -275,7 +275,7 @@ static bool spare_one(struct warder_pool *pool)
 	if (!slot && pool_drop_parts(pool))
 		return true;
 	if (!slot) {
-		const struct pool_key *key = pool_least_used(pool, NULL, true);
+		const struct pool_key *key = pool_least_used(pool, true);
 
 		if (!key)
 			return false;

@@ -124,8 +124,7 @@ struct pool_key *pool_take_key(struct warder_pool *pool, struct pool_key *key);
 /* Without the lock. NULL is fine. */
 void pool_free_key(struct pool_key *key);
 /* with_jails: one that has a jail ready. Otherwise one that nobody uses now. NULL: there is none. */
-struct pool_key *pool_least_used(const struct warder_pool *pool, const struct pool_key *except,
-				 bool with_jails);
+struct pool_key *pool_least_used(const struct warder_pool *pool, bool with_jails);
 /* What holds jails or cgroups is dropped between these two, without the lock: the kernel may take its time. A drain waits for that. */
 void pool_begin_dropping(struct warder_pool *pool);
 void pool_end_dropping(struct warder_pool *pool);

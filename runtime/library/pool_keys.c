@@ -142,7 +142,7 @@ static struct pool_key *link_key(struct warder_pool *pool, struct pool_key *made
 		return made;
 	for (const struct pool_key *other = pool->keys; other; other = other->next)
 		count++;
-	for (; count > pool->options.keys && (least = pool_least_used(pool, NULL, false)); count--) {
+	for (; count > pool->options.keys && (least = pool_least_used(pool, false)); count--) {
 		pool->evicted += pool_count_jails(pool, least, POOL_READY);
 		pool_take_key(pool, least)->next = replaced;
 		replaced = least;

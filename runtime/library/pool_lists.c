@@ -165,13 +165,12 @@ void pool_free_key(struct pool_key *key)
 	free(key);
 }
 
-struct pool_key *pool_least_used(const struct warder_pool *pool, const struct pool_key *except,
-				 bool with_jails)
+struct pool_key *pool_least_used(const struct warder_pool *pool, bool with_jails)
 {
 	struct pool_key *least = NULL;
 
 	for (struct pool_key *key = pool->keys; key; key = key->next)
-		if (key != except && (!least || key->used_us < least->used_us) &&
+		if ((!least || key->used_us < least->used_us) &&
 		    (with_jails ? pool_count_jails(pool, key, POOL_READY) > 0 : key->callers == 0))
 			least = key;
 	return least;

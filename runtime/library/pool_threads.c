@@ -301,6 +301,24 @@ bool pool_drop_parts(struct warder_pool *pool)
 	return true;
 }
 
+/* The least used key that gives a jail to one that has none; NULL: none does. Of several jails, each gives one. The only one is given to a key that
+ * was used later, or for which a caller waits; but not if a caller waits for the jail itself. Else two keys would take it from one another for ever. */
+static const struct pool_key *find_giver(const struct warder_pool *pool, const struct pool_key *wanting)
+{
+	const struct pool_key *found = NULL;
+
+	for (const struct pool_key *key = pool->keys; key; key = key->next) {
+		const unsigned int ready = pool_count_jails(pool, key, POOL_READY);
+		const bool gives_last =
+		    key->callers == 0 && (wanting->callers || key->used_us < wanting->used_us);
+
+		if (key != wanting && (ready > 1 || (ready == 1 && gives_last)) &&
+		    (!found || key->used_us < found->used_us))
+			found = key;
+	}
+	return found;
+}
+
 /* A key that has fewer jails than it is to have (`only_short`: and none ready), and for which there is room. One without any may have that
  * of another. NULL with *ret_drop: first, parts are to be dropped. */
 static struct pool_key *find_wanting(struct warder_pool *pool, bool only_short, bool *ret_drop)
@@ -324,7 +342,7 @@ static struct pool_key *find_wanting(struct warder_pool *pool, bool only_short, 
 		}
 		if (may && pool_fits(pool, pool_count_parked(pool, NULL) + 1, pool_bytes(pool) + key->bytes))
 			return key;
-		other = pool_count_parked(pool, key) ? NULL : pool_least_used(pool, key, true);
+		other = pool_count_parked(pool, key) ? NULL : find_giver(pool, key);
 		if (!other && !may)
 			lack_descriptors(pool, key, &have);
 		else if (!other)
@@ -350,8 +368,7 @@ static void shed(struct warder_pool *pool)
 	while (pool_count_jails(pool, NULL, POOL_READY) &&
 	       !pool_fits(pool, pool_count_jails(pool, NULL, POOL_READY), pool_bytes(pool))) {
 		pool->evicted++;
-		pool_move(pool, pool_find_slot(pool, pool_least_used(pool, NULL, true), POOL_READY),
-			  POOL_CLEANING);
+		pool_move(pool, pool_find_slot(pool, pool_least_used(pool, true), POOL_READY), POOL_CLEANING);
 	}
 }
 
@@ -364,7 +381,7 @@ static void maintain(struct warder_pool *pool)
 	pthread_mutex_lock(&pool->lock);
 	pool->pressed = pressed;
 	shed(pool);
-	while ((oldest = pool_least_used(pool, NULL, false)) &&
+	while ((oldest = pool_least_used(pool, false)) &&
 	       clock_us() - oldest->used_us >= pool->options.idle_us) {
 		pool->evicted += pool_count_jails(pool, oldest, POOL_READY);
 		oldest = pool_take_key(pool, oldest);

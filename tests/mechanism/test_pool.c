@@ -383,6 +383,33 @@ Test(pool, a_full_pool_gives_up_what_is_unused, .timeout = 60)
 	expect_nothing_left(fds);
 }
 
+/* Four keys, and room for two jails: those that were used last have them, and keep them. */
+Test(pool, keys_do_not_take_the_same_jail_from_one_another_for_ever, .timeout = 60)
+{
+	static const char *const tenants[] = { "a", "b", "c", "d" };
+	const struct timespec pause = { .tv_nsec = 300000000 };
+	const int fds =
+	    begin((struct warder_pool_options){ .empty = WARDER_POOL_LAUNCH, .jails = 2, .keys = 4 });
+	long before = -1, parked;
+
+	for (size_t i = 0; i < 4; i++) {
+		key.tenant = tenants[i];
+		warder_result_free(shell("true", (struct warder_command){ 0 }));
+	}
+	for (int i = 0; i < 30 && (parked = library_pool_stat(pool, "parked")) != before; i++) {
+		before = parked;
+		nanosleep(&pause, NULL);
+	}
+	cr_expect_eq(before, library_pool_stat(pool, "parked"), "%ld jails parked, and more", before);
+	cr_expect_eq(library_pool_stat(pool, "ready"), 2);
+	for (size_t i = 2; i < 4; i++) {
+		key.tenant = tenants[i];
+		cr_expect_eq(warder_pool_fill(pool, &key, 1, &err), 0, "%s", err.text);
+	}
+	cr_expect_eq(library_pool_stat(pool, "parked"), before);
+	expect_nothing_left(fds);
+}
+
 Test(pool, an_unused_key_loses_its_jails, .timeout = 60)
 {
 	const struct timespec pause = { .tv_nsec = 100000000 };

@@ -83,7 +83,7 @@
 	"sys.unraisablehook=lambda words:space.__setitem__('unraisable',type(words))\n"                      \
 	"Bad()\n"                                                                                            \
 	"sys.unraisablehook=ignored\n"                                                                       \
-	"getattr,bool,int,object,reversed,str=getattr,bool,int,object,reversed,str\n"                        \
+	"bool,int,object,reversed,str=bool,int,object,reversed,str\n"                                        \
 	"def say(value):\n"                                                                                  \
 	" file=getattr(sys,'stderr',None)\n"                                                                 \
 	" if file is None:file=streams[1]\n"                                                                 \
@@ -172,12 +172,13 @@
 	    "out=sys.stdout\n"                                                                               \
 	    "with open('/dev/null','w') as sys.stdout:run(b'print(1)','<warm>',new())\n"                     \
 	    "sys.stdout=out\n" PYTHON_PREPARES PYTHON_REPORT PYTHON_READ
-/* The work is the main module, which is named `name`. Only the frame of the loop's own module is below it. What it ends with is kept until the loop holds
- * nothing of it any more. conclude() then does what Python does with an exception: it calls sys.excepthook without the line of the loop, and
- * raises what ends Python in the same way, SystemExit or KeyboardInterrupt itself. */
+/* The work is the main module, which is named `name`. Only the frame of the loop's own module is below it. What it ends with is kept until the loop
+ * holds nothing of it any more. As Python does after a file, the loop then flushes the streams, because threads may still run for long. conclude()
+ * does what Python does with an exception: it calls sys.excepthook without the line of the loop, and raises what ends Python in the same way,
+ * SystemExit or KeyboardInterrupt itself. */
 #define PYTHON_DEFINE_CONCLUDE                                                                               \
 	"show,settrace,setprofile=sys.__excepthook__,sys.settrace,sys.setprofile\n"                          \
-	"exc_info,type,issubclass=sys.exc_info,type,issubclass\n"                                            \
+	"exc_info,type,issubclass,getattr=sys.exc_info,type,issubclass,getattr\n"                            \
 	"def tell(text):\n"                                                                                  \
 	" try:sys.stderr.write(text+'\\n')\n"                                                                \
 	" except BaseException:pass\n"                                                                       \
@@ -218,7 +219,10 @@
 	"main.__builtins__=__builtins__\n"                                                                   \
 	"sys.modules['__main__']=main\n"                                                                     \
 	"try:exec(compile(source,name,'exec',0,True),main.__dict__)\n"                                       \
-	"except BaseException:failure=exc_info()\n"
+	"except BaseException:failure=exc_info()\n"                                                          \
+	"for file in 'stderr','stdout':\n"                                                                   \
+	" try:getattr(sys,file).flush()\n"                                                                   \
+	" except BaseException:pass\n"
 #define PYTHON_END                                                                                           \
 	"main=out=None\n"                                                                                    \
 	"if failure:\n"                                                                                      \

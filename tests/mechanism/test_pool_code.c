@@ -558,6 +558,9 @@ static void check_ends(void)
 		  "  File \"<code>\", line 3, in hook\nE: 1\n\nOriginal exception was:\n"
 		  "Traceback (most recent call last):\n  File \"<code>\", line 5, in <module>\nE: 2\n",
 		  1 },
+		{ "import os, threading, time\n"
+		  "threading.Thread(target=lambda: (time.sleep(0.2), os._exit(3))).start()\nprint('end')",
+		  "end\n", "", 3 },
 		{ "class S(SystemExit): code = property(lambda self: 1 / 0)\nraise S(3)", "", "3\n", 1 },
 		{ "class C: __str__ = None\nraise SystemExit(C())", "", "\n", 1 },
 		{ "import builtins\nbuiltins.type = builtins.issubclass = builtins.getattr = None\n"

@@ -253,7 +253,7 @@ Test(streams, a_slow_reader_holds_up_nothing_else, .timeout = 120)
 	reader = fork();
 	if (reader == 0) {
 		close(ends[1]);
-		sleep(3);
+		sleep(3 * jailed_slow());
 		while ((n = read(ends[0], byte, sizeof(byte))) > 0)
 			got += (size_t)n;
 		_exit(got >= 65536 && got <= 1 << 20 ? 0 : 1);
@@ -264,7 +264,8 @@ Test(streams, a_slow_reader_holds_up_nothing_else, .timeout = 120)
 	close(ends[0]);
 	close(ends[1]);
 	cr_expect_eq(j->outcome.cause, JAIL_CAUSE_WALL_TIME, "%s", j->outcome.detail);
-	cr_expect_lt(j->outcome.wall_us, 2500000u, "%llu us", (unsigned long long)j->outcome.wall_us);
+	cr_expect_lt(j->outcome.wall_us, 2500000u * jailed_slow(), "%llu us",
+		     (unsigned long long)j->outcome.wall_us);
 	{
 		int status = 1;
 

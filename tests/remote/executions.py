@@ -337,28 +337,48 @@ def small_frames():
     server.server_close()
 
 
+BUSY = says(429, kind="unavailable", message="busy"), says(503, 1, kind="unavailable", message="busy")
+
+
+def begin_to_read():
+    """A command whose standard input lasts longer than a busy host is asked again: other parts run meanwhile."""
+    begin_to_read.server = server = run.serve("good")
+    server.sandbox = {}
+    run.session("start", "calm", "--backends", run.document("calm.json", {"big": run.entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=run.EVIL_KEY)}), "--backend", "remote:big", *run.PREFER)
+    begin_to_read.process, begin_to_read.at = opened("session", "exec", "calm", "--", "cat"), time.monotonic()
+
+
+def end_reading():
+    if not hasattr(begin_to_read, "at"):
+        begin_to_read()
+    server = begin_to_read.server
+    time.sleep(max(0, begin_to_read.at + 122 - time.monotonic()))
+    server.sandbox = {"execution": turns(*BUSY, says(201, id=ROW["id"])), "result": result(), "output": event("stdout", 0, "hello\n") + END}
+    done = ends(begin_to_read.process, b"x")
+    tell(done == (0, b"hello\n", ""), "session exec asks a busy host again for two minutes after it has read its input", done)
+    server.sandbox = {}
+    run.session("stop", "calm")
+    server.shutdown()
+    server.server_close()
+
+
 def busy_hosts():
     """A host that is busy is asked again, from the first request on."""
     server = run.serve("good")
     server.sandbox = {}
     path = run.document("busy.json", {"big": run.entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=run.EVIL_KEY)})
     run.session("start", "liar", "--backends", path, "--backend", "remote:big", *run.PREFER)
-    busy = says(429, kind="unavailable", message="busy"), says(503, 1, kind="unavailable", message="busy")
     row = lambda handler: handler.answer(200, json.dumps([ROW]).encode())
     output = stream(event("stdout", 0, "hello\n"), END)
-    other = run.serve("good")
-    other.sandbox = {}
-    run.session("start", "calm", "--backends", run.document("calm.json", {"big": run.entry("http://127.0.0.1:%d" % other.server_address[1], hostKey=run.EVIL_KEY)}), "--backend", "remote:big", *run.PREFER)
-    reads, began = opened("session", "exec", "calm", "--", "cat"), time.monotonic()
     for command in (["logs", NAME], ["attach", "-n", NAME]):
-        server.sandbox, server.how = {"list": turns(*busy, row), "output": turns(*busy, output), "result": result()}, "busy once"
+        server.sandbox, server.how = {"list": turns(*BUSY, row), "output": turns(*BUSY, output), "result": result()}, "busy once"
         server.asked.clear()
         done = warder(*command)
         tell(done == (0, b"hello\n", "") and len([one for one in server.asked if one[1].endswith("/output")]) == 3, command[0] + " asks a busy host again for all that it needs", (done, [one[1] for one in server.asked]))
-    server.sandbox, server.how = {"list": turns(*busy, row)}, "busy once"
+    server.sandbox, server.how = {"list": turns(*BUSY, row)}, "busy once"
     done = warder("ps", "liar")
     tell(done[0] == 0 and NAME.encode() in done[1], "so does ps", done)
-    server.sandbox, server.how = {"execution": turns(*busy, says(201, id=ROW["id"])), "result": result(), "output": event("stdout", 0, "hello\n") + END}, "busy once"
+    server.sandbox, server.how = {"execution": turns(*BUSY, says(201, id=ROW["id"])), "result": result(), "output": event("stdout", 0, "hello\n") + END}, "busy once"
     server.asked.clear()
     done = run.session("exec", "liar", "--", "true")
     starts = [one[3] for one in server.asked if one[0] == "POST" and one[1].endswith("/executions")]
@@ -371,30 +391,22 @@ def busy_hosts():
         server.asked.clear()
         done = run.session("exec", "liar", "--", "true")
         tell(done[0] == (125 if title == "a lockout" else 137) and "busy" not in done[2] and asked("/executions") == 1, title + " is said at once", (done, asked("/executions")))
-    server.sandbox = {"execution": turns(busy[1], says(403, kind="rejected", message="no"))}
+    server.sandbox = {"execution": turns(BUSY[1], says(403, kind="rejected", message="no"))}
     done = run.session("exec", "liar", "--json", "--", "true")
     tell(done[0] == 137 and "whether the program ran" in done[1].decode() + done[2], "a start that was refused with 503 and asked for again may have been done", done)
-    server.sandbox = {"list": turns(busy[0], busy[0], busy[0], busy[0], row)}
+    server.sandbox = {"list": turns(BUSY[0], BUSY[0], BUSY[0], BUSY[0], row)}
     done = warder("ps", "liar")
     tell(done[0] == 0 and done[2].count("the host is busy") == 1 and "tries again" in done[2], "after some seconds, the user hears of it once", done)
-    for refusal, count in ((busy[0], 2), (busy[1], 2), (says(503, 1, message="busy"), 1), (says(502), 1)):
+    for refusal, count in ((BUSY[0], 2), (BUSY[1], 2), (says(503, 1, message="busy"), 1), (says(502), 1)):
         server.sandbox = {"signal": turns(refusal, says(204))}
         server.asked.clear()
         done = warder("kill", NAME)
         tell(done[0] == (0 if count == 2 else 125) and asked("/signal") == count and ("not known whether the signal arrived" in done[2]) == (count == 1), "kill repeats 429 and the host's own 503, and not what a gateway says", (done, asked("/signal")))
-    server.sandbox = {"list": busy[0]}
+    server.sandbox = {"list": BUSY[0]}
     began = time.monotonic()
     done = warder("logs", "--yield", "2s", NAME)
     took = time.monotonic() - began
     tell(done[0] == 125 and took < 8 * SLOW, "logs --yield waits for a busy host as long as that", (done, took))
-    time.sleep(max(0, began + 122 - time.monotonic()))  # longer than a busy host is asked again
-    other.sandbox = {"execution": turns(*busy, says(201, id=ROW["id"])), "result": result(), "output": event("stdout", 0, "hello\n") + END}
-    done = ends(reads, b"x")
-    tell(done == (0, b"hello\n", ""), "session exec asks a busy host again for two minutes after it has read its input", done)
-    other.sandbox = {}
-    run.session("stop", "calm")
-    other.shutdown()
-    other.server_close()
     server.sandbox = {}
     run.session("stop", "liar")
     server.shutdown()

@@ -19,6 +19,8 @@
 #include "jail/environment.h"
 #include "jail/run.h"
 
+#define FROZEN_LOOKS 2 /* in a row that find the cgroup frozen: a short freeze kills no jail */
+
 /* ---- files ---- */
 
 bool run_scratch_is_full(const struct jail_run *run)
@@ -178,39 +180,80 @@ static int no_exec(const struct jail_run *run, int error, struct warder_error *e
 	    name, error == EACCES ? " (mode bits, or a mount without exec: filesystem.tmpExec)" : "");
 }
 
-/* The exec has three ends: an error; end of file after ENTERING, which is success; anything else is a death. The payload says ENTERING before
- * its exec: if its end of the socket is closed and it never said so, its program has not begun. */
-int run_step_go(struct jail_run *run, struct warder_error *err)
+/* The wait for the exec of the payload. */
+struct exec_wait {
+	bool entering;             /* the payload has said ENTERING */
+	unsigned int frozen_looks; /* in a row */
+	bool killed;               /* by Warder, because the cgroup is frozen */
+};
+
+/* Read all messages that the payload has sent. -1 with *err: NO_EXEC; 0: there may be more; 1: its end of the socket is closed. */
+static int hear_payload(struct jail_run *run, struct exec_wait *wait, struct warder_error *err)
 {
 	struct wire_message message;
+	int got;
+
+	while ((got = run_receive(run->exec[0], &message, NULL, NULL)) > 0) {
+		if (message.type == WIRE_NO_EXEC)
+			return no_exec(run, message.error, err);
+		wait->entering = message.type == WIRE_ENTERING;
+	}
+	return got == 0;
+}
+
+/* Kill a parked jail that was frozen after its check: once it is dead, it is known whether its program has begun. After ENTERING, only the
+ * time limit of the launch ends the wait. -1 with *err. */
+static int look_for_freezer(struct jail_run *run, struct exec_wait *wait, struct warder_error *err)
+{
+	wait->frozen_looks = cgroup_is_frozen(&run->cgroup) ? wait->frozen_looks + 1 : 0;
+	if (wait->killed || wait->frozen_looks < FROZEN_LOOKS)
+		return 0;
+	if (hear_payload(run, wait, err) < 0)
+		return -1;
+	if (!wait->entering) {
+		wait->killed = true;
+		run_signal(run);
+	}
+	return 0;
+}
+
+/* `unused`: it has certainly not begun its program. */
+static int died_at_exec(struct jail_run *run, const struct exec_wait *wait, bool unused,
+			struct warder_error *err)
+{
+	run->died_unused = unused;
+	if (!wait->killed)
+		return run_died("at its exec", err);
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+			 "the jail's cgroup was frozen after the check at the hand-out, so Warder killed the "
+			 "jail at its exec");
+}
+
+/* The exec has three ends: an error; end of file after ENTERING, which is success; anything else is a death. The payload says ENTERING before
+ * its exec: if its end of the socket is closed and it never said so, its program has not begun. If Warder has killed the jail, the end is
+ * a death, although the payload may have said ENTERING just before. */
+int run_step_go(struct jail_run *run, struct warder_error *err)
+{
 	const bool holds = run->tmpl->plan.holds; /* no exec follows */
 	struct pollfd fd = { .fd = run->exec[0], .events = holds ? POLLIN : 0 };
-	const char *when = "at its exec";
+	struct exec_wait wait = { 0 };
 	struct hang hangs[2] = { 0 };
-	bool entering = false;
-	int got;
+	int closed;
 
 	run->go_us = clock_us();
 	if (send_go(run, err) < 0)
 		return -1;
 	readback_rest(run);
 	/* Woken once, by the hang-up: the exec closed the payload's end, or its exit did. */
-	while (poll(&fd, 1, SETUP_LOOK_MS) <= 0) {
-		if (run_look_at_setup(run, hangs, run->go_us + SETUP_TIMEOUT_MS * 1000ull, when, err) < 0)
+	while (poll(&fd, 1, SETUP_LOOK_MS) <= 0)
+		if (run_look_at_setup(run, hangs, run->go_us + SETUP_TIMEOUT_MS * 1000ull, "at its exec",
+				      err) < 0 ||
+		    look_for_freezer(run, &wait, err) < 0)
 			return -1;
-		/* A parked jail that was frozen after its check. Once it is dead, it is known whether its program has begun. */
-		if (cgroup_is_frozen(&run->cgroup)) {
-			when = "at its exec, because its cgroup was frozen";
-			run_signal(run);
-		}
-	}
-	while ((got = run_receive(run->exec[0], &message, NULL, NULL)) > 0) {
-		if (message.type == WIRE_NO_EXEC)
-			return no_exec(run, message.error, err);
-		entering = message.type == WIRE_ENTERING;
-	}
-	if (entering && (holds || (fd.revents & POLLHUP)))
+	closed = hear_payload(run, &wait, err);
+	if (closed < 0)
+		return -1;
+	if (wait.entering && !wait.killed && (holds || (fd.revents & POLLHUP)))
 		return 0;
-	return got == 0 && !entering && (fd.revents & POLLHUP) ? run_died_unused(run, when, err)
-							       : run_died(when, err);
+	return died_at_exec(run, &wait, closed && !wait.entering && (fd.revents & POLLHUP), err);
 }

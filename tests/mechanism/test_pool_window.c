@@ -144,12 +144,32 @@ static void nothing(void)
 {
 }
 
-static void freeze(void)
+static bool write_freezer(const char *text)
 {
 	const int fd = open(freezer, O_WRONLY | O_CLOEXEC);
+	const bool wrote = fd >= 0 && write(fd, text, 1) == 1;
 
-	frozen = fd >= 0 && write(fd, "1", 1) == 1;
 	close(fd);
+	return wrote;
+}
+
+static void freeze(void)
+{
+	frozen = write_freezer("1");
+}
+
+/* The exec of the file waits until nobody has a lease of it: the payload has said ENTERING by then. */
+static void *freeze_in_exec(void *lease)
+{
+	const int fd = *(int *)lease;
+
+	while (fcntl(fd, F_GETLEASE) == F_WRLCK)
+		usleep(1000);
+	freeze();
+	usleep(1000000);
+	fcntl(fd, F_SETLEASE, F_UNLCK);
+	write_freezer("0");
+	return NULL;
 }
 
 /* And the next jail, too: the path is read before the script. */
@@ -382,6 +402,62 @@ Test(pool_window, the_check_finds_a_frozen_jail, .timeout = 60)
 	usleep(50000);
 	cr_expect_null(says((char *)"echo ran", NULL, (struct warder_command){ 0 }));
 	cr_expect(strstr(err.text, "cgroup is frozen"), "%s", err.text);
+	cr_expect_eq(library_pool_stat(pool, "broken"), 1);
+	end(descriptors);
+}
+
+/* A jail whose payload has said ENTERING goes on after the freeze: its program may have begun. */
+Test(pool_window, a_jail_frozen_in_its_exec_lives, .timeout = 60)
+{
+	const int descriptors = begin((struct warder_pool_options){ .empty = WARDER_POOL_FAIL });
+	char dir[] = "/var/tmp/warder-pool-window.XXXXXX";
+	struct warder_command command = { .size = sizeof(command) };
+	struct warder_result *result = NULL;
+	struct warder_run *run = NULL;
+	char path[80], *argv[] = { path, NULL };
+	pthread_t thread;
+	int lease;
+
+	cr_assert(mkdtemp(dir) != NULL && chmod(dir, 0755) == 0);
+	snprintf(path, sizeof(path), "%s/program", dir);
+	lease = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+	cr_assert(lease >= 0 && write(lease, "#!/bin/sh\necho ran\n", 19) == 19 && fchmod(lease, 0755) == 0);
+	close(lease);
+	cr_assert(warder_policy_set(policy, "filesystem.paths.readOnly", dir, &err) == 0, "%s", err.text);
+	fill(1);
+	if (library_only_init() == 0 || !find_freezer())
+		cr_skip_test("the jail's cgroup has no freezer of v2");
+	signal(SIGIO, SIG_IGN);
+	lease = open(path, O_RDONLY | O_CLOEXEC);
+	cr_assert(lease >= 0 && fcntl(lease, F_SETLEASE, F_WRLCK) == 0);
+	cr_assert(pthread_create(&thread, NULL, freeze_in_exec, &lease) == 0);
+	command.argv = argv;
+	cr_expect(warder_pool_launch(pool, &key, &command, &run, &err) == 0, "%s", err.text);
+	pthread_join(thread, NULL);
+	close(lease);
+	cr_expect(frozen);
+	cr_assert(run && warder_wait(run, &result, &err) == 0, "%s", err.text);
+	cr_expect_str_eq(warder_result_cause(result), "exit");
+	cr_expect_str_eq(warder_result_output(result, WARDER_STDOUT, NULL, NULL), "ran\n");
+	cr_expect_eq(library_pool_stat(pool, "broken"), 0);
+	warder_run_free(run);
+	warder_result_free(result);
+	end(descriptors);
+	unlink(path);
+	rmdir(dir);
+}
+
+/* Without another jail, the launch fails, and names the freezer. */
+Test(pool_window, a_jail_that_stays_frozen_is_killed, .timeout = 60)
+{
+	const int descriptors = begin((struct warder_pool_options){ .empty = WARDER_POOL_FAIL });
+
+	fill(1);
+	if (library_only_init() == 0 || !find_freezer())
+		cr_skip_test("the jail's cgroup has no freezer of v2");
+	cr_expect_null(says(make_trap(&script_trap, "echo ran", freeze), NULL, (struct warder_command){ 0 }));
+	cr_expect(frozen && err.code == WARDER_ERROR_UNAVAILABLE && strstr(err.text, "cgroup was frozen"),
+		  "%s", err.text);
 	cr_expect_eq(library_pool_stat(pool, "broken"), 1);
 	end(descriptors);
 }

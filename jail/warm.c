@@ -232,8 +232,16 @@ static int open_input(struct jail_run *run, struct warder_error *err)
 					     "cannot make the program's input");
 }
 
+/* A write of no bytes succeeds on a pipe that nobody reads. */
+static bool has_no_reader(int pipe_fd)
+{
+	struct pollfd fd = { .fd = pipe_fd };
+
+	return poll(&fd, 1, 0) == 1 && (fd.revents & POLLERR);
+}
+
 /* All of it at once: nobody would write the rest. The byte before it may still be there, in a page of its own. If nobody has the other end
- * when the first byte is written, the program has read nothing. */
+ * when the first byte is written, or when the end of an empty work is about to be shown, the program has read nothing. */
 static int send_work(struct jail_run *run, const char *work, size_t len, struct warder_error *err)
 {
 	const size_t page = run->warm.prepared ? (size_t)sysconf(_SC_PAGESIZE) : 0;
@@ -251,6 +259,8 @@ static int send_work(struct jail_run *run, const char *work, size_t len, struct 
 				 len, room);
 	if (run_begin_backstop(run, err) < 0)
 		return -1;
+	if (!len && has_no_reader(run->warm.work_fd))
+		return run_died_unused(run, "before it got its work", err);
 	quiet_begin(&quiet);
 	first = write(run->warm.work_fd, work, len);
 	unread = first < 0 && errno == EPIPE;

@@ -315,25 +315,32 @@ Test(pool_window, a_launch_takes_another_parked_jail, .timeout = 60)
 /* Nor does a program that was started in advance get its code twice. */
 Test(pool_window, code_goes_to_another_program, .timeout = 60)
 {
+	static const struct {
+		const char *code, *said;
+	} rows[] = { { "cat /tmp/data", "text\n" }, { "", "" } };
 	char *program[] = { (char *)"sh", (char *)"-c", (char *)"echo >&3; code=$(cat <&4); eval \"$code\"",
 			    NULL };
-	const int descriptors =
-	    begin((struct warder_pool_options){ .empty = WARDER_POOL_LAUNCH, .jails_a_key = 1 });
-	const struct warder_file file = { .path = make_trap(&path_trap, "data", kill_init),
-					  .bytes = "text\n",
-					  .len = 5 };
-	const char *said;
 
-	key.program = program;
-	fill(1);
-	target = library_only_init();
-	said = says(NULL, "cat /tmp/data", (struct warder_command){ .files = &file, .file_count = 1 });
-	cr_assert_eq(killed_count, 1);
-	cr_assert(said, "%s", err.text);
-	cr_expect_str_eq(said, "text\n");
-	cr_expect_eq(library_pool_stat(pool, "broken"), 1);
-	cr_expect_eq(library_pool_stat(pool, "handedOut"), 1);
-	end(descriptors);
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		const int descriptors =
+		    begin((struct warder_pool_options){ .empty = WARDER_POOL_LAUNCH, .jails_a_key = 1 });
+		const struct warder_file file = { .path = make_trap(&path_trap, "data", kill_init),
+						  .bytes = "text\n",
+						  .len = 5 };
+		const char *said;
+
+		key.program = program;
+		fill(1);
+		target = library_only_init();
+		killed_count = 0;
+		said = says(NULL, rows[i].code, (struct warder_command){ .files = &file, .file_count = 1 });
+		cr_assert_eq(killed_count, 1);
+		cr_assert(said, "%zu: %s", i, err.text);
+		cr_expect_str_eq(said, rows[i].said);
+		cr_expect_eq(library_pool_stat(pool, "broken"), 1, "%zu", i);
+		cr_expect_eq(library_pool_stat(pool, "handedOut"), 1);
+		end(descriptors);
+	}
 }
 
 /* The launch ends, though each jail dies. */

@@ -782,8 +782,6 @@ int run_begin(struct jail_template *tmpl, const struct jail_command *command, bo
 	}
 	run_let_go_of_given(run);
 	undo_mounts(run, err); /* attached; init holds them */
-	if (parked)
-		cgroup_watch_freezer(&run->cgroup);
 	/* The next namespace, while the program runs. */
 	if (tmpl->reusable)
 		template_begin_network(tmpl);

@@ -1178,6 +1178,9 @@ int readback_check(struct jail_run *run, struct warder_error *err)
 	run->receipt->isolation = starter                 ? starter->isolation
 				  : run->tmpl->plan.holds ? POLICY_ISOLATION_NAMESPACE_JAIL_PERSISTENT
 							  : POLICY_ISOLATION_NAMESPACE_JAIL;
+	/* From here on, a change is reported: the check at the hand-out reads the file only then. */
+	if (run->parked && cgroup_watch_freezer(&run->cgroup))
+		return differs(err, NULL, "the jail's cgroup is frozen");
 	if (run_is_bare(run))
 		return check_bare(run, err);
 	if (open_proc(run, err) < 0 || check_payload(run, err) < 0)
@@ -1201,7 +1204,7 @@ static int check_waiting(struct jail_run *run, const struct status *status, stru
 	if (poll(fds, 2, 0) < 0 || fds[0].revents)
 		return differs(err, NULL, "the parked jail's init has died");
 	if (fds[1].revents && cgroup_is_frozen(&run->cgroup))
-		return differs(err, "limits", "the parked jail's cgroup is frozen");
+		return differs(err, NULL, "the parked jail's cgroup is frozen");
 	if (!state || (*state != 'S' && *state != 'R'))
 		return differs(err, NULL, "the parked jail's payload is in state %.1s, wanted S or R",
 			       state ? state : "?");

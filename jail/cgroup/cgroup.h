@@ -239,8 +239,8 @@ void cgroup_sweep(const struct cgroup *outer, bool all);
  * processes can be killed. -1 with *err (UNAVAILABLE): nothing is stopped. */
 int cgroup_freeze(const struct cgroup *outer, const char *except, bool frozen, struct warder_error *err);
 /* Open freezer_fd, if the leaf has a freezer of v2. From now on, poll(2) reports POLLPRI for it when the kernel has frozen the leaf or let it
- * go on, here or in a cgroup above, within 10 ms, and for some other events. */
-void cgroup_watch_freezer(struct cgroup *cgroup);
+ * go on, here or in a cgroup above, within 10 ms, and for some other events. Whether everything in the leaf is frozen already. */
+bool cgroup_watch_freezer(struct cgroup *cgroup);
 /* Whether everything in the leaf is frozen. False if freezer_fd is -1. */
 bool cgroup_is_frozen(const struct cgroup *cgroup);
 /* Remove leaves of dead supervisors below the host's bases: kill what is in them, then rmdir. Never touches a

@@ -96,13 +96,13 @@ int cgroup_freeze(const struct cgroup *outer, const char *except, bool frozen, s
 				      : "the session cannot be let go on");
 }
 
-void cgroup_watch_freezer(struct cgroup *cgroup)
+bool cgroup_watch_freezer(struct cgroup *cgroup)
 {
 	const int v2 = cgroup->host ? cgroup->host->v2 : -1;
 
 	if (cgroup->freezer_fd < 0 && v2 >= 0 && cgroup->dir_fd[v2] >= 0)
 		cgroup->freezer_fd = openat(cgroup->dir_fd[v2], "cgroup.events", O_RDONLY | O_CLOEXEC);
-	cgroup_is_frozen(cgroup); /* what was read is no news */
+	return cgroup_is_frozen(cgroup); /* what was read is no news */
 }
 
 bool cgroup_is_frozen(const struct cgroup *cgroup)

@@ -803,6 +803,28 @@ CGROUP_TEST(kill_reaches_a_frozen_leaf)
 	remove_leaf(&cgroup);
 }
 
+/* The kernel reports no change for a leaf that was frozen before: the watch itself does. */
+CGROUP_TEST(a_watch_tells_of_a_freeze_before_it)
+{
+	struct cgroup cgroup;
+
+	need(CGROUP_ACCOUNT);
+	if (host.v2 < 0)
+		skip("needs cgroup v2");
+	for (int frozen = 0; frozen < 2; frozen++) {
+		struct pollfd fd = { .events = POLLPRI };
+
+		create(&no_limits, &cgroup);
+		cr_expect(cgroup_file_write(cgroup.dir_fd[host.v2], "cgroup.freeze", frozen ? "1" : "0") ==
+			  0);
+		cr_expect(cgroup_watch_freezer(&cgroup) == frozen);
+		fd.fd = cgroup.freezer_fd;
+		cr_expect(poll(&fd, 1, 0) == 0 || !(fd.revents & POLLPRI));
+		cr_expect(cgroup_is_frozen(&cgroup) == frozen);
+		remove_leaf(&cgroup);
+	}
+}
+
 CGROUP_TEST(remove_is_safe_at_any_time)
 {
 	struct cgroup_limits limits = no_limits;

@@ -94,6 +94,18 @@ static int nest(const struct cgroup *outer, struct cgroup_host *host, struct war
 	return 0;
 }
 
+/* Its cgroups are in a list, which other threads change. */
+static void copy_host(const struct jail_host *host, struct jail_host *ret)
+{
+	memcpy(ret->features, host->features, sizeof(ret->features));
+	memcpy(ret->unanswered, host->unanswered, sizeof(ret->unanswered));
+	ret->landlock_abi = host->landlock_abi;
+	ret->privileged = host->privileged;
+	ret->thorough = host->thorough;
+	ret->network = host->network;
+	cgroup_host_copy(&host->cgroup, &ret->cgroup);
+}
+
 static int make_cgroups(struct jail_session *session, const struct jail_plan *plan,
 			const struct jail_host *host, struct warder_error *err)
 {
@@ -101,7 +113,7 @@ static int make_cgroups(struct jail_session *session, const struct jail_plan *pl
 
 	if (limits.pids_max != UINT64_MAX)
 		limits.pids_max += SESSION_PROCESSES - 1; /* one is counted already */
-	session->host = *host;
+	copy_host(host, &session->host);
 	if (cgroup_create(&host->cgroup, &limits, &session->outer, err) < 0)
 		return -1;
 	cgroup_close_files(&session->outer);

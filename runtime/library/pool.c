@@ -256,7 +256,8 @@ static int hand_out(struct warder_pool *pool, struct pool_slot *slot, const stru
 		pool->handed_out++;
 		pool_move(pool, slot, POOL_RUNNING);
 		/* It is replaced when its program has ended, or with the next maintenance. Where few are left, it is replaced soon. */
-		if (!pool->dozes && key && 2 * pool_count_jails(pool, key, POOL_READY) < key->wanted)
+		if (pool->has_blocked ||
+		    (!pool->dozes && key && 2 * pool_count_jails(pool, key, POOL_READY) < key->wanted))
 			pthread_cond_signal(&pool->work);
 		return 0;
 	}
@@ -419,6 +420,8 @@ static int launch_of(struct warder_pool *pool, const struct pool_asked *asked, c
 		failures = key->failures;
 		key->used_us = clock_us();
 		slot = pool_find_slot(pool, key, POOL_READY);
+		if (slot)
+			key->served_us = key->used_us;
 		launched = slot ? hand_out(pool, slot, asked, kind, ret, err)
 				: do_without(pool, key, asked, was_broken ? &why : NULL, until, ret, err);
 		if (launched == DIED) /* somebody who kills each of them would keep the caller here */

@@ -57,8 +57,10 @@ struct pool_key {
 	unsigned int wanted;    /* jails to keep parked */
 	unsigned int callers;   /* in a launch or a fill: no other key takes its place */
 	uint64_t used_us;       /* clock of the last use */
+	uint64_t served_us;     /* clock of the last jail that a caller took */
 	unsigned int failures;  /* to park a jail */
 	uint64_t failed_us;     /* clock of the last, or 0 */
+	bool is_broken;         /* the last jail that was tried could not be made */
 	unsigned int changes;   /* in a row: of files that its program had loaded, found at a hand-out */
 	uint64_t changed_us;    /* clock of the last find */
 	struct warder_error why;
@@ -82,6 +84,7 @@ struct warder_pool {
 	unsigned int draining; /* drains: nobody enters meanwhile, and no key comes */
 	unsigned int slotless; /* runs that were launched because no jail was ready */
 	bool stopping, pressed;
+	bool has_blocked; /* a key has no jail until callers of another one have left */
 	bool
 	    dozes; /* the first thread wakes up by itself after REST_US, and need not be woken up for less than a waiting caller */
 	int mounts_fd;          /* this process's mount table, whose changes the kernel reports; or -1 */

@@ -247,8 +247,8 @@ void pool_leave(struct warder_pool *pool, bool had_key, struct pool_kind *kind)
 		pthread_mutex_lock(&pool->lock);
 	/* It is the same one, or gone: no key comes before a drain has seen all callers leave. */
 	key = had_key ? pool_find_key(pool, kind) : NULL;
-	if (key)
-		key->callers--;
+	if (key && --key->callers == 0 && pool->has_blocked)
+		pthread_cond_signal(&pool->work);
 	if (--pool->callers == 0)
 		pthread_cond_broadcast(&pool->changed);
 	pthread_mutex_unlock(&pool->lock);

@@ -121,6 +121,7 @@ static void note_failure(struct warder_pool *pool, const struct pool_slot *slot,
 	}
 	key->failures++;
 	key->failed_us = clock_us();
+	key->is_broken = true;
 	key->why = *err;
 	/* A program with threads is the caller's own choice; too little memory passes. */
 	if (slot->nursery && slot->nursery == key->nursery && !nursery_has_forked(slot->nursery) &&
@@ -205,6 +206,7 @@ int pool_build(struct warder_pool *pool, struct pool_key *key, bool tries, struc
 		pool->parked++;
 		if (wanted) {
 			slot->key->failed_us = 0;
+			slot->key->is_broken = false;
 			slot->key->bytes = slot->bytes;
 		}
 		if (wanted && slot->is_trial)
@@ -251,10 +253,23 @@ static bool has_short(const struct warder_pool *pool)
 	return key != NULL;
 }
 
+/* Whether callers of another key are about to take its jail, or to leave it. */
+static bool is_blocked(const struct warder_pool *pool, const struct pool_key *wanting)
+{
+	const struct pool_key *key = pool->keys;
+
+	while (key && (key == wanting || !key->callers || !pool_count_jails(pool, key, POOL_READY)))
+		key = key->next;
+	return key != NULL;
+}
+
 /* For a fill, which ends with this reason. */
 static void lack_room(struct warder_pool *pool, struct pool_key *key)
 {
 	if (key->callers == 0 || pool_count_jails(pool, NULL, POOL_BUILDING))
+		return;
+	pool->has_blocked = is_blocked(pool, key);
+	if (pool->has_blocked)
 		return;
 	key->failures++;
 	pool_no_room(pool, pool_count_parked(pool, NULL) + 1,
@@ -301,57 +316,83 @@ bool pool_drop_parts(struct warder_pool *pool)
 	return true;
 }
 
-/* The least used key that gives a jail to one that has none; NULL: none does. Of several jails, each gives one. The only one is given to a key that
- * was used later, or for which a caller waits; but not if a caller waits for the jail itself. Else two keys would take it from one another for ever. */
-static const struct pool_key *find_giver(const struct warder_pool *pool, const struct pool_key *wanting)
+/* The jail of another key, which gives way to the first of this key; NULL: none does. It is of the least used key that has several. The only jail of a
+ * key gives way to a key that was used later, or for which a caller waits, but not if a caller waits for the jail itself: else two keys would
+ * take it from one another for ever. So would a key whose jails fail, or do not fit. */
+static struct pool_slot *find_giver(const struct warder_pool *pool, const struct pool_key *wanting)
 {
-	const struct pool_key *found = NULL;
+	struct pool_slot *found = NULL;
+	uint64_t found_us = UINT64_MAX;
 
 	for (const struct pool_key *key = pool->keys; key; key = key->next) {
-		const unsigned int ready = pool_count_jails(pool, key, POOL_READY);
+		struct pool_slot *slot = key == wanting ? NULL : pool_find_slot(pool, key, POOL_READY);
 		const bool gives_last =
 		    key->callers == 0 && (wanting->callers || key->used_us < wanting->used_us);
 
-		if (key != wanting && (ready > 1 || (ready == 1 && gives_last)) &&
-		    (!found || key->used_us < found->used_us))
-			found = key;
+		if (slot && key->used_us < found_us &&
+		    (gives_last || pool_count_jails(pool, key, POOL_READY) > 1) &&
+		    pool_fits(pool, pool_count_parked(pool, NULL),
+			      pool_bytes(pool) - slot->bytes + wanting->bytes)) {
+			found = slot;
+			found_us = key->used_us;
+		}
 	}
+	return wanting->is_broken && !wanting->callers ? NULL : found;
+}
+
+/* Whether a jail of the key may be made now. If it has none, another key may lose one for it. *ret_drop: first, parts are to be dropped. */
+static bool make_room(struct warder_pool *pool, struct pool_key *key, bool *ret_drop)
+{
+	const struct pool_descriptors have = pool_count_descriptors();
+	const bool may = pool_may_park(&have, pool_count_jails(pool, NULL, POOL_BUILDING));
+	struct pool_slot *slot;
+
+	*ret_drop = !may && find_with_parts(pool);
+	if (*ret_drop)
+		return false;
+	if (may && pool_fits(pool, pool_count_parked(pool, NULL) + 1, pool_bytes(pool) + key->bytes))
+		return true;
+	slot = pool_count_parked(pool, key) ? NULL : find_giver(pool, key);
+	if (slot) {
+		pool->evicted++;
+		pool_move(pool, slot, POOL_CLEANING);
+	} else if (!may) {
+		lack_descriptors(pool, key, &have);
+	} else {
+		lack_room(pool, key);
+	}
+	return slot != NULL;
+}
+
+/* Of the keys that have no jail although they have callers, the one that has got none for the longest time. */
+static struct pool_key *find_neediest(const struct warder_pool *pool, uint64_t now)
+{
+	struct pool_key *found = NULL;
+
+	for (struct pool_key *key = pool->keys; key; key = key->next)
+		if (key->callers && is_short(pool, key, now) && (!found || key->served_us < found->served_us))
+			found = key;
 	return found;
 }
 
-/* A key that has fewer jails than it is to have (`only_short`: and none ready), and for which there is room. One without any may have that
- * of another. NULL with *ret_drop: first, parts are to be dropped. */
+/* A key that has fewer jails than it is to have (`only_short`: and none ready), and for which there is room. NULL with *ret_drop: first, parts are to be
+ * dropped. */
 static struct pool_key *find_wanting(struct warder_pool *pool, bool only_short, bool *ret_drop)
 {
 	const uint64_t now = clock_us();
+	struct pool_key *neediest = find_neediest(pool, now);
 
 	*ret_drop = false;
-	for (struct pool_key *key = pool->keys; key; key = key->next) {
-		struct pool_descriptors have;
-		const struct pool_key *other;
-		bool may;
-
-		if (!may_try(key, now) || pool_count_parked(pool, key) >= pool_wanted(pool, key) ||
+	pool->has_blocked = false;
+	if (neediest && make_room(pool, neediest, ret_drop))
+		return neediest;
+	for (struct pool_key *key = pool->keys; key && !*ret_drop; key = key->next) {
+		if (key == neediest || !may_try(key, now) ||
+		    pool_count_parked(pool, key) >= pool_wanted(pool, key) ||
 		    (only_short && !is_short(pool, key, now)))
 			continue;
-		have = pool_count_descriptors();
-		may = pool_may_park(&have, pool_count_jails(pool, NULL, POOL_BUILDING));
-		if (!may && find_with_parts(pool)) {
-			*ret_drop = true;
-			return NULL;
-		}
-		if (may && pool_fits(pool, pool_count_parked(pool, NULL) + 1, pool_bytes(pool) + key->bytes))
+		if (make_room(pool, key, ret_drop))
 			return key;
-		other = pool_count_parked(pool, key) ? NULL : find_giver(pool, key);
-		if (!other && !may)
-			lack_descriptors(pool, key, &have);
-		else if (!other)
-			lack_room(pool, key);
-		if (!other)
-			continue;
-		pool->evicted++;
-		pool_move(pool, pool_find_slot(pool, other, POOL_READY), POOL_CLEANING);
-		return key;
 	}
 	return NULL;
 }

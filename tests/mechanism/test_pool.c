@@ -410,6 +410,29 @@ Test(pool, keys_do_not_take_the_same_jail_from_one_another_for_ever, .timeout = 
 	expect_nothing_left(fds);
 }
 
+/* Nor does a key whose jails cannot be made take those of others, which would be made again. */
+Test(pool, a_key_without_a_working_jail_takes_none_of_another, .timeout = 60)
+{
+	char *program[] = { (char *)"sh", (char *)"-c", (char *)"exit 1", NULL };
+	char *argv[] = { (char *)"sh", NULL };
+	const struct warder_command command = { .size = sizeof(command), .argv = argv };
+	const struct timespec pause = { .tv_sec = 7 };
+	const int fds =
+	    begin((struct warder_pool_options){ .empty = WARDER_POOL_LAUNCH, .jails = 2, .keys = 2 });
+	struct warder_run *run = NULL;
+	long evicted;
+
+	fill(2);
+	key.tenant = "b";
+	key.program = program;
+	cr_expect_eq(warder_pool_code(pool, &key, "x", 1, &command, &run, &err), -1);
+	evicted = library_pool_stat(pool, "evicted");
+	cr_expect_leq(evicted, 1, "%ld", evicted);
+	nanosleep(&pause, NULL); /* it is tried again every 2 s */
+	cr_expect_eq(library_pool_stat(pool, "evicted"), evicted);
+	expect_nothing_left(fds);
+}
+
 Test(pool, an_unused_key_loses_its_jails, .timeout = 60)
 {
 	const struct timespec pause = { .tv_nsec = 100000000 };

@@ -112,6 +112,7 @@ Test(pool_callers, a_drain_waits_for_callers_that_prepare, .timeout = 120)
 
 struct launches {
 	pthread_t thread;
+	const char *tenant;
 	atomic_bool *is_over;
 	unsigned int launched, refused;
 	struct warder_error other;
@@ -119,10 +120,10 @@ struct launches {
 
 static void *launch_all_the_time(void *arg)
 {
-	const struct warder_pool_key key = key_of("");
+	struct launches *l = arg;
+	const struct warder_pool_key key = key_of(l->tenant ? l->tenant : "");
 	char *argv[] = { (char *)"true", NULL };
 	const struct warder_command command = { .size = sizeof(command), .argv = argv };
-	struct launches *l = arg;
 
 	while (!atomic_load(l->is_over)) {
 		struct warder_result *result = NULL;
@@ -341,4 +342,47 @@ Test(pool_callers, a_drain_tells_what_a_failed_jail_has_left, .timeout = 60)
 	cr_expect(warder_pool_drain(pool, &err) != 0 && strstr(err.text, "cgroup"), "%s", err.text);
 	cr_expect(children_of_cgroups(false) == made);
 	end(fds);
+}
+
+/* ---- room for one jail ---- */
+
+/* Callers of one key, who come without end, neither keep the only jail from those of another nor let its fills fail. */
+static void share_one(enum warder_pool_empty empty)
+{
+	const int fds = begin((struct warder_pool_options){ .jails = 1, .empty = empty, .wait_us = 3000000 });
+	const struct warder_pool_key key = key_of("b");
+	struct launches all[4] = { 0 };
+	atomic_bool is_over = false;
+
+	cr_assert(warder_pool_fill(pool, &key, 1, &err) == 0, "%s", err.text);
+	/* The last one is of the other key. */
+	for (size_t i = 0; i < ARRAY_LENGTH(all); i++) {
+		all[i].is_over = &is_over;
+		all[i].tenant = i == 3 ? "b" : "a";
+		if (i < 3 || empty == WARDER_POOL_WAIT)
+			cr_assert(pthread_create(&all[i].thread, NULL, launch_all_the_time, &all[i]) == 0);
+	}
+	for (int i = 0; i < 100 && empty == WARDER_POOL_LAUNCH; i++) {
+		cr_expect(warder_pool_fill(pool, &key, 1, &err) == 0, "%s", err.text);
+		usleep(10000);
+	}
+	if (empty == WARDER_POOL_WAIT)
+		sleep(5); /* longer than wait_us */
+	atomic_store(&is_over, true);
+	for (size_t i = 0; i < (empty == WARDER_POOL_WAIT ? 4u : 3u); i++) {
+		pthread_join(all[i].thread, NULL);
+		cr_expect(all[i].other.code == WARDER_ERROR_NONE, "%s", all[i].other.text);
+		cr_expect(all[i].launched > 0);
+	}
+	end(fds);
+}
+
+Test(pool_callers, waiting_launches_get_the_only_jail_in_turn, .timeout = 120)
+{
+	share_one(WARDER_POOL_WAIT);
+}
+
+Test(pool_callers, a_fill_gets_room_beside_launches_of_another_key, .timeout = 120)
+{
+	share_one(WARDER_POOL_LAUNCH);
 }

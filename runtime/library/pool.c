@@ -346,11 +346,13 @@ static int do_without(struct warder_pool *pool, struct pool_key *key, const stru
 			if (clock_us() >= until && pool_is_changing(key, clock_us()))
 				return refuse_changing(pool, key, err);
 			if (key->failed_us) /* to park one: that is why */
-				*err = key->why;
-			return key->failed_us ? -1
-					      : error_set(err, WARDER_ERROR_UNAVAILABLE, "wait_us",
-							  "no parked jail was ready within %" PRIu64 " us",
-							  pool->options.wait_us);
+				broken = &key->why;
+			if (!broken)
+				return error_set(err, WARDER_ERROR_UNAVAILABLE, "wait_us",
+						 "no parked jail was ready within %" PRIu64 " us",
+						 pool->options.wait_us);
+			*err = *broken;
+			return -1;
 		}
 		pthread_cond_signal(&pool->work);
 		pthread_cond_signal(&pool->help);

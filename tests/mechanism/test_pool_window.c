@@ -312,6 +312,23 @@ Test(pool_window, a_launch_takes_another_parked_jail, .timeout = 60)
 	}
 }
 
+/* If no other jail comes in time, the caller hears why the first one was not used. */
+Test(pool_window, a_wait_without_another_jail_tells_the_reason, .timeout = 60)
+{
+	const int descriptors =
+	    begin((struct warder_pool_options){ .empty = WARDER_POOL_WAIT, .jails_a_key = 1, .wait_us = 1 });
+
+	fill(1);
+	target = library_only_init();
+	killed_count = 0;
+	cr_expect_null(
+	    says(make_trap(&script_trap, "echo ran", kill_init), NULL, (struct warder_command){ 0 }));
+	cr_assert_eq(killed_count, 1);
+	cr_expect(err.code == WARDER_ERROR_UNAVAILABLE && strstr(err.text, "the jail died"), "%s", err.text);
+	cr_expect_eq(library_pool_stat(pool, "broken"), 1);
+	end(descriptors);
+}
+
 /* Nor does a program that was started in advance get its code twice. */
 Test(pool_window, code_goes_to_another_program, .timeout = 60)
 {

@@ -15,11 +15,11 @@ function end(text) {
 	process.exit(2);
 }
 
-// Node warns of the loader for import() once.
+// Node warns of the loader for import() once. A name without "node:" would make it read and remember the package.json of the directory.
 function quieten(options) {
 	const { emitWarning } = process;
 	process.emitWarning = () => {};
-	new vm.Script("import('').catch(() => {})", options).runInThisContext();
+	new vm.Script("import('node:').catch(() => {})", options).runInThisContext();
 	process.emitWarning = emitWarning;
 }
 

@@ -291,10 +291,10 @@ static const char node_loop[] =
     ".runInThisContext();"
     "const prepare=fd=>{fs.readSync(fd,byte);run('process.stdout.write(String())');};"
     "for(let i=0;i<20;i++){const fd=fs.openSync('/dev/null');prepare(fd);run(read(fd));}"
-    /* Node warns about the loader once. */
+    /* Node warns about the loader once. A name without "node:" would make it read and remember the package.json of the directory. */
     "const {emitWarning}=process;"
     "process.emitWarning=()=>{};"
-    "run('import(String()).catch(()=>0)');"
+    "run('import(\\'node:\\').catch(()=>0)');"
     "process.emitWarning=emitWarning;"
     "process._tickCallback?.();"
     "let text=Buffer.from('prepares\\n'+Object.keys(require.cache).map(f=>f+'\\n').join('')+'\\n');"

@@ -934,6 +934,68 @@ Test(pool_code, node, .timeout = 60)
 	end();
 }
 
+static void write_text(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0, "%s", path);
+}
+
+/* The parked Node remembers nothing of its directory, and does not open what is named package.json there. */
+Test(pool_code, node_reads_its_package_when_the_code_runs, .timeout = 60)
+{
+	static const char code[] =
+	    "import('#x').then((m) => console.log(m.default), (e) => console.log(e.code))";
+#define TEXT(name, text)                                                                                     \
+	{                                                                                                    \
+		.path = name, .bytes = text, .len = sizeof(text) - 1                                         \
+	}
+	static const struct warder_file files[] = {
+		TEXT("package.json",
+		     "{\"name\":\"me\",\"exports\":\"./m.js\",\"imports\":{\"#x\":\"./m.js\"}}"),
+		TEXT("m.js", "exports.default = 'own'"),
+	};
+	char path[] = "/tmp/warder-package-XXXXXX", value[64], name[64];
+	struct warder_result *result;
+
+	begin(WARDER_POOL_LAUNCH);
+	key.interpreter = "node";
+	set("limits.pids", "64");
+	set("limits.memory", "1GiB");
+	if (!fill(1))
+		cr_skip_test("%s", err.text);
+	result = run(
+	    "console.log(require('me').default); import('#x').then((m) => console.log(m.default.default))",
+	    (struct warder_command){ .files = files, .file_count = 2 });
+	cr_assert(result, "%s", err.text);
+	if (!strstr(output(result, WARDER_STDERR), "ERR_VM_DYNAMIC_IMPORT_CALLBACK_MISSING"))
+		cr_expect_str_eq(output(result, WARDER_STDOUT), "own\nown\n", "%s",
+				 output(result, WARDER_STDERR));
+	warder_result_free(result);
+
+	cr_assert(mkdtemp(path) && chmod(path, 0755) == 0);
+	snprintf(name, sizeof(name), "%s/b.mjs", path);
+	write_text(name, "export default 'new'");
+	snprintf(name, sizeof(name), "%s/package.json", path);
+	cr_assert(mkfifo(name, 0644) == 0);
+	snprintf(value, sizeof(value), "readOnly:%s", path);
+	set("filesystem.workspace", value);
+	set("workingDirectory", "/workspace");
+	cr_assert(fill(1), "%s", err.text);
+	cr_assert(unlink(name) == 0);
+	write_text(name, "{\"imports\":{\"#x\":\"./b.mjs\"}}");
+	result = run(code, (struct warder_command){ 0 });
+	cr_assert(result, "%s", err.text);
+	if (!strstr(output(result, WARDER_STDERR), "ERR_VM_DYNAMIC_IMPORT_CALLBACK_MISSING"))
+		cr_expect_str_eq(output(result, WARDER_STDOUT), "new\n", "%s", output(result, WARDER_STDERR));
+	warder_result_free(result);
+	end();
+	unlink(name);
+	snprintf(name, sizeof(name), "%s/b.mjs", path);
+	unlink(name);
+	rmdir(path);
+}
+
 Test(pool_code, what_it_cannot_do_is_refused, .timeout = 60)
 {
 	static char *ends_early[] = { "sh", "-c", "echo broken >&2", NULL };

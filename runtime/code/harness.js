@@ -15,6 +15,15 @@ function end(text) {
 	process.exit(2);
 }
 
+// What a toJSON() throws may be anything.
+function describe(error) {
+	try {
+		return String(error?.message ?? error);
+	} catch {
+		return "(it has no text)";
+	}
+}
+
 // Node warns of the loader for import() once. A name without "node:" would make it read and remember the package.json of the directory.
 function quieten(options) {
 	const { emitWarning } = process;
@@ -27,7 +36,7 @@ function quieten(options) {
 function compile() {
 	const source = fs.readFileSync(file, "utf8");
 	const options = { filename: file, importModuleDynamically: vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER };
-	if (/\bimport\s*\(/.test(source))
+	if (/\bimport\b/.test(source))
 		quieten(options);
 	try {
 		return vm.compileFunction(source, names, options);
@@ -56,7 +65,7 @@ function writeResult(value) {
 	try {
 		text = JSON.stringify(value, (key, member) => (typeof member === "bigint" ? String(member) : member)) ?? "null";
 	} catch (error) {
-		end("the value that the function returned is no JSON: " + (error?.message ?? error));
+		end("the value that the function returned is no JSON: " + describe(error));
 	}
 	if (process.env.WARDER_RESULT)
 		fs.writeFileSync(process.env.WARDER_RESULT, text);

@@ -32,18 +32,26 @@ def call(place, only_check):
             return [finite(member) for member in value]
         return value
 
+    def describe(error):
+        try:
+            return str(error)
+        except Exception:
+            return "(it has no text)"
+
     def write_result(value):
         try:
             text = json.dumps(finite(value), ensure_ascii=False)
         except Exception as error:
-            end("the value that the function returned is no JSON: %s" % error)
+            end("the value that the function returned is no JSON: %s" % describe(error))
         name = os.environ.get("WARDER_RESULT")
         with open(name, "w", encoding="utf-8", errors="backslashreplace") if name else sys.stdout as file:
             file.write(text + ("" if name else "\n"))
 
     # As Python itself, without the lines of the harness. The class of an error may hide its traceback.
     def fail(kind, error, trace):
-        show, trace = sys.__excepthook__, trace.tb_next
+        show = sys.__excepthook__
+        while trace and trace.tb_frame.f_code.co_filename == call.__code__.co_filename:
+            trace = trace.tb_next
         error = BaseException.with_traceback(error, trace)
         try:
             sys.excepthook(kind, error, trace)
@@ -66,8 +74,8 @@ def call(place, only_check):
         with open(path, "rb") as file:
             tree.body[0].body = ast.parse(file.read(), path).body or tree.body[0].body
         code = compile(tree, path, "exec")
-    except SyntaxError as error:
-        sys.excepthook(SyntaxError, error.with_traceback(None), None)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        sys.excepthook(type(error), error.with_traceback(None), None)
         sys.exit(1)
     if only_check:
         return
@@ -76,13 +84,11 @@ def call(place, only_check):
     exec(code, space)
     given = read_input()
     try:
-        value = space["main"](given)
+        return write_result(space["main"](given))
     except SystemExit:
         raise
     except BaseException:
         failure = sys.exc_info()
-    else:
-        return write_result(value)
     fail(*failure)
 
 

@@ -52,6 +52,20 @@ $ for i in interrupt hides hook items; do warder code --function $i.py 2> err; e
 | 0
 | warder: the value that the function returned is no JSON: division by zero
 
+= the same for a value that cannot be written, an error without a text, and a source that is too deep
+needs python3
++ printf 'class D(dict):\n  def items(self): raise KeyboardInterrupt\nreturn D(a=1)\n' > stop.py; printf 'class E(Exception): __str__ = None\nclass D(dict):\n  def items(self): raise E\nreturn D(a=1)\n' > mute.py; python3 -c "print('return ' + '-' * 100000 + '1')" > deep.py
+$ for i in stop mute deep; do warder code --function $i.py 2> err; echo $?; grep -c harness err; tail -n 1 err | cut -c 1-80; done
+| 130
+| 0
+| KeyboardInterrupt
+| 2
+| 0
+| warder: the value that the function returned is no JSON: (it has no text)
+| 1
+| 0
+|~ ^(RecursionError|MemoryError|SyntaxError)
+
 = JavaScript: the same; undefined, NaN and the infinities are null, a BigInt is a string
 needs node
 + cat > values.js <<'END'
@@ -59,17 +73,22 @@ needs node
 + return [input.a, undefined, NaN, Infinity, 12345678901234567890n, basename("/x/y"), () => 1, Symbol("s")];
 + END
 + echo 'const wait = (ms) => new Promise((done) => setTimeout(done, ms)); await wait(10); return await input;' > later.js
-+ printf 'let a = 1;\nreturn a.b.c;\n' > error.js; printf 'let a = 1;\nreturn (;\n' > wrong.js; echo 'return new Promise(() => {});' > never.js; echo 'const a = []; a.push(a); return a;' > ring.js; echo 'return { toJSON() { throw null; } };' > null.js; echo '1;' > nothing.js; echo 'return (await import("node:path")).sep;' > import.js
-$ warder code --function --input '{"a": "ä"}' --json values.js | grep -o '"output":\[[^]]*\]'; warder code --function --input '[1]' --json later.js | grep -o '"output":\[[^]]*\]'; warder code --function --json nothing.js | grep -o '"output":null'; warder code --function error.js 2>&1 | grep -c 'main.js:2\|^TypeError'; warder code --function import.js 2>&1 | grep -c 'Warning'; for i in wrong never ring null; do warder code --function $i.js 2> err; echo $?; grep -o 'SyntaxError: .*\|^warder: [^:]*' err; done
++ printf 'let a = 1;\nreturn a.b.c;\n' > error.js; printf 'let a = 1;\nreturn (;\n' > wrong.js; echo 'return new Promise(() => {});' > never.js; echo 'const a = []; a.push(a); return a;' > ring.js; echo 'return { toJSON() { throw null; } };' > null.js; echo 'return { toJSON() { throw Symbol("s"); } };' > symbol.js; echo 'return { toJSON() { throw Object.create(null); } };' > bare.js; echo '1;' > nothing.js; echo 'return (await import/*c*/("node:path")).sep;' > comment.js; echo 'return (await import("node:path")).sep;' > import.js
+$ warder code --function --input '{"a": "ä"}' --json values.js | grep -o '"output":\[[^]]*\]'; warder code --function --input '[1]' --json later.js | grep -o '"output":\[[^]]*\]'; warder code --function --json nothing.js | grep -o '"output":null'; warder code --function error.js 2>&1 | grep -c 'main.js:2\|^TypeError'; for i in import comment; do warder code --function $i.js 2>&1 | grep -c 'Warning'; done; for i in wrong never ring null symbol bare; do warder code --function $i.js 2> err; echo $?; grep -o 'SyntaxError: .*\|^warder: [^:]*' err; done
 | "output":["ä",null,null,null,"12345678901234567890","y",null,null]
 | "output":[1]
 | "output":null
 | 3
 | 0
+| 0
 | 1
 | SyntaxError: Unexpected token ';'
 | 2
 | warder: the promise that the function returned was never settled
+| 2
+| warder: the value that the function returned is no JSON
+| 2
+| warder: the value that the function returned is no JSON
 | 2
 | warder: the value that the function returned is no JSON
 | 2

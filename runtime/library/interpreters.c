@@ -4,8 +4,8 @@
  * Node also writes nothing to its standard output, by the functions that code writes with, and calls each function of its loop. When a hand-out begins,
  * a byte precedes the code: then each runs a shorter piece once more, because what it needs has left the processor's caches meanwhile.
  *
- * The code runs as a main module does, and ends the program as a main module does: exit status, output at exit, and tracebacks without the
- * lines of the loop.
+ * The code runs as a main module does, and ends the program as a main module does: exit status and output at exit. Tracebacks of Python are
+ * without the lines of the loop; each stack of Node has three of them.
  *
  * A loop for scripts reads which file to run, and its arguments and variables, instead of the code itself. The file is staged by then.
  */
@@ -173,12 +173,14 @@
 	    "with open('/dev/null','w') as sys.stdout:run(b'print(1)','<warm>',new())\n"                     \
 	    "sys.stdout=out\n" PYTHON_PREPARES PYTHON_REPORT PYTHON_READ
 /* The work is the main module, which is named `name`. Only the frame of the loop's own module is below it. What it ends with is kept until the loop
- * holds nothing of it any more. As Python does after a file, the loop then flushes the streams, because threads may still run for long. conclude()
- * does what Python does with an exception: it calls sys.excepthook without the line of the loop, and raises what ends Python in the same way,
- * SystemExit or KeyboardInterrupt itself. */
+ * holds nothing of it any more. As Python does after a file, the loop then flushes the streams, because threads may still run for long. A profiler
+ * that the code has left on sees the calls of this. conclude() does what Python does with an exception: it calls sys.excepthook without the line of
+ * the loop, and raises what ends Python in the same way, SystemExit or KeyboardInterrupt itself. */
 #define PYTHON_DEFINE_CONCLUDE                                                                               \
 	"show,settrace,setprofile=sys.__excepthook__,sys.settrace,sys.setprofile\n"                          \
 	"exc_info,type,issubclass,getattr=sys.exc_info,type,issubclass,getattr\n"                            \
+	"BaseException,SystemExit=BaseException,SystemExit\n"                                                \
+	"KeyboardInterrupt,AttributeError=KeyboardInterrupt,AttributeError\n"                                \
 	"def tell(text):\n"                                                                                  \
 	" try:sys.stderr.write(text+'\\n')\n"                                                                \
 	" except BaseException:pass\n"                                                                       \

@@ -566,6 +566,19 @@ static void check_ends(void)
 		{ "import builtins\nbuiltins.type = builtins.issubclass = builtins.getattr = None\n"
 		  "raise SystemExit(3)",
 		  "", "", 3 },
+		{ "import builtins\nbuiltins.BaseException = None\nraise SystemExit(6)", "", "", 6 },
+		{ "import builtins\nbuiltins.KeyboardInterrupt = builtins.AttributeError = None\nraise "
+		  "ValueError(1)",
+		  "",
+		  "Traceback (most recent call last):\n  File \"<code>\", line 3, in <module>\nValueError: "
+		  "1\n",
+		  1 },
+		{ "import builtins\nclass S(BaseException): code = 0\nbuiltins.SystemExit = S\nraise "
+		  "ValueError(1)",
+		  "",
+		  "Traceback (most recent call last):\n  File \"<code>\", line 4, in <module>\nValueError: "
+		  "1\n",
+		  1 },
 		{ "import builtins, sys\nsys.exc_info = builtins.print = lambda text: None\nsys.exit('why')",
 		  "", "why\n", 1 },
 		{ "import sys\nclass T:\n  __slots__ = ()\n  __bool__ = None\n"

@@ -1101,7 +1101,8 @@ struct warder_pool_key {
 	 * others, is handed out only for the same environment.set. */
 	char *const *program;
 	/* Instead of `program`: "python" or "node"; or NULL. The interpreter must be among the files that the
-	 * policy's filesystem.view shows. */
+	 * policy's filesystem.view shows. Node runs the code as a script: top-level `await` and `import x from`, which
+	 * `node -e` accepts, are syntax errors. */
 	const char *interpreter;
 	const char *const
 	    *imports; /* modules that `interpreter` loads in advance, NULL-terminated; or NULL */

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +27,8 @@ static struct warder_pool_key key;
 
 /* ---- the moment ---- */
 
-/* A text that cannot be read until it has been tried once; then the function is called. */
+/* A text that cannot be read until it has been tried once; then the function is called, in a thread of its own: User-mode Linux does not give
+ * all vector registers back to code that a signal has interrupted. */
 struct trap {
 	char *page;
 	void (*sprung)(void);
@@ -40,6 +42,20 @@ static size_t killed_count;
 static pthread_t killer;
 static char freezer[300];
 static bool frozen;
+
+static void (*sprung)(void);
+static sem_t has_sprung, is_done;
+
+static void *spring(void *unused)
+{
+	for (;;) {
+		if (sem_wait(&has_sprung) != 0)
+			continue;
+		sprung();
+		sem_post(&is_done);
+	}
+	return unused;
+}
 
 static void set_trap(struct trap *trap)
 {
@@ -62,19 +78,26 @@ static void on_fault(int number, siginfo_t *info, void *context)
 		return;
 	}
 	mprotect(trap->page, (size_t)getpagesize(), PROT_READ | PROT_WRITE);
-	trap->sprung();
+	sprung = trap->sprung;
+	sem_post(&has_sprung);
+	while (sem_wait(&is_done) != 0)
+		;
 }
 
-static char *make_trap(struct trap *trap, const char *text, void (*sprung)(void))
+static char *make_trap(struct trap *trap, const char *text, void (*function)(void))
 {
 	const struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+	static pthread_t thread;
 
+	if (!thread)
+		cr_assert(sem_init(&has_sprung, 0, 0) == 0 && sem_init(&is_done, 0, 0) == 0 &&
+			  pthread_create(&thread, NULL, spring, NULL) == 0);
 	cr_assert(sigaction(SIGSEGV, &action, NULL) == 0);
 	trap->page =
 	    mmap(NULL, (size_t)getpagesize(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	cr_assert(trap->page != MAP_FAILED);
 	snprintf(trap->page, (size_t)getpagesize(), "%s", text);
-	trap->sprung = sprung;
+	trap->sprung = function;
 	set_trap(trap);
 	return trap->page;
 }

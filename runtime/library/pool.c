@@ -150,6 +150,7 @@ int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *giv
 	const struct pool_asked asked = { .key = given };
 	struct pool_kind kind;
 	struct pool_key *key;
+	bool entered;
 	int filled;
 
 	if (!pool || !given)
@@ -161,6 +162,7 @@ int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *giv
 	if (pool_enter(pool, err) != 0)
 		return -1;
 	key = pool_open_key(pool, &asked, &kind, err);
+	entered = key != NULL;
 	if (!key) {
 		filled = -1;
 	} else if (!pool_fits(pool, count, count * least_bytes(key))) {
@@ -168,10 +170,15 @@ int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *giv
 	} else {
 		key->wanted = count;
 		key->failed_us = 0;
+		key->is_broken = false;
+		key->fills++;
 		pthread_cond_signal(&pool->work);
 		filled = await_jails(pool, &asked, &kind, count, err);
+		key = pool_find_key(pool, &kind); /* the same, or gone */
+		if (key)
+			key->fills--;
 	}
-	pool_leave(pool, key != NULL, &kind);
+	pool_leave(pool, entered, &kind);
 	return filled;
 }
 

@@ -56,6 +56,7 @@ struct pool_key {
 	uint64_t bytes;         /* of each jail: what the last one took */
 	unsigned int wanted;    /* jails to keep parked */
 	unsigned int callers;   /* in a launch or a fill: no other key takes its place */
+	unsigned int fills;     /* of these, the fills */
 	uint64_t used_us;       /* clock of the last use */
 	uint64_t served_us;     /* clock of the last jail that a caller took */
 	unsigned int failures;  /* to park a jail */
@@ -84,7 +85,7 @@ struct warder_pool {
 	unsigned int draining; /* drains: nobody enters meanwhile, and no key comes */
 	unsigned int slotless; /* runs that were launched because no jail was ready */
 	bool stopping, pressed;
-	bool has_blocked; /* a key has no jail until callers of another one have left */
+	bool has_blocked; /* a key gets no jail until launches of another one have left */
 	bool
 	    dozes; /* the first thread wakes up by itself after REST_US, and need not be woken up for less than a waiting caller */
 	int mounts_fd;          /* this process's mount table, whose changes the kernel reports; or -1 */

@@ -116,7 +116,7 @@ static struct pool_key *new_key(struct warder_pool *pool, const struct pool_aske
 	made->program = program;
 	made->merged = asked->merged;
 	made->bytes = program ? PROGRAM_BYTES : JAIL_BYTES;
-	made->used_us = clock_us();
+	made->used_us = made->served_us = clock_us();
 	return made;
 }
 
@@ -398,6 +398,7 @@ bool pool_refresh(struct warder_pool *pool, const struct pool_asked *asked, cons
 				key->never_forks = false;
 			}
 			key->failed_us = 0;
+			key->is_broken = false;
 		}
 		/* Also if a jail that is being built is the trial: it is given up, too. */
 		if (!never_forks && key->forks_later) { /* other files, another chance */

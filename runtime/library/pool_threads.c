@@ -253,23 +253,21 @@ static bool has_short(const struct warder_pool *pool)
 	return key != NULL;
 }
 
-/* Whether callers of another key are about to take its jail, or to leave it. */
+/* Whether launches of another key are about to take its jail, or to leave it. */
 static bool is_blocked(const struct warder_pool *pool, const struct pool_key *wanting)
 {
 	const struct pool_key *key = pool->keys;
 
-	while (key && (key == wanting || !key->callers || !pool_count_jails(pool, key, POOL_READY)))
+	while (key &&
+	       (key == wanting || key->callers == key->fills || !pool_count_jails(pool, key, POOL_READY)))
 		key = key->next;
 	return key != NULL;
 }
 
-/* For a fill, which ends with this reason. */
+/* A fill ends with the reason that the key has none. */
 static void lack_room(struct warder_pool *pool, struct pool_key *key)
 {
 	if (key->callers == 0 || pool_count_jails(pool, NULL, POOL_BUILDING))
-		return;
-	pool->has_blocked = is_blocked(pool, key);
-	if (pool->has_blocked)
 		return;
 	key->failures++;
 	pool_no_room(pool, pool_count_parked(pool, NULL) + 1,
@@ -278,7 +276,7 @@ static void lack_room(struct warder_pool *pool, struct pool_key *key)
 	pthread_cond_broadcast(&pool->changed);
 }
 
-/* As if it had been tried. */
+/* The same, as if it had been tried. */
 static void lack_descriptors(struct warder_pool *pool, struct pool_key *key,
 			     const struct pool_descriptors *have)
 {
@@ -290,7 +288,7 @@ static void lack_descriptors(struct warder_pool *pool, struct pool_key *key,
 		  "may not fill more than half of the limit of %" PRIu64
 		  "; park fewer jails, or raise the limit (ulimit -n)",
 		  have->open, POOL_DESCRIPTORS, have->most);
-	pthread_cond_broadcast(&pool->changed); /* a fill ends with this reason */
+	pthread_cond_broadcast(&pool->changed);
 }
 
 static struct pool_key *find_with_parts(const struct warder_pool *pool)
@@ -316,28 +314,49 @@ bool pool_drop_parts(struct warder_pool *pool)
 	return true;
 }
 
-/* The jail of another key, which gives way to the first of this key; NULL: none does. It is of the least used key that has several. The only jail of a
- * key gives way to a key that was used later, or for which a caller waits, but not if a caller waits for the jail itself: else two keys would
- * take it from one another for ever. So would a key whose jails fail, or do not fit. */
-static struct pool_slot *find_giver(const struct warder_pool *pool, const struct pool_key *wanting)
+/* The number of jails of a key that give way to the first jail of another one: all but the last. The last gives way to a key that was used later, or for
+ * which a caller waits, but not if a caller waits for the jail itself: else two keys would take it from one another for ever. */
+static unsigned int count_given(const struct warder_pool *pool, const struct pool_key *key,
+				const struct pool_key *wanting)
 {
-	struct pool_slot *found = NULL;
-	uint64_t found_us = UINT64_MAX;
+	const unsigned int ready = pool_count_jails(pool, key, POOL_READY);
+	const bool gives_last = key->callers == 0 && (wanting->callers || key->used_us < wanting->used_us);
+
+	return key == wanting || !ready ? 0 : gives_last ? ready : ready - 1;
+}
+
+static const struct pool_key *find_giver(const struct warder_pool *pool, const struct pool_key *wanting)
+{
+	const struct pool_key *found = NULL;
+
+	for (const struct pool_key *key = pool->keys; key; key = key->next)
+		if (count_given(pool, key, wanting) && (!found || key->used_us < found->used_us))
+			found = key;
+	return found;
+}
+
+/* Remove jails of the least used keys, until the first one of this key fits. False: it would not fit even without all that give way, or it
+ * could not be made last time, and nobody waits for it; then none is removed. */
+static bool make_way(struct warder_pool *pool, const struct pool_key *wanting)
+{
+	const struct pool_key *giver = find_giver(pool, wanting);
+	unsigned int jails = pool_count_parked(pool, NULL) + 1;
+	uint64_t bytes = pool_bytes(pool) + wanting->bytes, given = 0;
 
 	for (const struct pool_key *key = pool->keys; key; key = key->next) {
-		struct pool_slot *slot = key == wanting ? NULL : pool_find_slot(pool, key, POOL_READY);
-		const bool gives_last =
-		    key->callers == 0 && (wanting->callers || key->used_us < wanting->used_us);
-
-		if (slot && key->used_us < found_us &&
-		    (gives_last || pool_count_jails(pool, key, POOL_READY) > 1) &&
-		    pool_fits(pool, pool_count_parked(pool, NULL),
-			      pool_bytes(pool) - slot->bytes + wanting->bytes)) {
-			found = slot;
-			found_us = key->used_us;
-		}
+		jails -= count_given(pool, key, wanting);
+		given += count_given(pool, key, wanting) * key->bytes;
 	}
-	return wanting->is_broken && !wanting->callers ? NULL : found;
+	if (!giver || (wanting->is_broken && !wanting->callers) ||
+	    !pool_fits(pool, jails, bytes > given ? bytes - given : 0))
+		return false;
+	do {
+		pool->evicted++;
+		pool_move(pool, pool_find_slot(pool, giver, POOL_READY), POOL_CLEANING);
+		giver = find_giver(pool, wanting);
+	} while (giver &&
+		 !pool_fits(pool, pool_count_parked(pool, NULL) + 1, pool_bytes(pool) + wanting->bytes));
+	return true;
 }
 
 /* Whether a jail of the key may be made now. If it has none, another key may lose one for it. *ret_drop: first, parts are to be dropped. */
@@ -345,32 +364,36 @@ static bool make_room(struct warder_pool *pool, struct pool_key *key, bool *ret_
 {
 	const struct pool_descriptors have = pool_count_descriptors();
 	const bool may = pool_may_park(&have, pool_count_jails(pool, NULL, POOL_BUILDING));
-	struct pool_slot *slot;
 
 	*ret_drop = !may && find_with_parts(pool);
 	if (*ret_drop)
 		return false;
 	if (may && pool_fits(pool, pool_count_parked(pool, NULL) + 1, pool_bytes(pool) + key->bytes))
 		return true;
-	slot = pool_count_parked(pool, key) ? NULL : find_giver(pool, key);
-	if (slot) {
-		pool->evicted++;
-		pool_move(pool, slot, POOL_CLEANING);
-	} else if (!may) {
-		lack_descriptors(pool, key, &have);
-	} else {
+	if (!pool_count_parked(pool, key) && make_way(pool, key))
+		return true;
+	if (key->callers && is_blocked(pool, key))
+		pool->has_blocked = true;
+	else if (may)
 		lack_room(pool, key);
-	}
-	return slot != NULL;
+	else
+		lack_descriptors(pool, key, &have);
+	return false;
 }
 
-/* Of the keys that have no jail although they have callers, the one that has got none for the longest time. */
+static bool wants(const struct warder_pool *pool, const struct pool_key *key, uint64_t now)
+{
+	return may_try(key, now) && pool_count_parked(pool, key) < pool_wanted(pool, key);
+}
+
+/* Of the keys with fills that have not ended, or with callers and no jail, the one whose callers have got none for the longest time. */
 static struct pool_key *find_neediest(const struct warder_pool *pool, uint64_t now)
 {
 	struct pool_key *found = NULL;
 
 	for (struct pool_key *key = pool->keys; key; key = key->next)
-		if (key->callers && is_short(pool, key, now) && (!found || key->served_us < found->served_us))
+		if ((key->fills ? wants(pool, key, now) : key->callers && is_short(pool, key, now)) &&
+		    (!found || key->served_us < found->served_us))
 			found = key;
 	return found;
 }
@@ -387,9 +410,7 @@ static struct pool_key *find_wanting(struct warder_pool *pool, bool only_short, 
 	if (neediest && make_room(pool, neediest, ret_drop))
 		return neediest;
 	for (struct pool_key *key = pool->keys; key && !*ret_drop; key = key->next) {
-		if (key == neediest || !may_try(key, now) ||
-		    pool_count_parked(pool, key) >= pool_wanted(pool, key) ||
-		    (only_short && !is_short(pool, key, now)))
+		if (key == neediest || !wants(pool, key, now) || (only_short && !is_short(pool, key, now)))
 			continue;
 		if (make_room(pool, key, ret_drop))
 			return key;
@@ -458,10 +479,16 @@ static bool work(struct warder_pool *pool, bool is_helper)
 
 	if (choice == POOL_WORK_PARK)
 		key = find_wanting(pool, look.is_short, &drop);
+	if (choice == POOL_WORK_PARK && !key && !drop && look.is_short) {
+		look.is_short = false; /* there is no room for these */
+		choice = pool_choose_work(&look);
+		if (choice == POOL_WORK_PARK)
+			key = find_wanting(pool, false, &drop);
+	}
 	if (drop)
 		return pool_drop_parts(pool);
 	if (choice == POOL_WORK_PARK && !key) {
-		look.is_short = look.is_wanting = false; /* the pool has no room */
+		look.is_wanting = false;
 		choice = pool_choose_work(&look);
 	}
 	/* Not without room: the threads would wake one another for nothing. */

@@ -40,7 +40,8 @@ bool remote_is_refusal(const char *body, size_t len)
 
 	if (!len || json_parse(body, len, "answer", NULL, &document, &ignored) < 0)
 		return false;
-	is_own = document->type == JSON_OBJECT && json_member_text(document, "kind", NULL);
+	is_own = document->type == JSON_OBJECT && strcmp(json_member_text(document, "kind", ""),
+							 error_kind_name(WARDER_ERROR_UNAVAILABLE)) == 0;
 	json_free(document);
 	return is_own;
 }

@@ -73,7 +73,7 @@ struct remote_answer {
 bool remote_answer_valid(const struct remote_answer *answer, size_t len);
 /* Whether the host is busy for some seconds: 429, or 503 with a short Retry-After. Without that, 503 can last, and a lockout is longer. */
 bool remote_answer_is_busy(const struct remote_answer *answer);
-/* Whether a body is the refusal of a host of Warder, with a `kind`. Such a host has done nothing if it is busy; a gateway that says 503 may have passed
+/* Whether a body is the refusal of a host of Warder that is busy: its `kind` is "unavailable". Such a host has done nothing if it is busy; a gateway that says 503 may have passed
  * the request on. */
 bool remote_is_refusal(const char *body, size_t len);
 /* Whether the host is busy and has certainly not done what was asked: 429, or its own 503. */

@@ -322,6 +322,13 @@ int executions_remote_kill(const struct args *args, int number)
 
 /* ---- attach, wait ---- */
 
+int executions_remote_refuse(const struct args *args, const struct warder_error *err)
+{
+	if (ending_signal() && err->code == WARDER_ERROR_UNAVAILABLE)
+		return 128 + ending_signal();
+	return command_refuse(args, err, EXIT_REFUSED);
+}
+
 static void catch_signals(void)
 {
 	ending_catch(NULL);
@@ -413,7 +420,7 @@ int executions_remote_attach(const struct args *args)
 		: opened.place.host.e2b ? follow(&opened, &how, &result, &err)
 					: attach_there(args, &opened, &keys, &result, &err);
 	if (ended < 0)
-		return err.sys_errno == EPIPE ? 128 + SIGPIPE : command_refuse(args, &err, EXIT_REFUSED);
+		return err.sys_errno == EPIPE ? 128 + SIGPIPE : executions_remote_refuse(args, &err);
 	status = ended > 0 ? executions_tell_end(result) : keys.detached ? 0 : 128 + ending_signal();
 	if (ended == 0 && keys.detached)
 		detach_keys_tell(opened.name.text);
@@ -450,7 +457,7 @@ int executions_remote_wait(const struct args *args)
 		: opened.place.host.e2b                         ? follow(&opened, &how, &result, &err)
 								: collect(&opened, &result, &err);
 	if (ended < 0)
-		return command_refuse(args, &err, EXIT_REFUSED);
+		return executions_remote_refuse(args, &err);
 	status = ended > 0 ? executions_tell_waited(args, result) : 128 + ending_signal();
 	warder_result_free(result);
 	return status;

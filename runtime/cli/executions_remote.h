@@ -28,5 +28,8 @@ int executions_remote_open(const struct args *args, struct executions_remote *re
 struct json_value *executions_remote_row(const struct executions_remote *opened, struct warder_error *err);
 /* *err is what a request about it gave: what that means to the user. Returns -1. */
 int executions_remote_explain(const struct executions_remote *opened, struct warder_error *err);
+/* The exit status of a command that only looks, and failed with *err, which this reports. A signal that ends a request ends the command as at any
+ * other time. */
+int executions_remote_refuse(const struct args *args, const struct warder_error *err);
 
 #endif

@@ -392,5 +392,5 @@ int logs_command(struct args *args, char **argv)
 	}
 	if (ret == 0)
 		return ending_signal() ? 128 + ending_signal() : 0;
-	return err.sys_errno == EPIPE ? 128 + SIGPIPE : command_refuse(args, &err, EXIT_REFUSED);
+	return err.sys_errno == EPIPE ? 128 + SIGPIPE : executions_remote_refuse(args, &err);
 }

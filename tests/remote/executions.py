@@ -1,5 +1,5 @@
 """Executions that outlive their callers, in sessions on hosts of the kind warder: on a real host, and on servers that are slow, lie and die."""
-import base64, hashlib, json, os, signal, socket, subprocess, sys, time
+import base64, hashlib, json, os, signal, socket, subprocess, sys, threading, time
 
 from serving import below, handles, warder, work
 from tap import SLOW, WARDER, skip, tell, until
@@ -407,6 +407,14 @@ def busy_hosts():
     done = warder("logs", "--yield", "2s", NAME)
     took = time.monotonic() - began
     tell(done[0] == 125 and took < 8 * SLOW, "logs --yield waits for a busy host as long as that", (done, took))
+    for words in (["logs", NAME], ["wait", NAME], ["attach", "-n", NAME]):
+        asked = threading.Event()
+        server.sandbox = {name: lambda handler: (asked.set(), time.sleep(3), row(handler)) for name in ("list", "result")}
+        leaves = opened(*words)
+        asked.wait(60 * SLOW)
+        leaves.send_signal(signal.SIGTERM)
+        done = ends(leaves)
+        tell(done == (143, b"", ""), "a signal during a request ends " + words[0], done)
     server.sandbox = {}
     run.session("stop", "liar")
     server.shutdown()

@@ -922,16 +922,21 @@ Test(pool_code, a_zygote_that_failed_is_tried_again, .timeout = 120)
 	end_with_module();
 }
 
-Test(pool_code, node, .timeout = 60)
+static void begin_node(void)
 {
-	struct warder_result *result;
-
 	begin(WARDER_POOL_LAUNCH);
 	key.interpreter = "node";
 	set("limits.pids", "64");
 	set("limits.memory", "1GiB");
 	if (!fill(1))
 		cr_skip_test("%s", err.text);
+}
+
+Test(pool_code, node, .timeout = 60)
+{
+	struct warder_result *result;
+
+	begin_node();
 	result = run("const fs = require('fs'); console.log(6 * 7, typeof w); process.exitCode = 5",
 		     (struct warder_command){ 0 });
 	cr_assert(result, "%s", err.text);
@@ -972,12 +977,7 @@ Test(pool_code, node_reads_its_package_when_the_code_runs, .timeout = 60)
 	char path[] = "/tmp/warder-package-XXXXXX", value[64], name[64];
 	struct warder_result *result;
 
-	begin(WARDER_POOL_LAUNCH);
-	key.interpreter = "node";
-	set("limits.pids", "64");
-	set("limits.memory", "1GiB");
-	if (!fill(1))
-		cr_skip_test("%s", err.text);
+	begin_node();
 	result = run(
 	    "console.log(require('me').default); import('#x').then((m) => console.log(m.default.default))",
 	    (struct warder_command){ .files = files, .file_count = 2 });

@@ -39,7 +39,7 @@ halt() {
 	kill -STOP "$served"
 	while grep -h '^State:' /proc/"$served"/task/*/status | grep -qv 'T (stopped)'; do sleep 0.05; done
 }
-# handles: whether a process handles SIGTERM by now
-handles() { (((0x$(sed -n 's/^SigCgt:\t//p' /proc/"$1"/status) >> 14) & 1)); }
+# handles: whether a process is warder by now, and handles SIGTERM. A child of the shell handles it too, until it has become its program.
+handles() { [ "$(cat /proc/"$1"/comm)" = warder ] && (((0x$(sed -n 's/^SigCgt:\t//p' /proc/"$1"/status) >> 14) & 1)); }
 at_end() { [ -z "$served" ] || { kill "$served" && wait "$served"; } 2>/dev/null; }
 trap at_end EXIT

@@ -61,7 +61,7 @@ $ python3 $TOP/tests/lib/frozen.py 0 'sleep 5314' "exec warder session start stu
 | first: exit status 143, in time
 
 = a start that is ended by a signal during the set-up reports it
-$ warder session start stuck10 --setup 'exec sleep 5327' & pid=$!; until pgrep -f 'sleep 532[7]' > /dev/null; do sleep 0.1; done; kill -TERM $pid; wait $pid; echo $?; warder session list | sed -n '/stuck10/p'
+$ warder session start stuck10 --setup 'exec sleep 5327' & pid=$!; until pgrep -fx 'sleep 5327' > /dev/null; do sleep 0.1; done; kill -TERM $pid; wait $pid; echo $?; warder session list | sed -n '/stuck10/p'
 | 143
 ! warder: the start was interrupted, and the session was removed
 

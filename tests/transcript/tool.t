@@ -158,7 +158,7 @@ $ python3 $TOP/tests/lib/requests.py signal
 
 = a killed worker is reported in the result
 needs pgrep
-$ n=1$$; mkfifo go; (warder tool < go > out; echo $? >> out) & exec 5>go; echo '{"id": "me", "language": "bash", "code": "sleep '$n'"}' >&5; exec 5>&-; tool=$(pgrep -n -P $! -x warder); for i in $(seq 600); do worker=$(pgrep -n -P $tool) && pgrep -f "^sleep $n\$" > /dev/null && break; sleep 0.05; done; kill -9 $worker; wait; grep -o '.*"message":"[^"]*"' out; tail -n 1 out
+$ n=1$$; mkfifo go; warder tool < go > out & tool=$!; exec 5>go; echo '{"id": "me", "language": "bash", "code": "sleep '$n'"}' >&5; exec 5>&-; for i in $(seq 600); do worker=$(pgrep -n -P $tool) && pgrep -f "^sleep $n\$" > /dev/null && break; sleep 0.05; done; kill -9 $worker; wait $tool; status=$?; grep -o '.*"message":"[^"]*"' out; echo $status
 | {"id":"me","line":1,"attempts":1,"status":"rejected","error":{"kind":"internal","field":null,"step":null,"message":"the process at work on the request was ended by SIGKILL"
 | 0
 

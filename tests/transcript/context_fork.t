@@ -81,8 +81,14 @@ $ sh s start --env OPENBLAS_NUM_THREADS=1; sh c create py; sh c run py -c 'impor
 | another
 
 = an interrupt reaches its branch alone, and a call that sleeps ends
++ cat > nap.py <<'END'
++ import os, time
++ kept = 1
++ def nap():
++     while not os.path.exists("/tmp/go"): time.sleep(0.05)
++ END
 + . "$TOP/tests/transcript/context.sh"
-$ sh s start; sh c create py; sh c run py -c 'import time; kept = 1'; sh c fork py a; sh c fork py b; for name in py a b; do sh c run $name -c 'print("runs", flush=True); time.sleep(2); print("slept")' > $name 2> $name.err & done; until grep -qs runs py && grep -qs runs a && grep -qs runs b; do sleep 0.05; done; sh c interrupt a; wait; cat py a b | sort | uniq -c; grep -h KeyboardInterrupt *.err; sh c run a -c 'kept'; sh c run a --timeout 100ms -c 'time.sleep(9)' > out 2>&1; echo $?; sh c run a -c 'kept'; sh s stop
+$ sh s start; sh c create py; sh c run py nap.py; sh c fork py a; sh c fork py b; sh c run a -c 'nap = lambda: time.sleep(20)'; for name in py a b; do sh c run $name -c 'print("runs", flush=True); nap(); print("slept")' > $name 2> $name.err & [ $name != a ] || pid=$!; done; until grep -qs runs py && grep -qs runs a && grep -qs runs b; do sleep 0.05; done; sh c interrupt a; wait $pid; sh s exec -- touch /tmp/go; wait; cat py a b | sort | uniq -c; grep -h KeyboardInterrupt *.err; sh c run a -c 'kept'; sh c run a --timeout 100ms -c 'time.sleep(9)' > out 2>&1; echo $?; sh c run a -c 'kept'; sh s stop
 |       3 runs
 |       2 slept
 | KeyboardInterrupt

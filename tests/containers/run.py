@@ -74,7 +74,7 @@ def descendants(pid):
     children, found = {}, []
     for other in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open("/proc/%s/stat" % other) as f:
+            with open("/proc/%s/stat" % other, errors="replace") as f:
                 parent = int(f.read().rsplit(")", 1)[1].split()[1])
         except (OSError, IndexError):
             continue
@@ -101,7 +101,7 @@ def alive_in(inodes, before):
     """Whether somebody who was there before is still in one of these namespaces. Their numbers are given to others later."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open("/proc/%s/stat" % pid) as f:
+            with open("/proc/%s/stat" % pid, errors="replace") as f:
                 begun = int(f.read().rsplit(")", 1)[1].split()[19])
             if os.stat("/proc/%s/ns/pid" % pid).st_ino in inodes and begun <= before:
                 return True

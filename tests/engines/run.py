@@ -59,7 +59,7 @@ def processes(marker):
 def born(pid):
     """With the pid this is a process, whoever else gets its number; None: it is gone."""
     try:
-        after = open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()
+        after = open("/proc/%d/stat" % pid, errors="replace").read().rsplit(")", 1)[1].split()
     except OSError:
         return None
     return after[19] if after[0] != "Z" else None
@@ -76,7 +76,7 @@ def descendants(pid):
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
-                text = open("/proc/%s/stat" % name).read()
+                text = open("/proc/%s/stat" % name, errors="replace").read()
             except OSError:
                 continue
             after = text.rsplit(")", 1)[1].split()

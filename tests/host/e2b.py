@@ -579,7 +579,7 @@ def process_of(box):
     """The agent's process, by its name and the sandbox's keeper."""
     for name in os.listdir("/proc"):
         try:
-            if name.isdigit() and open("/proc/%s/comm" % name).read().strip() == "0" and \
+            if name.isdigit() and open("/proc/%s/comm" % name, errors="replace").read().strip() == "0" and \
                     os.readlink("/proc/%s/exe" % name).startswith("/memfd:warder-agent") and \
                     agents(box) and int(name) in tree(box):
                 return int(name)
@@ -594,7 +594,7 @@ def tree(box):
     for name in os.listdir("/proc"):
         try:
             if name.isdigit():
-                parents[int(name)] = int(open("/proc/%s/stat" % name).read().rsplit(")", 1)[1].split()[1])
+                parents[int(name)] = int(open("/proc/%s/stat" % name, errors="replace").read().rsplit(")", 1)[1].split()[1])
                 if box.id.encode() in open("/proc/%s/cmdline" % name, "rb").read():
                     below.add(int(name))
         except OSError:

@@ -142,7 +142,7 @@ def sessions_directory():
 def words(pid):
     """Its command line."""
     try:
-        with open("/proc/%d/cmdline" % pid) as file:
+        with open("/proc/%d/cmdline" % pid, errors="replace") as file:  # other programs may have any bytes there
             return file.read().split("\0")
     except OSError:
         return []

@@ -38,7 +38,7 @@ def children(pid):
 
 def name_of(pid):
     try:
-        with open(f'/proc/{pid}/comm') as file:
+        with open(f'/proc/{pid}/comm', errors='replace') as file:
             return file.read().strip()
     except OSError:
         return ''
@@ -46,7 +46,7 @@ def name_of(pid):
 
 def state_of(pid):
     try:
-        with open(f'/proc/{pid}/stat') as file:
+        with open(f'/proc/{pid}/stat', errors='replace') as file:
             return file.read().rpartition(')')[2].split()[0]
     except OSError:
         return ''
@@ -55,7 +55,7 @@ def state_of(pid):
 def has_filter(pid):
     """The filter is the last thing that the program's process gets in its set-up."""
     try:
-        with open(f'/proc/{pid}/status') as file:
+        with open(f'/proc/{pid}/status', errors='replace') as file:
             return 'Seccomp:\t2' in file.read()
     except OSError:
         return True

@@ -27,7 +27,7 @@ def write(path, text):
 
 def read(path):
     try:
-        with open(path) as file:
+        with open(path, errors='replace') as file:  # other programs may have any bytes in their arguments
             return file.read()
     except OSError:
         return ''

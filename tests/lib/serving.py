@@ -115,7 +115,7 @@ class Host:
 def state_of(pid):
     """The letter of its state; X if there is no such process any more."""
     try:
-        with open("/proc/%d/stat" % pid) as file:
+        with open("/proc/%d/stat" % pid, errors="replace") as file:
             return file.read().rpartition(")")[2].split()[0]
     except OSError:
         return "X"
@@ -123,7 +123,7 @@ def state_of(pid):
 
 def handles(pid, number):
     """Whether a process catches a signal, or blocks it to read it elsewhere."""
-    with open("/proc/%d/status" % pid) as file:
+    with open("/proc/%d/status" % pid, errors="replace") as file:
         sets = [int(line.split()[1], 16) for line in file if line.startswith(("SigCgt:", "SigBlk:"))]
     return any(one >> number - 1 & 1 for one in sets)
 
@@ -133,7 +133,7 @@ def parents():
     found = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open("/proc/%s/stat" % name) as file:
+            with open("/proc/%s/stat" % name, errors="replace") as file:
                 text = file.read()
         except OSError:
             continue

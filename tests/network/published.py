@@ -76,16 +76,16 @@ def fails_again(port):
 def edge_of(supervisor):
     for process in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open(f"/proc/{process}/comm", encoding="ascii") as comm:
+            with open(f"/proc/{process}/comm", encoding="ascii", errors="replace") as comm:
                 if comm.read() != "warder-edge\n":
                     continue
             at = process
             while at not in ("0", "1"):
                 if int(at) == supervisor:
                     return int(process)
-                with open(f"/proc/{at}/status", encoding="ascii") as status:
+                with open(f"/proc/{at}/status", encoding="ascii", errors="replace") as status:
                     at = re.search(r"PPid:\t(\d+)", status.read()).group(1)
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):
             pass
     raise AssertionError("there is no edge")
 

@@ -152,7 +152,7 @@ $ XDG_RUNTIME_DIR=$PWD/rt warder session start backend-$$ --backend process --ba
 = when its keeper is killed everything in it dies, and the name is free
 needs place
 + . "$TOP/tests/transcript/session.sh"; mkdir work
-$ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited; sh s exec --background -- sh -c 'while :; do echo > alive; sleep 0.05; done > /dev/null 2>&1 &'; while [ ! -e work/alive ]; do sleep 0.1; done; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); kill -9 $keeper; while rm -f work/alive; sleep 1; [ -e work/alive ]; do :; done; sh s status 2> /dev/null; echo $?; sh s exec -- true 2> /dev/null; echo $?; sh s start && sh s exec -- echo again; find /sys/fs/cgroup -type d -name "warder-$keeper-*" 2> /dev/null; sh s stop; find rt -mindepth 2
+$ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited; sh s exec --background -- sh -c 'while :; do echo > alive; sleep 0.05; done > /dev/null 2>&1 &'; while [ ! -e work/alive ]; do sleep 0.1; done; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); kill -9 $keeper; while rm -f work/alive; sleep 1; [ -e work/alive ]; do :; done; sh s status 2> /dev/null; echo $?; sh s exec -- true 2> /dev/null; echo $?; sh s start && sh s exec -- echo again; left() { find /sys/fs/cgroup -type d -name "warder-$keeper-*" 2> /dev/null | grep .; }; for i in $(seq 300); do left > left || break; warder run --prefer limits -- true; sleep 0.1; done; left; sh s stop; find rt -mindepth 2
 | 1
 | 125
 | again

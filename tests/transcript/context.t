@@ -87,7 +87,7 @@ $ sh s start; sh c create py; mkfifo pipe; exec 9<> pipe; echo yes >&9; sh c run
 
 = a piece that ends while it waits for input does not hold up the command, whatever the caller types
 + . "$TOP/tests/transcript/context.sh"
-$ sh s start; sh c create py; timeout -s KILL 20 sh c run py --timeout 200ms -c 'input()' < /dev/zero 2> err; echo $?; mkfifo pipe; exec 9<> pipe; timeout -s KILL 20 sh c run py --timeout 200ms -c 'input()' <&9 2> err; echo $?; printf 'one\ntwo\n' | { sh c run py -c 'input()'; cat; }; sh s stop
+$ sh s start; sh c create py; timeout -s KILL $((20 * ${WARDER_TEST_SLOW:-1})) sh c run py --timeout 200ms -c 'input()' < /dev/zero 2> err; echo $?; mkfifo pipe; exec 9<> pipe; timeout -s KILL $((20 * ${WARDER_TEST_SLOW:-1})) sh c run py --timeout 200ms -c 'input()' <&9 2> err; echo $?; printf 'one\ntwo\n' | { sh c run py -c 'input()'; cat; }; sh s stop
 | 124
 | 124
 | py: 'one'

@@ -1040,7 +1040,10 @@ struct warder_pool_options {
 	/* The most keys; a further key takes the place of the least recently used one, but never that of a key that a call
 	 * uses at that moment: then there are more for a while. 0: 16. */
 	unsigned int keys;
-	unsigned int jails; /* the most parked jails in all; 0: 64 */
+	/* The most parked jails in all; 0: 64. In a full pool, the first jail of a key takes the place of one of another key,
+	 * which the pool removes. If it is not known whether the jail can be made, the pool makes it first: for that time,
+	 * there is at most one more for each thread of the pool. */
+	unsigned int jails;
 	uint64_t
 	    memory_bytes; /* limit of the memory of all parked jails; 0: 64 MiB. Each counts 448 KiB, and an interpreter
 			   * also its memory (8 MiB until one was measured). */

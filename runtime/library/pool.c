@@ -170,7 +170,6 @@ int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *giv
 	} else {
 		key->wanted = count;
 		key->failed_us = 0;
-		key->is_broken = false;
 		key->fills++;
 		pthread_cond_signal(&pool->work);
 		filled = await_jails(pool, &asked, &kind, count, err);

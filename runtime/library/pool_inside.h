@@ -34,9 +34,10 @@ struct pool_slot {
 	char **program;               /* owned; that was started in it; or NULL */
 	struct nursery *nursery;      /* in BUILDING: a reference, of the key's; or NULL */
 	bool is_trial;                /* in BUILDING: it has the key's trial */
-	uint64_t bytes;               /* that it takes while it is parked */
-	uint64_t begun_us;            /* clock when a thread began to build it */
-	bool is_removed_now;          /* in CLEANING: by the thread */
+	bool is_beyond;      /* in BUILDING: there is no room, and jails of other keys go if it succeeds */
+	uint64_t bytes;      /* that it takes while it is parked */
+	uint64_t begun_us;   /* clock when a thread began to build it */
+	bool is_removed_now; /* in CLEANING: by the thread */
 };
 
 struct pool_key {
@@ -61,7 +62,8 @@ struct pool_key {
 	uint64_t served_us;     /* clock of the last jail that a caller took */
 	unsigned int failures;  /* to park a jail */
 	uint64_t failed_us;     /* clock of the last, or 0 */
-	bool is_broken;         /* the last jail that was tried could not be made */
+	bool is_proven;         /* the last jail that was tried could be made */
+	bool goes_beyond;       /* so does the next one: see pool_slot */
 	unsigned int changes;   /* in a row: of files that its program had loaded, found at a hand-out */
 	uint64_t changed_us;    /* clock of the last find */
 	struct warder_error why;
@@ -105,7 +107,8 @@ struct warder_pool {
 int pool_was_drained(struct warder_error *err);
 /* Bring a jail into another state, and wake up whoever waits for that. */
 void pool_move(struct warder_pool *pool, struct pool_slot *slot, enum pool_state state);
-/* The jails of a key (NULL: of all keys) in a state; those that are ready or being built; and the bytes that all of these take. */
+/* The jails of a key (NULL: of all keys) in a state; those that are ready or being built (of all keys: without one that is beyond); and the
+ * bytes that all of these take. */
 unsigned int pool_count_jails(const struct warder_pool *pool, const struct pool_key *key,
 			      enum pool_state state);
 unsigned int pool_count_parked(const struct warder_pool *pool, const struct pool_key *key);

@@ -398,7 +398,6 @@ bool pool_refresh(struct warder_pool *pool, const struct pool_asked *asked, cons
 				key->never_forks = false;
 			}
 			key->failed_us = 0;
-			key->is_broken = false;
 		}
 		/* Also if a jail that is being built is the trial: it is given up, too. */
 		if (!never_forks && key->forks_later) { /* other files, another chance */

@@ -51,7 +51,12 @@ unsigned int pool_count_jails(const struct warder_pool *pool, const struct pool_
 
 unsigned int pool_count_parked(const struct warder_pool *pool, const struct pool_key *key)
 {
-	return pool_count_jails(pool, key, POOL_BUILDING) + pool_count_jails(pool, key, POOL_READY);
+	unsigned int count = 0;
+
+	for (const struct pool_slot *slot = pool->slots; slot; slot = slot->next)
+		count += (slot->state == POOL_BUILDING || slot->state == POOL_READY) &&
+			 (key ? slot->key == key : !slot->is_beyond);
+	return count;
 }
 
 static unsigned int most_of(const struct warder_pool *pool, unsigned int most)
@@ -64,7 +69,7 @@ uint64_t pool_bytes(const struct warder_pool *pool)
 	uint64_t bytes = 0;
 
 	for (const struct pool_slot *slot = pool->slots; slot; slot = slot->next)
-		if (slot->state == POOL_BUILDING || slot->state == POOL_READY)
+		if ((slot->state == POOL_BUILDING || slot->state == POOL_READY) && !slot->is_beyond)
 			bytes += slot->bytes;
 	for (const struct pool_key *key = pool->keys; key; key = key->next)
 		bytes += nursery_bytes(key->nursery);

@@ -121,7 +121,7 @@ static void note_failure(struct warder_pool *pool, const struct pool_slot *slot,
 	}
 	key->failures++;
 	key->failed_us = clock_us();
-	key->is_broken = true;
+	key->is_proven = false;
 	key->why = *err;
 	/* A program with threads is the caller's own choice; too little memory passes. */
 	if (slot->nursery && slot->nursery == key->nursery && !nursery_has_forked(slot->nursery) &&
@@ -170,6 +170,72 @@ static struct warder_template *adopt(struct pool_key *key, const struct pool_slo
 	return before;
 }
 
+/* ---- room ---- */
+
+/* The number of jails of a key that give way to the first jail of another one: all but the last. The last gives way to a key that was used later, or for
+ * which a caller waits, but not if a caller waits for the jail itself: else two keys would take it from one another for ever. */
+static unsigned int count_given(const struct warder_pool *pool, const struct pool_key *key,
+				const struct pool_key *wanting)
+{
+	const unsigned int ready = pool_count_jails(pool, key, POOL_READY);
+	const bool gives_last = key->callers == 0 && (wanting->callers || key->used_us < wanting->used_us);
+
+	return key == wanting || !ready ? 0 : gives_last ? ready : ready - 1;
+}
+
+static const struct pool_key *find_giver(const struct warder_pool *pool, const struct pool_key *wanting)
+{
+	const struct pool_key *found = NULL;
+
+	for (const struct pool_key *key = pool->keys; key; key = key->next)
+		if (count_given(pool, key, wanting) && (!found || key->used_us < found->used_us))
+			found = key;
+	return found;
+}
+
+/* Whether so many jails of the key have room beside those that are parked. */
+static bool fits_more(const struct warder_pool *pool, const struct pool_key *key, unsigned int more)
+{
+	return pool_fits(pool, pool_count_parked(pool, NULL) + more, pool_bytes(pool) + more * key->bytes);
+}
+
+/* Whether they would have room without all jails that give way. */
+static bool can_make_way(const struct warder_pool *pool, const struct pool_key *wanting, unsigned int more)
+{
+	unsigned int jails = pool_count_parked(pool, NULL) + more;
+	uint64_t bytes = pool_bytes(pool) + more * wanting->bytes, given = 0;
+
+	for (const struct pool_key *key = pool->keys; key; key = key->next) {
+		jails -= count_given(pool, key, wanting);
+		given += count_given(pool, key, wanting) * key->bytes;
+	}
+	return find_giver(pool, wanting) && pool_fits(pool, jails, bytes > given ? bytes - given : 0);
+}
+
+/* Remove at least one jail of another key, the least used first, until they have room. Only if they can. */
+static void make_way(struct warder_pool *pool, const struct pool_key *wanting, unsigned int more)
+{
+	const struct pool_key *giver = can_make_way(pool, wanting, more) ? find_giver(pool, wanting) : NULL;
+
+	while (giver) {
+		pool->evicted++;
+		pool_move(pool, pool_find_slot(pool, giver, POOL_READY), POOL_CLEANING);
+		giver = fits_more(pool, wanting, more) ? NULL : find_giver(pool, wanting);
+	}
+}
+
+/* A jail for which there was no room is ready. Some may have come meanwhile. */
+static void settle(struct warder_pool *pool, struct pool_slot *slot)
+{
+	const struct pool_descriptors have = pool_count_descriptors();
+
+	slot->is_beyond = false;
+	if (!pool_may_park(&have, 0) || !fits_more(pool, slot->key, 0))
+		make_way(pool, slot->key, 0);
+}
+
+/* ---- jails ---- */
+
 int pool_build(struct warder_pool *pool, struct pool_key *key, bool tries, struct warder_error *err)
 {
 	struct pool_slot *slot = calloc(1, sizeof(*slot));
@@ -191,6 +257,8 @@ int pool_build(struct warder_pool *pool, struct pool_key *key, bool tries, struc
 	slot->begun_us = clock_us();
 	slot->state = POOL_BUILDING;
 	slot->key = key;
+	slot->is_beyond = key->goes_beyond;
+	key->goes_beyond = false;
 	take_sources(slot, key, tries);
 	nursery = slot->nursery;
 	slot->next = pool->slots;
@@ -206,9 +274,11 @@ int pool_build(struct warder_pool *pool, struct pool_key *key, bool tries, struc
 		pool->parked++;
 		if (wanted) {
 			slot->key->failed_us = 0;
-			slot->key->is_broken = false;
+			slot->key->is_proven = true;
 			slot->key->bytes = slot->bytes;
 		}
+		if (wanted && slot->is_beyond)
+			settle(pool, slot);
 		if (wanted && slot->is_trial)
 			before = adopt(slot->key, slot);
 		slot->nursery = NULL;
@@ -314,52 +384,8 @@ bool pool_drop_parts(struct warder_pool *pool)
 	return true;
 }
 
-/* The number of jails of a key that give way to the first jail of another one: all but the last. The last gives way to a key that was used later, or for
- * which a caller waits, but not if a caller waits for the jail itself: else two keys would take it from one another for ever. */
-static unsigned int count_given(const struct warder_pool *pool, const struct pool_key *key,
-				const struct pool_key *wanting)
-{
-	const unsigned int ready = pool_count_jails(pool, key, POOL_READY);
-	const bool gives_last = key->callers == 0 && (wanting->callers || key->used_us < wanting->used_us);
-
-	return key == wanting || !ready ? 0 : gives_last ? ready : ready - 1;
-}
-
-static const struct pool_key *find_giver(const struct warder_pool *pool, const struct pool_key *wanting)
-{
-	const struct pool_key *found = NULL;
-
-	for (const struct pool_key *key = pool->keys; key; key = key->next)
-		if (count_given(pool, key, wanting) && (!found || key->used_us < found->used_us))
-			found = key;
-	return found;
-}
-
-/* Remove jails of the least used keys, until the first one of this key fits. False: it would not fit even without all that give way, or it
- * could not be made last time, and nobody waits for it; then none is removed. */
-static bool make_way(struct warder_pool *pool, const struct pool_key *wanting)
-{
-	const struct pool_key *giver = find_giver(pool, wanting);
-	unsigned int jails = pool_count_parked(pool, NULL) + 1;
-	uint64_t bytes = pool_bytes(pool) + wanting->bytes, given = 0;
-
-	for (const struct pool_key *key = pool->keys; key; key = key->next) {
-		jails -= count_given(pool, key, wanting);
-		given += count_given(pool, key, wanting) * key->bytes;
-	}
-	if (!giver || (wanting->is_broken && !wanting->callers) ||
-	    !pool_fits(pool, jails, bytes > given ? bytes - given : 0))
-		return false;
-	do {
-		pool->evicted++;
-		pool_move(pool, pool_find_slot(pool, giver, POOL_READY), POOL_CLEANING);
-		giver = find_giver(pool, wanting);
-	} while (giver &&
-		 !pool_fits(pool, pool_count_parked(pool, NULL) + 1, pool_bytes(pool) + wanting->bytes));
-	return true;
-}
-
-/* Whether a jail of the key may be made now. If it has none, another key may lose one for it. *ret_drop: first, parts are to be dropped. */
+/* Whether a jail of the key may be made now. If it has none, another key may lose one for it: now, or when it has been made, if it is not known
+ * whether it can be. *ret_drop: first, parts are to be dropped. */
 static bool make_room(struct warder_pool *pool, struct pool_key *key, bool *ret_drop)
 {
 	const struct pool_descriptors have = pool_count_descriptors();
@@ -368,10 +394,14 @@ static bool make_room(struct warder_pool *pool, struct pool_key *key, bool *ret_
 	*ret_drop = !may && find_with_parts(pool);
 	if (*ret_drop)
 		return false;
-	if (may && pool_fits(pool, pool_count_parked(pool, NULL) + 1, pool_bytes(pool) + key->bytes))
+	if (may && fits_more(pool, key, 1))
 		return true;
-	if (!pool_count_parked(pool, key) && make_way(pool, key))
+	if (!pool_count_parked(pool, key) && can_make_way(pool, key, 1)) {
+		key->goes_beyond = !key->is_proven;
+		if (key->is_proven)
+			make_way(pool, key, 1);
 		return true;
+	}
 	if (key->callers && is_blocked(pool, key))
 		pool->has_blocked = true;
 	else if (may)
@@ -418,6 +448,16 @@ static struct pool_key *find_wanting(struct warder_pool *pool, bool only_short, 
 	return NULL;
 }
 
+/* A key with a jail that has no room even alone; else the least used key. */
+static struct pool_key *find_shed(const struct warder_pool *pool)
+{
+	struct pool_key *key = pool->keys;
+
+	while (key && (pool_fits(pool, 1, key->bytes) || !pool_count_jails(pool, key, POOL_READY)))
+		key = key->next;
+	return key ? key : pool_least_used(pool, true);
+}
+
 /* Jails beyond the limits, which memory pressure halves. */
 static void shed(struct warder_pool *pool)
 {
@@ -430,7 +470,7 @@ static void shed(struct warder_pool *pool)
 	while (pool_count_jails(pool, NULL, POOL_READY) &&
 	       !pool_fits(pool, pool_count_jails(pool, NULL, POOL_READY), pool_bytes(pool))) {
 		pool->evicted++;
-		pool_move(pool, pool_find_slot(pool, pool_least_used(pool, true), POOL_READY), POOL_CLEANING);
+		pool_move(pool, pool_find_slot(pool, find_shed(pool), POOL_READY), POOL_CLEANING);
 	}
 }
 

@@ -1,5 +1,5 @@
 /*
- * Pools with several callers at once: launches, fills and drains in threads; and pools without room. At most eight jails at once.
+ * Pools with several callers at once: launches, fills and drains in threads; and pools without room. At most nine jails at once.
  */
 #include "base/array.h"
 #include "base/clock.h"
@@ -54,7 +54,7 @@ struct fill {
 	char tenant[16];
 	char *const *program;
 	unsigned int count;
-	atomic_bool has_begun;
+	atomic_bool has_begun, has_ended;
 	uint64_t begin_us, end_us;
 	int filled;
 	struct warder_error err;
@@ -70,6 +70,7 @@ static void *fill(void *arg)
 	atomic_store(&f->has_begun, true);
 	f->filled = warder_pool_fill(pool, &key, f->count, &f->err);
 	f->end_us = clock_us();
+	atomic_store(&f->has_ended, true);
 	return NULL;
 }
 
@@ -331,7 +332,7 @@ Test(pool_callers, a_drain_tells_what_a_failed_jail_has_left, .timeout = 60)
 	int made = 0;
 
 	begin_fill(&f);
-	for (int i = 0; i < 5000 && made == 0; i++) {
+	while (made == 0 && !atomic_load(&f.has_ended)) {
 		usleep(1000);
 		made = children_of_cgroups(true);
 	}
@@ -408,5 +409,132 @@ Test(pool_callers, fills_without_room_for_both_end_at_once, .timeout = 120)
 		}
 		cr_expect(clock_us() - began_us < 25000000, "they waited for 30 s");
 	}
+	end(fds);
+}
+
+/* ---- keys whose jails fail, and large ones ---- */
+
+/* Run a piece of shell code in the key's program. Whether it wrote what it should. */
+static bool runs(const struct warder_pool_key *key)
+{
+	const struct warder_command command = { .size = sizeof(command) };
+	struct warder_result *result = NULL;
+	struct warder_run *run = NULL;
+	bool ran;
+
+	if (warder_pool_code(pool, key, "echo ran", 8, &command, &run, &err) == 0)
+		cr_expect(warder_wait(run, &result, &err) == 0, "%s", err.text);
+	ran = result && strcmp(warder_result_output(result, WARDER_STDOUT, NULL, NULL), "ran\n") == 0;
+	warder_result_free(result);
+	warder_run_free(run);
+	return ran;
+}
+
+/* Though callers wait for it: the jails of the other key go when its own can be made. */
+Test(pool_callers, a_key_takes_jails_when_its_own_can_be_made, .timeout = 120)
+{
+	const int fds = begin((struct warder_pool_options){
+	    .jails = 2, .jails_a_key = 2, .empty = WARDER_POOL_WAIT, .wait_us = 5000000 });
+	char dir[] = "/var/tmp/warder-pool.XXXXXX", mended[64], script[160];
+	char *program[] = { (char *)"sh", (char *)"-c", script, NULL };
+	struct warder_pool_key good, bad;
+
+	cr_assert(mkdtemp(dir) != NULL && chmod(dir, 0755) == 0);
+	snprintf(mended, sizeof(mended), "%s/mended", dir);
+	snprintf(script, sizeof(script), "cd %s || exit 1; echo >&3; read -r code <&4; eval \"$code\"",
+		 mended);
+	cr_assert(warder_policy_set(policy, "filesystem.paths.readOnly", dir, &err) == 0, "%s", err.text);
+	good = key_of("good");
+	bad = key_of("bad");
+	bad.program = program;
+	if (warder_pool_fill(pool, &good, 2, &err) != 0) {
+		rmdir(dir);
+		cr_skip_test("%s", err.text);
+	}
+	cr_expect(!runs(&bad));
+	cr_expect(strstr(err.text, "program"), "%s", err.text);
+	cr_expect(warder_pool_fill(pool, &bad, 1, &err) != 0);
+	cr_expect_eq(library_pool_stat(pool, "evicted"), 0, "%ld", library_pool_stat(pool, "evicted"));
+	cr_expect_eq(library_pool_stat(pool, "ready"), 2);
+	cr_assert(mkdir(mended, 0755) == 0);
+	cr_expect(runs(&bad), "%s", err.text);
+	cr_expect_eq(library_pool_stat(pool, "evicted"), 1);
+	cr_expect(warder_pool_fill(pool, &bad, 1, &err) == 0, "%s", err.text);
+	end(fds);
+	rmdir(mended);
+	rmdir(dir);
+}
+
+/* A program that has so much memory of its own; nothing forks afterwards, which would share it. */
+#define LARGE(kib)                                                                                           \
+	(char *)"sh", (char *)"-c",                                                                          \
+	    (char *)"x=$(head -c " #kib                                                                      \
+		    "k /dev/zero | tr '\\0' x); echo >&3; read -r code <&4; eval \"$code\""
+
+struct sizes {
+	struct warder_pool_key a, b, large;
+};
+
+/* The pool has rested for a second: no jail was made or removed. */
+static void await_rest(void)
+{
+	long before = -1;
+
+	for (int i = 0, calm = 0; i < 300 && calm < 10; i++) {
+		const long now = library_pool_stat(pool, "parked") + library_pool_stat(pool, "removed");
+
+		calm = now == before ? calm + 1 : 0;
+		before = now;
+		usleep(100000);
+	}
+}
+
+/* Two keys have four small jails each; together with a large one, these would take more than the pool may. */
+static int begin_small(struct sizes *ret, char *const *program)
+{
+	const int fds = begin((struct warder_pool_options){ .memory_bytes = 11 << 20 });
+
+	*ret = (struct sizes){ .a = key_of("a"), .b = key_of("b"), .large = key_of("large") };
+	ret->large.program = program;
+	if (warder_pool_fill(pool, &ret->a, 4, &err) != 0)
+		cr_skip_test("%s", err.text);
+	cr_expect(warder_pool_fill(pool, &ret->b, 4, &err) == 0, "%s", err.text);
+	cr_expect_eq(library_pool_stat(pool, "evicted"), 0);
+	return fds;
+}
+
+/* As many of the small jails go as it takes, and no more. */
+Test(pool_callers, small_jails_make_room_for_a_large_one, .timeout = 120)
+{
+	char *program[] = { LARGE(8192), NULL };
+	struct sizes keys;
+	const int fds = begin_small(&keys, program);
+	long evicted;
+
+	cr_expect(warder_pool_fill(pool, &keys.large, 1, &err) == 0, "%s", err.text);
+	await_rest();
+	evicted = library_pool_stat(pool, "evicted");
+	cr_expect(evicted >= 2 && evicted <= 6, "%ld", evicted);
+	cr_expect_eq(library_pool_stat(pool, "ready"), 9 - evicted);
+	cr_expect_eq(library_pool_stat(pool, "parked"), 9);
+	cr_expect(runs(&keys.large), "%s", err.text);
+	cr_expect(warder_pool_fill(pool, &keys.large, 1, &err) == 0, "%s", err.text);
+	end(fds);
+}
+
+/* Where it has no room even alone, it goes, and they stay. A launch makes one all the same. */
+Test(pool_callers, a_jail_that_is_too_large_does_not_stay, .timeout = 120)
+{
+	char *program[] = { LARGE(16384), NULL };
+	struct sizes keys;
+	const int fds = begin_small(&keys, program);
+
+	warder_pool_fill(pool, &keys.large, 1, &err); /* what it takes is known later */
+	await_rest();
+	cr_expect_eq(library_pool_stat(pool, "ready"), 8);
+	cr_expect_eq(library_pool_stat(pool, "evicted"), 1, "%ld", library_pool_stat(pool, "evicted"));
+	cr_expect(runs(&keys.large), "%s", err.text);
+	await_rest();
+	cr_expect_eq(library_pool_stat(pool, "ready"), 8);
 	end(fds);
 }

@@ -19,7 +19,7 @@
 #include "jail/environment.h"
 #include "jail/run.h"
 
-#define FROZEN_LOOKS 2 /* in a row that find the cgroup frozen: a short freeze kills no jail */
+#define HALTED_LOOKS 2 /* in a row that find the payload halted: a short halt kills no jail */
 
 /* ---- files ---- */
 
@@ -183,8 +183,8 @@ static int no_exec(const struct jail_run *run, int error, struct warder_error *e
 /* The wait for the exec of the payload. */
 struct exec_wait {
 	bool entering;             /* the payload has said ENTERING */
-	unsigned int frozen_looks; /* in a row */
-	bool killed;               /* by Warder, because the cgroup is frozen */
+	unsigned int halted_looks; /* in a row */
+	bool killed;               /* by Warder, because the payload is halted */
 };
 
 /* Read all messages that the payload has sent. -1 with *err: NO_EXEC; 0: there may be more; 1: its end of the socket is closed. */
@@ -201,12 +201,15 @@ static int hear_payload(struct jail_run *run, struct exec_wait *wait, struct war
 	return got == 0;
 }
 
-/* Kill a parked jail that was frozen after its check: once it is dead, it is known whether its program has begun. After ENTERING, only the
- * time limit of the launch ends the wait. -1 with *err. */
-static int look_for_freezer(struct jail_run *run, struct exec_wait *wait, struct warder_error *err)
+/* Kill a parked jail that was frozen, or its payload stopped, after its check: once it is dead, it is known whether its program has begun. After
+ * ENTERING, only the time limit of the launch ends the wait. -1 with *err. */
+static int look_for_halt(struct jail_run *run, struct exec_wait *wait, struct warder_error *err)
 {
-	wait->frozen_looks = cgroup_is_frozen(&run->cgroup) ? wait->frozen_looks + 1 : 0;
-	if (wait->killed || wait->frozen_looks < FROZEN_LOOKS)
+	const bool halted =
+	    run->parked && (cgroup_is_frozen(&run->cgroup) || hang_is_stopped(run->program_pid));
+
+	wait->halted_looks = halted ? wait->halted_looks + 1 : 0;
+	if (wait->killed || wait->halted_looks < HALTED_LOOKS)
 		return 0;
 	if (hear_payload(run, wait, err) < 0)
 		return -1;
@@ -224,9 +227,10 @@ static int died_at_exec(struct jail_run *run, const struct exec_wait *wait, bool
 	run->died_unused = unused;
 	if (!wait->killed)
 		return run_died("at its exec", err);
-	return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
-			 "the jail's cgroup was frozen after the check at the hand-out, so Warder killed the "
-			 "jail at its exec");
+	return error_set(
+	    err, WARDER_ERROR_UNAVAILABLE, NULL,
+	    "the jail was stopped, or its cgroup was frozen, after the check at the hand-out, so "
+	    "Warder killed the jail at its exec");
 }
 
 /* The exec has three ends: an error; end of file after ENTERING, which is success; anything else is a death. The payload says ENTERING before
@@ -244,11 +248,12 @@ int run_step_go(struct jail_run *run, struct warder_error *err)
 	if (send_go(run, err) < 0)
 		return -1;
 	readback_rest(run);
-	/* Woken once, by the hang-up: the exec closed the payload's end, or its exit did. */
-	while (poll(&fd, 1, SETUP_LOOK_MS) <= 0)
+	/* Woken once, by the hang-up: the exec closed the payload's end, or its exit did. A payload that holds says ENTERING, and a look may have
+	 * read it. */
+	while (!(holds && wait.entering) && poll(&fd, 1, SETUP_LOOK_MS) <= 0)
 		if (run_look_at_setup(run, hangs, run->go_us + SETUP_TIMEOUT_MS * 1000ull, "at its exec",
 				      err) < 0 ||
-		    look_for_freezer(run, &wait, err) < 0)
+		    look_for_halt(run, &wait, err) < 0)
 			return -1;
 	closed = hear_payload(run, &wait, err);
 	if (closed < 0)

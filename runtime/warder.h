@@ -1125,10 +1125,10 @@ WARDER_API int warder_pool_fill(struct warder_pool *pool, const struct warder_po
  * pool removes the jail after warder_run_free(). If no jail is ready, or none passes the check at the
  * hand-out, the option `empty` decides what happens. If a jail dies after the check, and its program has certainly
  * not begun, the launch takes another jail, or follows the option `empty` if none is ready. It fails (UNAVAILABLE) when
- * three jails have died so. If the cgroup (v2) of a jail is frozen after the check, and its payload has not begun
- * its exec, Warder kills this jail after about 0.2 s and goes on as after such a death. From the first launch of a key
- * on, the pool parks jails for it. A command with terminal_fd, or with more than 96 KiB of arguments and environment, is
- * refused (INVALID_REQUEST): use warder_launch() for it. */
+ * three jails have died so. If the cgroup (v2) of a jail is frozen after the check, or its payload is stopped, and the
+ * payload has not begun its exec, Warder kills this jail after about 0.2 s and goes on as after such a death. From the
+ * first launch of a key on, the pool parks jails for it. A command with terminal_fd, or with more than 96 KiB of
+ * arguments and environment, is refused (INVALID_REQUEST): use warder_launch() for it. */
 WARDER_API int warder_pool_launch(struct warder_pool *pool, const struct warder_pool_key *key,
 				  const struct warder_command *command, struct warder_run **ret,
 				  struct warder_error *err);
@@ -1139,8 +1139,7 @@ WARDER_API int warder_pool_launch(struct warder_pool *pool, const struct warder_
  *   With the interpreter "python", code is refused (INVALID_REQUEST) if it is not valid UTF-8, if it contains a
  *   NUL, or if one of its first two lines names a coding other than UTF-8 ("# coding: latin-1"): Python treats
  *   such a file in another way. Give it to warder_launch() as a file and run python3 there.
- *   If the cgroup of the jail is frozen after the check, Warder does not notice it: the run ends at
- *   limits.wallTime.
+ *   If the jail is frozen or stopped after the check, Warder does not notice it: the run ends at limits.wallTime.
  *   Code that is longer than limits.code is refused (REJECTED).
  *   With WARDER_POOL_LAUNCH, an empty pool starts the program now. If it does not start, the call fails
  *   (EXECUTION_FAILED, NOT_FOUND). If the files that it loads have changed in each of three jails in a row, the call

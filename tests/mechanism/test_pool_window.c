@@ -1,5 +1,5 @@
 /*
- * Parked jails that die, or are frozen, between their check at the hand-out and the start of their program: the launch takes another jail,
+ * Parked jails that die, or are frozen or stopped, between their check at the hand-out and the start of their program: the launch takes another jail,
  * and the program runs once. And those that were frozen before. At most four jails at once.
  *
  * The moment is hit by pages that cannot be read: the launching thread reads the path of the command's file, and the words of the command,
@@ -41,7 +41,7 @@ static int killed[8];
 static size_t killed_count;
 static pthread_t killer;
 static char freezer[300];
-static bool frozen;
+static bool frozen, stopped;
 
 static void (*sprung)(void);
 static sem_t has_sprung, is_done;
@@ -136,8 +136,8 @@ static void *kill_soon(void *unused)
 	return NULL;
 }
 
-/* The word to go is sent, and the process that waits for it dies before it reads it. */
-static void stop_and_kill_init(void)
+/* The word to go is sent, and the process that waits for it does not read it. */
+static void stop_payload(void)
 {
 	char path[64];
 	FILE *children;
@@ -145,10 +145,17 @@ static void stop_and_kill_init(void)
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", target, target);
 	children = fopen(path, "re");
-	if (children && fscanf(children, "%d", &payload) == 1 && kill(payload, SIGSTOP) == 0)
-		pthread_create(&killer, NULL, kill_soon, NULL);
+	stopped = children && fscanf(children, "%d", &payload) == 1 && kill(payload, SIGSTOP) == 0;
 	if (children)
 		fclose(children);
+}
+
+/* And dies before it reads it. */
+static void stop_and_kill_init(void)
+{
+	stop_payload();
+	if (stopped)
+		pthread_create(&killer, NULL, kill_soon, NULL);
 }
 
 /* The only jail's file that freezes its cgroup. False: there is none. */
@@ -436,6 +443,26 @@ Test(pool_window, a_frozen_jail_is_replaced, .timeout = 120)
 		frozen = false;
 		end(descriptors);
 	}
+}
+
+/* Nor would one whose payload is stopped after the check. */
+Test(pool_window, a_stopped_jail_is_replaced, .timeout = 120)
+{
+	const int descriptors =
+	    begin((struct warder_pool_options){ .empty = WARDER_POOL_LAUNCH, .jails_a_key = 1 });
+	uint64_t before_us;
+	const char *said;
+
+	fill(1);
+	target = library_only_init();
+	before_us = clock_us();
+	said = says(make_trap(&script_trap, "echo ran", stop_payload), NULL, (struct warder_command){ 0 });
+	cr_assert(stopped);
+	cr_assert(said, "%s", err.text);
+	cr_expect_str_eq(said, "ran\n");
+	cr_expect(clock_us() - before_us < 20000000, "%d ms", (int)((clock_us() - before_us) / 1000));
+	cr_expect_eq(library_pool_stat(pool, "broken"), 1);
+	end(descriptors);
 }
 
 Test(pool_window, the_check_finds_a_frozen_jail, .timeout = 60)

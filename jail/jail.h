@@ -75,8 +75,8 @@ struct jail_host {
 	/* "" or a question that the host did not answer (no descriptor, no memory): its answer decides how much protects, and a
 	 * guess could be less, so that jail_plan_build() refuses. */
 	char unanswered[128];
-	struct cgroup_host cgroup;
 	struct network *network; /* in the making for the first launch, or NULL; jail_prepare() may take it */
+	struct cgroup_host cgroup; /* last: session.c copies all that is before it as it is */
 };
 
 struct jail_probe_options {

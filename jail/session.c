@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,15 +95,14 @@ static int nest(const struct cgroup *outer, struct cgroup_host *host, struct war
 	return 0;
 }
 
-/* Its cgroups are in a list, which other threads change. */
+_Static_assert(offsetof(struct jail_host, cgroup) + sizeof(struct cgroup_host) == sizeof(struct jail_host),
+	       "what comes after the cgroups would not be copied");
+
+/* Its cgroups are in a list, which other threads change. The network that is in the making stays the host's. */
 static void copy_host(const struct jail_host *host, struct jail_host *ret)
 {
-	memcpy(ret->features, host->features, sizeof(ret->features));
-	memcpy(ret->unanswered, host->unanswered, sizeof(ret->unanswered));
-	ret->landlock_abi = host->landlock_abi;
-	ret->privileged = host->privileged;
-	ret->thorough = host->thorough;
-	ret->network = host->network;
+	memcpy(ret, host, offsetof(struct jail_host, cgroup));
+	ret->network = NULL;
 	cgroup_host_copy(&host->cgroup, &ret->cgroup);
 }
 

@@ -438,11 +438,13 @@ bool jail_template_is_stale(const struct jail_template *tmpl);
 enum jail_part { JAIL_PART_NETWORK, JAIL_PART_CGROUP, JAIL_PARTS };
 struct jail_parts_counts {
 	_Atomic uint64_t reused[JAIL_PARTS], refused[JAIL_PARTS_REASONS];
-	atomic_bool failing, failed; /* a cgroup could not be removed; `failed`: and `failure` says why */
+	_Atomic uint64_t descriptors; /* that parts hold while they wait for a jail */
+	atomic_bool failing, failed;  /* a cgroup could not be removed; `failed`: and `failure` says why */
 	struct warder_error failure;
 };
 /* Let the parked jails of a reusable template use network namespaces and cgroups of earlier ones that cannot be told from new ones. All of
- * them must be of one tenant. Call it before the first launch. `counts` must outlive the template. 0, also where the plan has no such part; -1 with
+ * them must be of one tenant. Call it before the first launch. `counts` must outlive the template; the parts of all templates that share it hold at
+ * most an eighth of the descriptors that this process may have. 0, also where the plan has no such part; -1 with
  * *err. */
 int jail_template_reuse(struct jail_template *tmpl, struct jail_parts_counts *counts,
 			struct warder_error *err);

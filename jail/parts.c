@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/array.h"
 #include "base/fd.h"
@@ -28,6 +29,9 @@ static const char *const files[PARTS_FILES] = { "sockstat", "sockstat6", "unix",
 						"snmp6",    "netstat",   "ip6_flowlabel", "dev" };
 #define FILES    PARTS_FILES
 #define SOCKSTAT 0
+
+#define PART_DESCRIPTORS (FILES + 1)
+#define LEAF_DESCRIPTORS 20 /* measured, with cgroup v1; with v2 it is fewer */
 
 #define UNREADABLE FILES
 #define LEAF       (FILES + 1) /* the first reason of a leaf */
@@ -246,6 +250,18 @@ int parts_begin(const struct jail_template *tmpl, struct jail_parts_counts *coun
 	return 0;
 }
 
+/* Whether so many descriptors more may wait. They do from now on. */
+static bool hold(struct jail_parts_counts *counts, uint64_t descriptors)
+{
+	struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	if (atomic_fetch_add(&counts->descriptors, descriptors) + descriptors <= limit.rlim_cur / 8)
+		return true;
+	atomic_fetch_sub(&counts->descriptors, descriptors);
+	return false;
+}
+
 bool parts_has_spare(struct parts *parts)
 {
 	bool has;
@@ -265,9 +281,11 @@ bool parts_take(struct parts *parts, struct part *ret)
 	if (taken)
 		*ret = parts->spare[--parts->spares];
 	pthread_mutex_unlock(&parts->lock);
-	if (taken)
-		atomic_fetch_add(&parts->counts->reused[JAIL_PART_NETWORK], 1);
-	return taken;
+	if (!taken)
+		return false;
+	atomic_fetch_sub(&parts->counts->descriptors, PART_DESCRIPTORS);
+	atomic_fetch_add(&parts->counts->reused[JAIL_PART_NETWORK], 1);
+	return true;
 }
 
 void parts_give(struct parts *parts, struct part *part)
@@ -285,7 +303,7 @@ void parts_give(struct parts *parts, struct part *part)
 		return;
 	}
 	pthread_mutex_lock(&parts->lock);
-	kept = parts->spares < PARTS_SPARE_MAX;
+	kept = parts->spares < PARTS_SPARE_MAX && hold(parts->counts, PART_DESCRIPTORS);
 	if (kept)
 		parts->spare[parts->spares++] = *part;
 	pthread_mutex_unlock(&parts->lock);
@@ -314,9 +332,11 @@ bool parts_take_leaf(struct parts *parts, struct cgroup *ret)
 	if (taken)
 		*ret = parts->leaf[--parts->leaves];
 	pthread_mutex_unlock(&parts->lock);
-	if (taken)
-		atomic_fetch_add(&parts->counts->reused[JAIL_PART_CGROUP], 1);
-	return taken;
+	if (!taken)
+		return false;
+	atomic_fetch_sub(&parts->counts->descriptors, LEAF_DESCRIPTORS);
+	atomic_fetch_add(&parts->counts->reused[JAIL_PART_CGROUP], 1);
+	return true;
 }
 
 /* A host without cgroups has none, and one that was given already is there no more. */
@@ -351,7 +371,7 @@ bool parts_give_leaf(struct parts *parts, struct cgroup *cgroup)
 		return false;
 	}
 	pthread_mutex_lock(&parts->lock);
-	kept = parts->leaves < PARTS_LEAVES_MAX;
+	kept = parts->leaves < PARTS_LEAVES_MAX && hold(parts->counts, LEAF_DESCRIPTORS);
 	if (kept)
 		parts->leaf[parts->leaves++] = *cgroup;
 	pthread_mutex_unlock(&parts->lock);
@@ -379,6 +399,8 @@ bool parts_drop(struct parts *parts)
 
 	pthread_mutex_lock(&parts->lock);
 	dropped = parts->spares + parts->leaves > 0;
+	atomic_fetch_sub(&parts->counts->descriptors,
+			 parts->spares * PART_DESCRIPTORS + parts->leaves * LEAF_DESCRIPTORS);
 	while (parts->spares)
 		part_done(&parts->spare[--parts->spares]);
 	leaves = parts->leaves;

@@ -20,7 +20,7 @@
 #include "jail/jail.h"
 
 #define PARTS_SPARE_MAX  16
-#define PARTS_LEAVES_MAX 4 /* each holds some ten descriptors */
+#define PARTS_LEAVES_MAX 4
 
 #define PARTS_FILES 8
 

@@ -1057,9 +1057,10 @@ struct warder_pool_options {
 	 * 1 MiB of memory may still be charged to it. It must never have had more than two processes at a time (init and the program),
 	 * where the kernel has `pids.peak`: a program that has started another one leaves no cgroup for reuse.
 	 * A cgroup that was killed is not used again. On cgroup v2 with a memory limit, the reuse of cgroups needs Linux
-	 * 6.12; before, `memory.peak` is counted in partsRefused of warder_pool_stats(). The program can see from the inode
-	 * number of /proc/self/ns/net that the namespace is not new, and the receipt says so. The value 1 has an effect
-	 * only as root and with the network mode "none". */
+	 * 6.12; before, `memory.peak` is counted in partsRefused of warder_pool_stats(). The pool keeps only parts that together
+	 * take at most an eighth of the descriptors that RLIMIT_NOFILE allows. The program can see from the inode number of
+	 * /proc/self/ns/net that the namespace is not new, and the receipt says so. The value 1 has an effect only as root and
+	 * with the network mode "none". */
 	int parts;
 	/* Whether the jails of keys with the interpreter "python" are forked by a fork server. 0: each jail starts a Python of
 	 * its own. 1: one Python, the zygote, loads the imports in a jail of its own, without capabilities, but also without a

@@ -8,7 +8,11 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define LIMIT 1024
+#include "base/array.h"
+
+#define LIMIT    1024
+#define TOGETHER 6
+#define LEASES   16 /* of user ids, that a template keeps */
 
 static struct warder_error err;
 static struct warder_policy *policy;
@@ -16,11 +20,8 @@ static struct warder_pool *pool;
 static struct warder_pool_key key;
 static int descriptors_before;
 
-static void begin(enum warder_pool_empty empty)
+static void begin_pool(struct warder_pool_options options)
 {
-	const struct warder_pool_options options = { .size = sizeof(options),
-						     .empty = empty,
-						     .wait_us = 300000 };
 	struct rlimit limit;
 
 	cr_assert(getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max >= LIMIT);
@@ -30,7 +31,13 @@ static void begin(enum warder_pool_empty empty)
 	policy = library_policy();
 	cr_assert(warder_policy_set(policy, "limits.openFiles", "100", &err) == 0, "%s", err.text);
 	key = (struct warder_pool_key){ .size = sizeof(key), .policy = policy };
+	options.size = sizeof(options);
 	cr_assert(warder_pool_new(&options, &pool, &err) == 0, "%s", err.text);
+}
+
+static void begin(enum warder_pool_empty empty)
+{
+	begin_pool((struct warder_pool_options){ .empty = empty, .wait_us = 300000 });
 }
 
 static void end(void)
@@ -60,12 +67,12 @@ static void launch(const char *tenant)
 	warder_run_free(run);
 }
 
-/* Park four jails for each tenant until there is no room. The number of tenants that have all four. */
-static int fill(const char *const *tenants, int count)
+/* Park so many jails for each tenant until there is no room. The number of tenants that have all of them. */
+static int fill(const char *const *tenants, int count, unsigned int jails)
 {
 	for (int i = 0; i < count; i++) {
 		key.tenant = tenants[i];
-		if (warder_pool_fill(pool, &key, 4, &err) == 0)
+		if (warder_pool_fill(pool, &key, jails, &err) == 0)
 			continue;
 		if (err.code == WARDER_ERROR_UNSUPPORTED_POLICY)
 			cr_skip_test("%s", err.text);
@@ -81,7 +88,7 @@ Test(pool_descriptors, parked_jails_leave_half_of_them, .timeout = 120)
 	int filled, calm = 0, parked = 0, before = -1;
 
 	begin(WARDER_POOL_LAUNCH);
-	filled = fill(tenants, 16);
+	filled = fill(tenants, 16, 4);
 	cr_expect(filled >= 3 && filled < 16, "%d tenants", filled);
 	cr_expect(err.code == WARDER_ERROR_UNAVAILABLE && strstr(err.text, "limit of 1024") &&
 		      strstr(err.text, "ulimit -n"),
@@ -111,7 +118,7 @@ Test(pool_descriptors, a_launch_takes_those_of_parked_jails, .timeout = 120)
 	int taken[LIMIT], count = 0;
 
 	begin(WARDER_POOL_LAUNCH);
-	cr_assert_eq(fill(tenants, 2), 2, "%s", err.text);
+	cr_assert_eq(fill(tenants, 2, 4), 2, "%s", err.text);
 	while (count < LIMIT && (taken[count] = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0)
 		count++;
 	for (int i = 0; i < 4; i++)
@@ -167,5 +174,49 @@ Test(pool_descriptors, a_fill_without_room_ends, .timeout = 60)
 		cr_skip_test("%s", err.text);
 	cr_expect(strstr(err.text, "open descriptors"), "%s", err.text);
 	cr_expect(after.tv_sec - before.tv_sec < 10);
+	end();
+}
+
+/* Park a jail and let it run a program, so often, before the first is removed: then all leave parts. */
+static void run_together(const char *tenant)
+{
+	char *argv[] = { (char *)"true", NULL };
+	const struct warder_command command = { .size = sizeof(command), .argv = argv };
+	struct warder_result *result;
+	struct warder_run *runs[TOGETHER];
+
+	key.tenant = tenant;
+	for (int i = 0; i < TOGETHER; i++) {
+		cr_assert(warder_pool_fill(pool, &key, 1, &err) == 0, "%s", err.text);
+		cr_assert(warder_pool_launch(pool, &key, &command, &runs[i], &err) == 0, "%s", err.text);
+	}
+	for (int i = 0; i < TOGETHER; i++) {
+		cr_expect(warder_wait(runs[i], &result, &err) == 0, "%s", err.text);
+		warder_result_free(result);
+		warder_run_free(runs[i]);
+	}
+}
+
+/* Parts of ended jails leave room for jails: all of them together have an eighth of the limit. */
+Test(pool_descriptors, parts_of_ended_jails_are_bounded, .timeout = 120)
+{
+	static const char *const tenants[] = { "a", "b" };
+	const int count = (int)ARRAY_LENGTH(tenants);
+	int most;
+
+	begin_pool((struct warder_pool_options){ .empty = WARDER_POOL_WAIT, .jails_a_key = 1, .parts = 1 });
+	cr_assert_eq(fill(tenants, count, 1), count, "%s", err.text);
+	most = library_descriptors();
+	for (int i = 0; i < count; i++)
+		run_together(tenants[i]);
+	for (int i = 0; i < 300 && library_pool_stat(pool, "removed") < count * TOGETHER; i++)
+		usleep(100000);
+	cr_expect_eq(library_pool_stat(pool, "removed"), count * TOGETHER);
+	cr_expect(library_descriptors() <= most + LIMIT / 8 + count * LEASES, "%d, and %d without",
+		  library_descriptors(), most);
+	/* There are some. */
+	launch(tenants[0]);
+	cr_expect_eq(fill(tenants, 1, 1), 1, "%s", err.text);
+	cr_expect(geteuid() != 0 || library_pool_stat(pool, "partsReused") > 0);
 	end();
 }

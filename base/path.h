@@ -18,6 +18,16 @@ static inline bool path_within(const char *outer, const char *inner)
 	return !outer[len] && (len == 1 || !inner[len] || inner[len] == '/');
 }
 
+/* Whether inner lies below outer; both as above. Nothing lies below "/" here. */
+static inline bool path_is_below(const char *outer, const char *inner)
+{
+	size_t len = 0;
+
+	while (outer[len] && outer[len] == inner[len])
+		len++;
+	return !outer[len] && inner[len] == '/';
+}
+
 /* What follows the last slash. */
 static inline const char *path_name(const char *path)
 {

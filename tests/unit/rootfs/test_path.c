@@ -149,16 +149,23 @@ Test(path, compares_by_component, .timeout = 20)
 {
 	static const struct {
 		const char *outer, *inner;
-		bool within;
+		bool within, below;
 	} rows[] = {
-		{ "/data", "/data", true },    { "/data", "/data/x", true }, { "/data", "/database", false },
-		{ "/data", "/dat", false },    { "/", "/", true },           { "/", "/x", true },
-		{ "/data/x", "/data", false },
+		{ "/data", "/data", true, false },
+		{ "/data", "/data/x", true, true },
+		{ "/data", "/database", false, false },
+		{ "/data", "/dat", false, false },
+		{ "/data/x", "/data", false, false },
+		{ "/", "/", true, false },
+		{ "/", "/x", true, false },
 	};
 
-	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		cr_expect(path_within(rows[i].outer, rows[i].inner) == rows[i].within, "%s %s", rows[i].outer,
 			  rows[i].inner);
+		cr_expect(path_is_below(rows[i].outer, rows[i].inner) == rows[i].below, "%s %s",
+			  rows[i].outer, rows[i].inner);
+	}
 }
 
 /* ---- opening ---- */

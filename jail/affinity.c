@@ -18,6 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/compose.h"
 #include "base/fd.h"
 
 #define LEVELS_MAX 65536
@@ -62,9 +63,10 @@ uint32_t affinity_available(struct affinity_mask *ret)
 static int claim(int fd, uint32_t cpu, uint32_t level)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	const int len =
-	    snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "warder/cpu/%u/%u", cpu, level);
-	const socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+	char cpu_text[COMPOSE_NUMBER], level_text[COMPOSE_NUMBER];
+	const size_t len = compose(address.sun_path + 1, sizeof(address.sun_path) - 1, "warder/cpu/",
+				   compose_number(cpu, cpu_text), "/", compose_number(level, level_text));
+	const socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len);
 
 	return bind(fd, (const struct sockaddr *)&address, size) == 0 ? 0 : errno;
 }

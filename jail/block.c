@@ -9,6 +9,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/compose.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "jail/edge.h"
@@ -271,8 +272,8 @@ static void put_cover(struct block *block, const struct proc_row *row, const str
 	char source[64];
 
 	if (!kinds[row->cover].source)
-		snprintf(source, sizeof(source), "%s/%s",
-			 row->cover == PROC_LAUNCH ? WIRE_LAUNCH_PROC : WIRE_ROOT_PROC, proc_name(row));
+		compose(source, sizeof(source), row->cover == PROC_LAUNCH ? WIRE_LAUNCH_PROC : WIRE_ROOT_PROC,
+			"/", proc_name(row));
 	to.source = block_string(block, kinds[row->cover].source ? kinds[row->cover].source : source);
 	if ((row->cover == PROC_FILE || row->cover == PROC_PART) && facts) {
 		to.text_len = (uint32_t)proc_write(row, facts, NULL, text, size);

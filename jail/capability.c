@@ -7,13 +7,13 @@
  * even if all of these are only preferred: no jail starts without.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/compose.h"
 #include "jail/edge.h"
 #include "jail/jail.h"
 #include "jail/rlimits.h"
@@ -65,37 +65,23 @@ static const struct indispensable {
 };
 #define INDISPENSABLE_COUNT (ARRAY_LENGTH(indispensable))
 
-static void set(struct policy_capabilities *to, enum policy_control control, bool enforced,
-		const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-static void set(struct policy_capabilities *to, enum policy_control control, bool enforced,
-		const char *format, ...)
+/* The text is of three parts. */
+static void set(struct policy_capabilities *to, enum policy_control control, bool enforced, const char *first,
+		const char *second, const char *third)
 {
 	struct policy_capability *row = &to->controls[control];
-	va_list args;
 
 	row->enforced = enforced;
-	va_start(args, format);
 	if (enforced)
-		vsnprintf(row->mechanism, sizeof(row->mechanism), format, args);
+		compose(row->mechanism, sizeof(row->mechanism), first, second, third);
 	else
-		vsnprintf(row->reason, sizeof(row->reason), format, args);
-	va_end(args);
+		compose(row->reason, sizeof(row->reason), first, second, third);
 }
 
-/* As set(), of text that needs no format: most rows, and each launch writes them all. */
 static void set_text(struct policy_capabilities *to, enum policy_control control, bool enforced,
 		     const char *text)
 {
-	struct policy_capability *row = &to->controls[control];
-	char *at = enforced ? row->mechanism : row->reason;
-	const size_t size = enforced ? sizeof(row->mechanism) : sizeof(row->reason);
-	const size_t len = strlen(text);
-	const size_t kept = len < size ? len : size - 1;
-
-	row->enforced = enforced;
-	memcpy(at, text, kept);
-	at[kept] = '\0';
+	set(to, control, enforced, text, "", "");
 }
 
 static void set_cgroup(struct policy_capabilities *to, const struct cgroup_host *host,
@@ -107,7 +93,7 @@ static void set_cgroup(struct policy_capabilities *to, const struct cgroup_host 
 	if (at < 0)
 		set_text(to, control, false, host->reason[controller]);
 	else
-		set(to, control, true, "cgroup %s %s", host->hierarchies[at].v2 ? "v2" : "v1",
+		set(to, control, true, "cgroup ", host->hierarchies[at].v2 ? "v2 " : "v1 ",
 		    host->hierarchies[at].v2 ? v2_file : v1_file);
 }
 
@@ -166,17 +152,17 @@ static void set_overlays(struct policy_capabilities *to, const struct jail_host 
 
 	if (there) {
 		set(to, POLICY_CONTROL_VIEW_IMAGE, true,
-		    "overlay of read-only layers, written to in the private tmpfs%s",
-		    host->privileged ? "; ids mapped" : "");
+		    "overlay of read-only layers, written to in the private tmpfs",
+		    host->privileged ? "; ids mapped" : "", "");
 		set(to, POLICY_CONTROL_WORKSPACE_OVERLAY, true,
-		    "overlay over the directory, written to in the private tmpfs%s",
-		    host->privileged ? "; owner mapped" : "");
+		    "overlay over the directory, written to in the private tmpfs",
+		    host->privileged ? "; owner mapped" : "", "");
 		return;
 	}
 	if (!*why)
 		why = "it was not tried";
-	set(to, POLICY_CONTROL_VIEW_IMAGE, false, "no overlay can be mounted here: %s", why);
-	set(to, POLICY_CONTROL_WORKSPACE_OVERLAY, false, "no overlay can be mounted here: %s", why);
+	set(to, POLICY_CONTROL_VIEW_IMAGE, false, "no overlay can be mounted here: ", why, "");
+	set(to, POLICY_CONTROL_WORKSPACE_OVERLAY, false, "no overlay can be mounted here: ", why, "");
 }
 
 static void set_filesystem(struct policy_capabilities *to, const struct jail_host *host)
@@ -191,12 +177,13 @@ static void set_filesystem(struct policy_capabilities *to, const struct jail_hos
 		how = "bind mount, files belong to the caller";
 	else if (idmap->tried && !idmap->there)
 		there = false;
-	set(to, POLICY_CONTROL_VIEW_HOST, true, "own mount namespace: tmpfs root, read-only binds by %s", by);
-	set(to, POLICY_CONTROL_VIEW_DIRECTORY, true, "own mount namespace: tmpfs root, read-only binds by %s",
-	    by);
-	set(to, POLICY_CONTROL_WORKSPACE_READ_ONLY, true, "read-only bind mount at /workspace by %s%s", by,
+	set(to, POLICY_CONTROL_VIEW_HOST, true, "own mount namespace: tmpfs root, read-only binds by ", by,
+	    "");
+	set(to, POLICY_CONTROL_VIEW_DIRECTORY, true, "own mount namespace: tmpfs root, read-only binds by ",
+	    by, "");
+	set(to, POLICY_CONTROL_WORKSPACE_READ_ONLY, true, "read-only bind mount at /workspace by ", by,
 	    old && host->privileged ? ", owner not mapped" : "");
-	set(to, POLICY_CONTROL_PATHS_READ_ONLY, true, "read-only bind mounts by %s", by);
+	set(to, POLICY_CONTROL_PATHS_READ_ONLY, true, "read-only bind mounts by ", by, "");
 	set_text(to, POLICY_CONTROL_WORKSPACE_READ_WRITE, there, there ? how : idmap->detail);
 	set_text(to, POLICY_CONTROL_PATHS_READ_WRITE, there, there ? how : idmap->detail);
 	set_overlays(to, host);
@@ -214,7 +201,7 @@ static void refuse_without(struct policy_capabilities *to, const struct jail_hos
 		for (enum policy_control control = 0; control < POLICY_CONTROL_COUNT; control++)
 			if (lacks(host, row->feature) && (row->controls & (UINT64_C(1) << control)) &&
 			    to->controls[control].enforced)
-				set(to, control, false, "%s: %s", jail_feature_title(row->feature),
+				set(to, control, false, jail_feature_title(row->feature), ": ",
 				    host->features[row->feature].detail);
 	}
 }

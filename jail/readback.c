@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/compose.h"
 #include "base/fd.h"
 #include "base/mountinfo.h"
 #include "base/namespaces.h"
@@ -356,8 +357,7 @@ static int check_namespaces(struct jail_run *run, struct warder_error *err)
 		char *text = wanted ? list : missing;
 		uint64_t number;
 
-		snprintf(text + strlen(text), sizeof(list) - strlen(text), "%s%s", *text ? " " : "",
-			 space->file);
+		compose(text + strlen(text), sizeof(list) - strlen(text), *text ? " " : "", space->file);
 		if (!wanted)
 			continue;
 		if (namespace_number(run->proc_fd, space->link, &number) < 0)
@@ -904,8 +904,9 @@ static enum policy_control rlimit_control(enum policy_field field)
 static void add_rlimit(char *list, size_t size, const char *name, uint64_t value)
 {
 	size_t used = strlen(list);
+	char number[COMPOSE_NUMBER];
 
-	snprintf(list + used, size - used, "%s%s=%llu", used ? " " : "", name, (unsigned long long)value);
+	compose(list + used, size - used, used ? " " : "", name, "=", compose_number(value, number));
 }
 
 static void print_rlimit(char *buf, size_t size, uint64_t value)
@@ -1009,8 +1010,8 @@ static int check_cgroup_value(struct jail_run *run, enum cgroup_controller contr
 	if (value.value > wanted || value.value + slack < wanted)
 		return differs(err, policy_field_path(policy_control_field(control)), "%s is %s, wanted %llu",
 			       value.file, value.text, (unsigned long long)wanted);
-	snprintf(source, sizeof(source), "cgroup file %s%s", value.file,
-		 run->cgroup.again ? "; before: counters" : "");
+	compose(source, sizeof(source), "cgroup file ", value.file,
+		run->cgroup.again ? "; before: counters" : "");
 	receipt_control(run, control, source, "%s%s%s", value.text,
 			controller == CGROUP_PIDS ? " (the jail's init included)" : "",
 			run->cgroup.again ? "; used before, and like a new one" : "");
@@ -1093,11 +1094,12 @@ static int check_membership(struct jail_run *run, struct warder_error *err)
 
 static int open_proc(struct jail_run *run, struct warder_error *err)
 {
+	char number[COMPOSE_NUMBER];
 	char path[32];
 
 	if (run->proc_fd >= 0)
 		return 0;
-	snprintf(path, sizeof(path), "/proc/%d", run->program_pid);
+	compose(path, sizeof(path), "/proc/", compose_number((uint64_t)run->program_pid, number));
 	run->proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return run->proc_fd < 0 ? unreadable(run, "", err) : 0;
 }

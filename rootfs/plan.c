@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/compose.h"
 #include "base/json.h"
 #include "rootfs/entries.h"
 #include "rootfs/layers.h"
@@ -546,9 +547,11 @@ static int add_parents(struct planning *planning, const char *target)
 {
 	char parent[PATH_MAX];
 
-	for (const char *slash = strchr(target + 1, '/'); slash && !is_below_tmp(target);
-	     slash = strchr(slash + 1, '/')) {
-		snprintf(parent, sizeof(parent), "%.*s", (int)(slash - target), target);
+	if (is_below_tmp(target))
+		return 0;
+	compose(parent, sizeof(parent), target);
+	for (char *slash = parent; (slash = strchr(slash + 1, '/')); *slash = '/') {
+		*slash = '\0';
 		if (entries_cover(planning->rootfs, parent, NULL))
 			return 0;
 		if (!entries_at(planning->rootfs, parent) &&

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/compose.h"
 #include "base/fd.h"
 
 #define REMOVE_MS 2000
@@ -249,7 +250,7 @@ static void set_name(struct cgroup *cgroup)
 
 void cgroup_leaf_path(const struct cgroup *cgroup, size_t h, char ret[CGROUP_LEAF_PATH_MAX])
 {
-	snprintf(ret, CGROUP_LEAF_PATH_MAX, "%s/%s", cgroup->host->hierarchies[h].base, cgroup->name);
+	compose(ret, CGROUP_LEAF_PATH_MAX, cgroup->host->hierarchies[h].base, "/", cgroup->name);
 }
 
 /* 0; 1 when the name is taken; -1 with *err. */
@@ -622,7 +623,7 @@ int cgroup_read_back(const struct cgroup *cgroup, enum cgroup_controller control
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no leaf with this controller was made");
 	v2 = is_v2(cgroup, controller);
 	file = limit_file(v2, controller, of_swap);
-	snprintf(value.file, sizeof(value.file), "%s", file);
+	compose(value.file, sizeof(value.file), file);
 	len = cgroup_kept_read(cgroup, dir_fd, file, value.text, sizeof(value.text));
 	if (len < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field_of(controller), errno,

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/compose.h"
 #include "base/fd.h"
 #include "jail/cgroup/ends.h"
 
@@ -121,7 +122,7 @@ static bool exists(const struct cgroup_host *host, size_t h, const char *name)
 {
 	char path[CGROUP_LEAF_PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/%s", host->hierarchies[h].base, name);
+	compose(path, sizeof(path), host->hierarchies[h].base, "/", name);
 	return access(path, F_OK) == 0;
 }
 
@@ -138,7 +139,7 @@ static void remove_children(const char *path, int64_t deadline_ms)
 
 		if (!cgroup_text_owner(entry->d_name, &owner))
 			continue;
-		snprintf(child, sizeof(child), "%s/%s", path, entry->d_name);
+		compose(child, sizeof(child), path, "/", entry->d_name);
 		kill_all(child, entry->d_name, deadline_ms ? KILL_ROUNDS : 1);
 		cgroup_dir_remove(child, deadline_ms);
 	}
@@ -222,7 +223,7 @@ static void remove_leaf(struct cleaning *cleaning, size_t first, const char *nam
 	bool removed = true;
 
 	for (size_t h = first; h < host->hierarchy_count; h++) {
-		snprintf(path, sizeof(path), "%s/%s", host->hierarchies[h].base, name);
+		compose(path, sizeof(path), host->hierarchies[h].base, "/", name);
 		if (try_remove(cleaning, path, name, with_kill) < 0)
 			removed = false;
 	}

@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/compose.h"
 #include "base/fd.h"
 #include "base/namespaces.h"
 
@@ -62,11 +62,12 @@ int cgroup_file_write(int dir_fd, const char *name, const char *text)
 
 int cgroup_process_read(int pid, struct cgroup_process *ret)
 {
+	char number[COMPOSE_NUMBER];
 	char path[40];
 	char text[1024];
 	ssize_t len;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	compose(path, sizeof(path), "/proc/", compose_number((uint64_t)pid, number), "/stat");
 	len = cgroup_file_read(AT_FDCWD, path, text, sizeof(text));
 	if (len < 0)
 		return -1;

@@ -16,6 +16,7 @@
 #include <linux/magic.h>
 #include <unistd.h>
 
+#include "base/compose.h"
 #include "base/fd.h"
 #include "base/mountinfo.h"
 #include "jail/cgroup/clone.h"
@@ -168,7 +169,7 @@ static unsigned read_controllers(const char *dir, const char *file)
 	unsigned found = 0;
 	ssize_t len;
 
-	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	compose(path, sizeof(path), dir, "/", file);
 	len = cgroup_file_read(AT_FDCWD, path, text, sizeof(text));
 	for (size_t i = 0; i < LIMITED_COUNT && len > 0; i++)
 		if (cgroup_text_has_word(text, (size_t)len, controllers[limited[i]].name))
@@ -601,7 +602,7 @@ static size_t add_hierarchy(struct cgroup_host *host, bool v2, const char *base,
 
 	host->hierarchies[index].v2 = v2;
 	host->hierarchies[index].made_parent = made;
-	snprintf(host->hierarchies[index].base, CGROUP_BASE_MAX, "%s", base);
+	compose(host->hierarchies[index].base, CGROUP_BASE_MAX, base);
 	return index;
 }
 
@@ -715,7 +716,7 @@ static void look_v1_mount(struct cgroup_host *host, const struct cgroup_mount *m
 		if (wanted & bit(c))
 			assign(host, c, index);
 	if (wanted & bit(CGROUP_MEMORY)) {
-		snprintf(path, sizeof(path), "%s/memory.memsw.limit_in_bytes", mount->point);
+		compose(path, sizeof(path), mount->point, "/memory.memsw.limit_in_bytes");
 		host->swap_limit = access(path, F_OK) == 0;
 	}
 }
@@ -754,7 +755,7 @@ static bool look_v2(struct cgroup_host *host, const struct survey *survey)
 
 	if (point[0] == '\0')
 		return true;
-	snprintf(path, sizeof(path), "%s/cgroup.type", point);
+	compose(path, sizeof(path), point, "/cgroup.type");
 	if (strlen(point) >= sizeof(candidate.base) || access(path, F_OK) == 0 ||
 	    faccessat(AT_FDCWD, point, W_OK, AT_EACCESS) < 0)
 		return false;
@@ -768,7 +769,7 @@ static bool look_v2(struct cgroup_host *host, const struct survey *survey)
 		return false;
 	candidate.has |= bit(CGROUP_ACCOUNT);
 	candidate.swap_limit = swap_limit > 0;
-	snprintf(candidate.base, sizeof(candidate.base), "%s", point);
+	compose(candidate.base, sizeof(candidate.base), point);
 	take_v2(host, &candidate, false);
 	return true;
 }

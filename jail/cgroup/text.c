@@ -1,10 +1,9 @@
 #include "jail/cgroup/text.h"
 
-#include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/compose.h"
 #include "base/mountinfo.h"
 
 /*
@@ -203,17 +202,17 @@ bool cgroup_text_own_dir(const struct cgroup_mount *mount, const char *own, char
 	size_t root_len = strlen(root);
 	const char *below = own + root_len;
 	char path[2 * CGROUP_BASE_MAX];
-	int len;
+	size_t len;
 
 	if (strncmp(own, root, root_len) != 0 || (*below != '\0' && *below != '/') || climbs(own) ||
 	    climbs(root))
 		return false;
 	if (strcmp(below, "/") == 0)
 		below = "";
-	len = snprintf(path, sizeof(path), "%s%s", point, below);
-	if (len <= 0 || (size_t)len >= size || (size_t)len >= sizeof(path))
+	len = compose(path, sizeof(path), point, below);
+	if (len == 0 || len >= size || len >= sizeof(path))
 		return false;
-	memcpy(ret, path, (size_t)len + 1);
+	memcpy(ret, path, len + 1);
 	return true;
 }
 
@@ -246,8 +245,11 @@ bool cgroup_text_process(const char *text, size_t len, struct cgroup_process *re
 
 void cgroup_text_name(const struct cgroup_owner *owner, char ret[CGROUP_NAME_MAX])
 {
-	snprintf(ret, CGROUP_NAME_MAX, "warder-%d-%" PRIu64 "-%" PRIu64 "-%" PRIu64, owner->pid,
-		 owner->start_time, owner->n, owner->space);
+	char pid[COMPOSE_NUMBER], start_time[COMPOSE_NUMBER], n[COMPOSE_NUMBER], space[COMPOSE_NUMBER];
+
+	compose(ret, CGROUP_NAME_MAX, "warder-", compose_number((uint64_t)owner->pid, pid), "-",
+		compose_number(owner->start_time, start_time), "-", compose_number(owner->n, n), "-",
+		compose_number(owner->space, space));
 }
 
 /* One owner has one name: no leading zeros. */

@@ -110,10 +110,9 @@ static uint32_t making(const struct rootfs *rootfs, size_t index)
 
 	for (size_t i = 0; i < rootfs->count; i++) {
 		const struct rootfs_entry *other = &rootfs->entries[i];
-		size_t len = strlen(other->target);
 
-		if (i != index && (other->kind == ROOTFS_BIND || other->kind == ROOTFS_OVERLAY) &&
-		    strncmp(target, other->target, len) == 0 && target[len] == '/')
+		if ((other->kind == ROOTFS_BIND || other->kind == ROOTFS_OVERLAY) &&
+		    path_is_below(other->target, target))
 			cover = other; /* the deepest is the last */
 	}
 	if (!cover && path_is_below_tmp(target))
@@ -137,12 +136,10 @@ bool block_is_late(const struct rootfs *rootfs, size_t index, bool detached)
 		return true;
 	for (size_t i = 0; i < rootfs->count; i++) {
 		const struct rootfs_entry *other = &rootfs->entries[i];
-		size_t len = strlen(other->target);
 
 		if ((other->kind == ROOTFS_OVERLAY ||
 		     (detached && other->kind == ROOTFS_BIND && other->owner_mapped)) &&
-		    i != index && strncmp(entry->target, other->target, len) == 0 &&
-		    entry->target[len] == '/')
+		    path_is_below(other->target, entry->target))
 			return true;
 	}
 	return false;

@@ -831,14 +831,16 @@ static void probe(const char *parent, bool look, struct cgroup_host *host)
 		return;
 	}
 	survey_host(&survey);
-	for (int c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
-		tell(host, c,
-		     "no cgroup hierarchy with the %s controller is mounted (cgroup2 on /sys/fs/cgroup)",
-		     controllers[c].name);
 	look = look && parent[0] == '\0';
 	if (!look || !look_v2(host, &survey))
 		probe_v2(host, &survey, parent);
 	probe_v1(host, &survey, parent, look);
+	for (int c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
+		if (host->hierarchy_of[c] < 0 && !host->reason[c][0])
+			tell(host, c,
+			     "no cgroup hierarchy with the %s controller is mounted (cgroup2 on "
+			     "/sys/fs/cgroup)",
+			     controllers[c].name);
 }
 
 void cgroup_probe(const char *parent, bool look, struct cgroup_host *ret)

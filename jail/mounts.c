@@ -35,13 +35,13 @@ enum {
 };
 
 static const struct flag {
-	const char *name;
+	struct mountinfo_text name;
 	unsigned int bit;
 } flag_names[] = {
-	{ "ro", FLAG_RO },
-	{ "nosuid", FLAG_NOSUID },
-	{ "nodev", FLAG_NODEV },
-	{ "noexec", FLAG_NOEXEC },
+	{ { "ro", 2 }, FLAG_RO },
+	{ { "nosuid", 6 }, FLAG_NOSUID },
+	{ { "nodev", 5 }, FLAG_NODEV },
+	{ { "noexec", 6 }, FLAG_NOEXEC },
 };
 
 /* The jail's own mounts. /dev and its nodes are the only ones without nodev, and the first is read-only. */
@@ -94,6 +94,11 @@ struct verdict {
 	size_t row; /* SIZE_MAX: none of its own */
 };
 
+static bool same_text(struct mountinfo_text a, struct mountinfo_text b)
+{
+	return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
+}
+
 static int differs(struct checking *checking, const char *path, const char *what)
 {
 	return error_set(checking->err, WARDER_ERROR_UNAVAILABLE, "filesystem.view",
@@ -107,7 +112,7 @@ static unsigned int parse_flags(struct mountinfo_text options)
 
 	while (mountinfo_option(&options, &option))
 		for (size_t i = 0; i < ARRAY_LENGTH(flag_names); i++)
-			if (mountinfo_is(option, flag_names[i].name))
+			if (same_text(option, flag_names[i].name))
 				flags |= flag_names[i].bit;
 	return flags;
 }
@@ -120,18 +125,13 @@ static void print_flags(unsigned int flags, char *buf, size_t size)
 	for (size_t i = 0; i < ARRAY_LENGTH(flag_names); i++)
 		if (flags & flag_names[i].bit)
 			used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? "," : "",
-						 flag_names[i].name);
+						 flag_names[i].name.at);
 }
 
 static unsigned int bind_flags(const struct rootfs_entry *entry)
 {
 	return FLAG_NOSUID | FLAG_NODEV | (entry->read_only ? FLAG_RO : 0) |
 	       (entry->no_exec ? FLAG_NOEXEC : 0);
-}
-
-static bool same_text(struct mountinfo_text a, struct mountinfo_text b)
-{
-	return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
 }
 
 /* ---- what covers names of /proc ---- */
@@ -472,8 +472,9 @@ int mounts_check(const char *text, const struct rootfs *rootfs, struct warder_er
 /* ---- owners ---- */
 
 /* The last mount at the path is the one that is seen. */
-static bool is_idmapped(struct mountinfo_text rest, const char *path)
+static bool is_idmapped(const char *text, const char *path)
 {
+	struct mountinfo_text rest = { text, strlen(text) };
 	struct mountinfo_text line;
 	struct mountinfo mount;
 	char point[PATH_MAX];
@@ -489,15 +490,13 @@ static bool is_idmapped(struct mountinfo_text rest, const char *path)
 void mounts_count_owners(const char *text, const struct rootfs *rootfs, enum policy_field field,
 			 bool read_only, struct mounts_owners *ret)
 {
-	const struct mountinfo_text table = { text, strlen(text) };
-
 	*ret = (struct mounts_owners){ 0 };
 	for (size_t i = 0; i < rootfs->count; i++) {
 		const struct rootfs_entry *entry = &rootfs->entries[i];
 
 		if (entry->kind != ROOTFS_BIND || entry->field != field || entry->read_only != read_only)
 			continue;
-		if (is_idmapped(table, entry->target))
+		if (is_idmapped(text, entry->target))
 			ret->mapped++;
 		else
 			ret->unmapped++;

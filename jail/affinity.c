@@ -157,7 +157,10 @@ bool affinity_is(const struct affinity_mask *mask, const char *text)
 		words[bit / 64] |= (uint64_t)(digit <= '9' ? digit - '0' : (digit & 15) + 9) << bit % 64;
 		bit += 4;
 	}
-	return memcmp(words, mask->words, sizeof(words)) == 0;
+	for (size_t i = 0; i < AFFINITY_WORDS; i++)
+		if (words[i] != mask->words[i])
+			return false;
+	return true;
 }
 
 const char *affinity_print(const struct affinity_mask *mask, char *buf, size_t size)

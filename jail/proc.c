@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/compose.h"
 #include "base/fd.h"
 
 __attribute__((format(printf, 2, 3))) static void put(struct proc_text *text, const char *format, ...)
@@ -158,60 +159,78 @@ static const char *line_value(const char *line, const char *name)
 	return *at == ':' ? at + 1 + strspn(at + 1, " \t") : NULL;
 }
 
+/* Inline: the compiler knows the length of each name. */
+static inline bool is_name(const char *text, size_t len, const char *name)
+{
+	return len == strlen(name) && memcmp(text, name, len) == 0;
+}
+
+/* "name<blanks>: number". */
+static void put_cpu_number(struct proc_text *text, const char *line, size_t before_colon, unsigned int number)
+{
+	char digits[COMPOSE_NUMBER];
+
+	put_bytes(text, line, before_colon);
+	put_text(text, ": ");
+	put_text(text, compose_number(number, digits));
+	put_text(text, "\n");
+}
+
 /* One line of a processor, which becomes number i of n. The frequency of this moment tells how busy the host is; the one that
  * does not change is half of what x86 calls its bogus MIPS. */
 static void put_cpu_line(struct proc_text *text, const char *line, size_t len, unsigned int i, unsigned int n,
 			 double mips)
 {
-	static const char *const numbers[] = { "processor", "core id", "apicid", "initial apicid" };
-	static const char *const counts[] = { "siblings", "cpu cores" };
 	const char *colon = memchr(line, ':', len);
-	const int name_len = colon ? (int)(colon - line) : 0;
+	const size_t before = colon ? (size_t)(colon - line) : 0;
+	size_t name = before;
 
-	for (size_t k = 0; k < ARRAY_LENGTH(numbers); k++)
-		if (line_value(line, numbers[k])) {
-			put(text, "%.*s: %u\n", name_len, line, i);
-			return;
-		}
-	for (size_t k = 0; k < ARRAY_LENGTH(counts); k++)
-		if (line_value(line, counts[k])) {
-			put(text, "%.*s: %u\n", name_len, line, n);
-			return;
-		}
-	if (line_value(line, "physical id"))
-		put(text, "%.*s: 0\n", name_len, line);
-	else if (!line_value(line, "cpu MHz"))
+	while (name && (line[name - 1] == ' ' || line[name - 1] == '\t'))
+		name--;
+	if (is_name(line, name, "processor") || is_name(line, name, "core id") ||
+	    is_name(line, name, "apicid") || is_name(line, name, "initial apicid"))
+		put_cpu_number(text, line, before, i);
+	else if (is_name(line, name, "siblings") || is_name(line, name, "cpu cores"))
+		put_cpu_number(text, line, before, n);
+	else if (is_name(line, name, "physical id"))
+		put_cpu_number(text, line, before, 0);
+	else if (!is_name(line, name, "cpu MHz"))
 		put_bytes(text, line, len + 1); /* with its end of line */
 	else if (mips > 0)
-		put(text, "%.*s: %.3f\n", name_len, line, mips / 2);
+		put(text, "%.*s: %.3f\n", (int)before, line, mips / 2);
 }
 
-/* The first block of lines, up to an empty one. */
-static size_t first_processor(const char *cpuinfo)
+/* The length of the first block of lines, up to an empty one; 0 if there is none. */
+static size_t first_processor(const char *cpuinfo, double *ret_mips)
 {
-	const char *end = strstr(cpuinfo, "\n\n");
+	const char *line = cpuinfo;
 
-	return !line_value(cpuinfo, "processor") || !end ? 0 : (size_t)(end + 1 - cpuinfo);
+	*ret_mips = 0;
+	if (!line_value(cpuinfo, "processor"))
+		return 0;
+	while (*line && *line != '\n') {
+		const char *value = line_value(line, "bogomips");
+		const char *end = strchr(line, '\n');
+
+		*ret_mips = value ? strtod(value, NULL) : *ret_mips;
+		line = end ? end + 1 : "";
+	}
+	return *line ? (size_t)(line - cpuinfo) : 0;
 }
 
 static void write_cpuinfo(struct proc_text *text, const struct proc_facts *facts,
 			  const struct proc_moment *moment)
 {
-	const size_t len = first_processor(facts->cpuinfo);
-	double mips = 0;
+	double mips;
+	const size_t len = first_processor(facts->cpuinfo, &mips);
 
-	for (size_t at = 0; at < len; at += strcspn(facts->cpuinfo + at, "\n") + 1) {
-		const char *value = line_value(facts->cpuinfo + at, "bogomips");
-
-		mips = value ? strtod(value, NULL) : mips;
-	}
 	for (unsigned int i = 0; i < facts->processors; i++) {
 		const size_t before = text->len;
 
 		if (len == 0)
 			put(text, "processor\t: %u\n", i);
 		for (size_t at = 0, line; at < len; at += line + 1) {
-			line = strcspn(facts->cpuinfo + at, "\n");
+			line = (size_t)(strchr(facts->cpuinfo + at, '\n') - (facts->cpuinfo + at));
 			put_cpu_line(text, facts->cpuinfo + at, line, i, facts->processors, mips);
 		}
 		put_text(text, "\n");
@@ -226,11 +245,14 @@ static void write_cpuinfo(struct proc_text *text, const struct proc_facts *facts
 static void write_stat(struct proc_text *text, const struct proc_facts *facts,
 		       const struct proc_moment *moment)
 {
-	static const char none[] = "0 0 0 0 0 0 0 0 0 0";
+	char digits[COMPOSE_NUMBER];
 
-	put(text, "cpu  %s\n", none);
-	for (unsigned int i = 0; i < facts->processors; i++)
-		put(text, "cpu%u %s\n", i, none);
+	put_text(text, "cpu  0 0 0 0 0 0 0 0 0 0\n");
+	for (unsigned int i = 0; i < facts->processors; i++) {
+		put_text(text, "cpu");
+		put_text(text, compose_number(i, digits));
+		put_text(text, " 0 0 0 0 0 0 0 0 0 0\n");
+	}
 	put(text,
 	    "intr 0\nctxt 0\nbtime %lld\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n"
 	    "softirq 0 0 0 0 0 0 0 0 0 0 0\n",

@@ -115,7 +115,8 @@ struct launches {
 	pthread_t thread;
 	const char *tenant;
 	atomic_bool *is_over;
-	unsigned int launched, refused;
+	atomic_uint launched;
+	unsigned int refused;
 	struct warder_error other;
 };
 
@@ -347,10 +348,25 @@ Test(pool_callers, a_drain_tells_what_a_failed_jail_has_left, .timeout = 60)
 
 /* ---- room for one jail ---- */
 
+/* All have launched so often; at most for a minute. */
+static void await_launches(const struct launches *all, size_t count, unsigned int often)
+{
+	for (int i = 0; i < 600; i++) {
+		unsigned int have = 0;
+
+		for (size_t j = 0; j < count; j++)
+			have += atomic_load(&all[j].launched) >= often;
+		if (have == count)
+			return;
+		usleep(100000);
+	}
+}
+
 /* Callers of one key, who come without end, neither keep the only jail from those of another nor let its fills fail. */
 static void share_one(enum warder_pool_empty empty)
 {
-	const int fds = begin((struct warder_pool_options){ .jails = 1, .empty = empty, .wait_us = 3000000 });
+	const int fds =
+	    begin((struct warder_pool_options){ .jails = 1, .empty = empty, .wait_us = 20000000 });
 	const struct warder_pool_key key = key_of("b");
 	struct launches all[4] = { 0 };
 	atomic_bool is_over = false;
@@ -369,7 +385,7 @@ static void share_one(enum warder_pool_empty empty)
 		usleep(10000);
 	}
 	if (empty == WARDER_POOL_WAIT)
-		sleep(5); /* longer than wait_us */
+		await_launches(all, ARRAY_LENGTH(all), 20);
 	atomic_store(&is_over, true);
 	for (size_t i = 0; i < (empty == WARDER_POOL_WAIT ? 4u : 3u); i++) {
 		pthread_join(all[i].thread, NULL);

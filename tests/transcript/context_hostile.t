@@ -57,7 +57,7 @@ $ sh s start; sh c create py; sh c run py --timeout 1s -c 'import os
 + frame = struct.pack("<IIII", 0x58544357, 5, 1, 0) + b'{"text/plain":"' + b"z" * 60000 + b'"}'
 + while True: os.write(4, frame)
 + END
-$ sh s start; sh c create py; sh c run py --timeout 2s --json flood.py > result; echo $?; test $(stat -c %s result) -lt 9000000 && echo small; grep -o '"status":"timeout"\|"saidTruncated":true' result; export XDG_RUNTIME_DIR=$PWD/rt; keeper=$(sh s status --json | grep -o '"keeperPid":[0-9]*' | cut -d: -f2); test $(awk '/VmHWM/ { print $2 }' /proc/$keeper/status) -lt 100000 && echo bounded; sh c run py -c '2'; sh s stop
+$ sh s start; sh c create py; sh c run py --timeout $((2 * ${WARDER_TEST_SLOW:-1}))s --json flood.py > result; echo $?; test $(stat -c %s result) -lt 9000000 && echo small; grep -o '"status":"timeout"\|"saidTruncated":true' result; export XDG_RUNTIME_DIR=$PWD/rt; keeper=$(sh s status --json | grep -o '"keeperPid":[0-9]*' | cut -d: -f2); test $(awk '/VmHWM/ { print $2 }' /proc/$keeper/status) -lt 100000 && echo bounded; sh c run py -c '2'; sh s stop
 | 124
 | small
 | "status":"timeout"

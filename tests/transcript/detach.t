@@ -164,7 +164,7 @@ $ . "$TOP/tests/transcript/detach.sh"; warder session start many --lifetime 5m -
 
 = a lost connection is not a dead keeper: wait, logs and attach connect again, and go on at the byte where they were
 needs python3
-$ . "$TOP/tests/transcript/detach.sh"; for how in wait 'logs -f' 'attach -n'; do id=$(sh d sh -c 'i=0; while [ $i -lt 300 ]; do i=$((i + 1)); echo $i; sleep 0.01; done; exit 7'); python3 "$TOP/tests/transcript/detach_lose.py" got warder $how $id; echo $?; [ "$how" = wait ] || (seq 300 | cmp - got && echo exact); end $id; done
+$ . "$TOP/tests/transcript/detach.sh"; for how in wait 'logs -f' 'attach -n'; do id=$(sh d -i sh -c 'i=0; while [ $i -lt 300 ]; do i=$((i + 1)); echo $i; sleep 0.01; done; read x; exit 7'); python3 "$TOP/tests/transcript/detach_lose.py" got warder $how $id; echo $?; [ "$how" = wait ] || (seq 300 | cmp - got && echo exact); end $id; done
 | lost 3
 | 7
 | lost 3

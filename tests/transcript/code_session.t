@@ -49,7 +49,7 @@ $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s sta
 = a program that was built goes on, too
 needs gcc
 + printf '#include <stdio.h>\n#include <unistd.h>\nint main(void) { puts("begun"); fflush(stdout); while (access("/tmp/go", F_OK)) usleep(50000); puts("end"); return 5; }\n' > code.c
-$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start --set filesystem.tmpExec=true; warder code --session $name code.c > out & pid=$!; until grep -q begun out 2> /dev/null || ! kill -0 $pid; do sleep 0.05; done; kill -9 $pid; wait $pid 2> /dev/null; id=$(warder ps | awk '/ running / { print $1 }'); sh s exec -- touch /tmp/go; warder wait $id; echo $?; cat out; warder wait --json $id | python3 $TOP/tests/lib/results.py stages.0.name stages.1.name; warder session list $name /tmp | awk '{ print $NF }'; sh s stop
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start --set filesystem.tmpExec=true; warder code --session $name code.c > out & pid=$!; until grep -q begun out 2> /dev/null || ! kill -0 $pid; do sleep 0.05; done; id=$(sh running); kill -9 $pid; wait $pid 2> /dev/null; sh s exec -- touch /tmp/go; warder wait $id; echo $?; cat out; warder wait --json $id | python3 $TOP/tests/lib/results.py stages.0.name stages.1.name; warder session list $name /tmp | awk '{ print $NF }'; sh s stop
 | 5
 | begun
 | end
@@ -193,7 +193,7 @@ $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s sta
 + head -c 20000000 /dev/zero > large
 + echo 'import json, os; print(os.path.getsize("large"), json.load(open(os.environ["WARDER_INPUT"]))["a"]); open(os.environ["WARDER_PROGRESS"], "w").write("50\n")' > code.py
 + printf 'echo begun\ntrap "echo heard; exit 6" TERM\nwhile :; do sleep 0.05; done\n' > wait.sh
-$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start --set languages=python,bash,command; warder session status $name --json | sed 's/.*"policy":\({.*}\),"setup".*/\1/' > ceiling; warder code --session $name --ceiling ceiling --file large --input '{"a": 3}' --progress --json code.py | python3 $TOP/tests/lib/results.py stdout.text progress.lines; warder code --session $name --grace 20s wait.sh > out 2> /dev/null & pid=$!; until grep -q begun out 2> /dev/null || ! kill -0 $pid; do sleep 0.05; done; kill $pid; wait $pid; echo $?; cat out; warder code --session $name --timeout 1h code.py; echo $?; warder code --session $name --set languages= --set languages=bash code.py; echo $?; sh s list /tmp; warder ps | wc -l; sh s stop
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start --set languages=python,bash,command; warder session status $name --json | sed 's/.*"policy":\({.*}\),"setup".*/\1/' > ceiling; warder code --session $name --ceiling ceiling --file large --input '{"a": 3}' --progress --json code.py | python3 $TOP/tests/lib/results.py stdout.text progress.lines; warder code --session $name --grace 20s wait.sh > out 2> /dev/null & pid=$!; until grep -q begun out 2> /dev/null || ! kill -0 $pid; do sleep 0.05; done; sh running > id; kill $pid; wait $pid; echo $?; cat out; warder code --session $name --timeout 1h code.py; echo $?; warder code --session $name --set languages= --set languages=bash code.py; echo $?; sh s list /tmp; warder ps | wc -l; sh s stop
 | "20000000 3\n" [50]
 | 6
 | begun

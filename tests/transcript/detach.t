@@ -114,7 +114,7 @@ $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; id=$(sh s exec --detach -- sh -c '
 ? 125
 
 = if the keeper is killed, everything is gone, and waiting commands report it
-$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d sleep 60); keeper=$(warder session status $id --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); warder wait $id & until ls -l /proc/$!/fd 2> /dev/null | grep -q socket:; do sleep 0.05; done; sleep 0.3; kill -9 $keeper; wait $!; echo $?; warder ps | wc -l
+$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d sleep 60); keeper=$(warder session status $id --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); warder wait $id & until [ "$(ls -l /proc/$!/fd 2> /dev/null | grep -c socket:)" -gt 1 ] || ! kill -0 $!; do sleep 0.05; done; sleep 0.3; kill -9 $keeper; wait $!; echo $?; warder ps | wc -l
 | 137
 | 1
 !~ ^warder: supervisor: killed: the keeper of session [0-9a-f]{16} is gone, and with it everything in the session$

@@ -242,7 +242,7 @@ $ sh s start --workspace $PWD/wa; sh s status --json | python3 policy.py > first
 
 = a signal goes to the program of an execution
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start; sh s exec -- sh -c "trap 'echo got it; exit 7' TERM; echo up; while :; do sleep 0.1; done" > out 2> err & until grep -qs up out 2>/dev/null; do sleep 0.1; done; kill -TERM $!; wait $!; echo $?; cat out; sh s stop
+$ sh s start; sh s exec -- sh -c "trap 'echo got it; exit 7' TERM; echo up; while :; do sleep 0.1; done" > out 2> err & pid=$!; until grep -qs up out 2>/dev/null; do sleep 0.1; done; sh running > id; kill -TERM $pid; wait $pid; echo $?; cat out; sh s stop
 | 7
 | up
 | got it

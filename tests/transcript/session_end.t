@@ -67,6 +67,7 @@ needs place python3 pgrep
 + rm -f work/begun; sh s start --workspace $PWD/work:rw --set limits.disk=unlimited \$2
 + sh s exec --json -- sh -c 'echo > begun; sleep 60' > r 2> /dev/null & pid=\$!
 + while [ ! -e work/begun ] && kill -0 \$pid; do sleep 0.1; done
++ sh running > id
 + keeper=\$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/')
 + eval "\$1"; wait \$pid; echo \$? "\$(python3 tell.py < r)"; sh s stop 2> /dev/null
 + }
@@ -90,7 +91,7 @@ needs python3
 + print(r['cause'], sum([[known(r[key])] for key in ('stdout', 'stderr', 'durations', 'cpuTimeUs', 'peakMemoryBytes', 'peakPids', 'startedAt', 'limitsHit', 'identity')], []))
 + print([[s['status'], s['wallUs'], s['cpuTimeUs'], s['peakMemoryBytes']] for s in r.get('stages', [])])
 + END
-$ . "$TOP/tests/transcript/session.sh"; sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec --json -- sh -c 'echo 1; sleep 60' > exec 2> /dev/null & one=$!; warder code --session $name --json code.py > code 2> /dev/null & two=$!; for i in $(seq 200); do sh s exec -- test -e /tmp/begun && [ "$(warder ps | grep -c ' running ')" = 2 ] && break; sleep 0.1; done; warder wait --json $(warder ps | awk '/sleep 60/ { print $1 }') > wait 2> /dev/null & three=$!; until ls -l /proc/$three/fd 2> /dev/null | grep -q socket: || ! kill -0 $three; do sleep 0.05; done; sleep 0.3; kill -9 $(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); for pid in $one $two $three; do wait $pid; echo $?; done; for file in exec code wait; do python3 tell.py $file; done
+$ . "$TOP/tests/transcript/session.sh"; sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec --json -- sh -c 'echo 1; sleep 60' > exec 2> /dev/null & one=$!; warder code --session $name --json code.py > code 2> /dev/null & two=$!; for i in $(seq 200); do sh s exec -- test -e /tmp/begun && [ "$(warder ps | grep -c ' running ')" = 2 ] && break; sleep 0.1; done; warder wait --json $(warder ps | awk '/sleep 60/ { print $1 }') > wait 2> /dev/null & three=$!; until [ "$(ls -l /proc/$three/fd 2> /dev/null | grep -c socket:)" -gt 1 ] || ! kill -0 $three; do sleep 0.05; done; sleep 0.3; kill -9 $(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); for pid in $one $two $three; do wait $pid; echo $?; done; for file in exec code wait; do python3 tell.py $file; done
 | 137
 | 137
 | 137
@@ -112,7 +113,7 @@ $ sh s start --memory 80MiB --workspace $PWD/work:rw --set limits.disk=unlimited
 = an execution whose session ends before it is joined is refused, or starts it anew
 needs python3
 + . "$TOP/tests/transcript/session.sh"; mkfifo ceiling; echo 'find /proc/[0-9]*/fd -lname "$PWD/ceiling" 2> /dev/null | grep -q .' > reads
-$ for flag in '' --auto-start; do sh s start --idle-timeout 4s; sh s status --json | python3 -c 'import json, sys; print(json.dumps(json.load(sys.stdin)["policy"]))' > granted; exec 3<> ceiling; timeout 100 sh s exec $flag --ceiling ceiling -- echo it runs 3>&- & while sh s status > status 2> /dev/null; do sleep 0.2; done; cat granted >&3; exec 3>&-; [ -z "$flag" ] || { while sh reads; do sleep 0.05; done; timeout 60 sh -c 'cat granted > ceiling'; }; wait $!; echo $?; done; sh s stop
+$ for flag in '' --auto-start; do sh s start --idle-timeout 4s; sh s status --json > status; keeper=$(sed 's/.*keeperPid":\([0-9]*\).*/\1/' status); python3 -c 'import json; print(json.dumps(json.load(open("status"))["policy"]))' > granted; exec 3<> ceiling; timeout 100 sh s exec $flag --ceiling ceiling -- echo it runs 3>&- & while grep -qs '^State:.[^ZX]' /proc/$keeper/status; do sleep 0.2; done; cat granted >&3; exec 3>&-; [ -z "$flag" ] || { while sh reads; do sleep 0.05; done; timeout 60 sh -c 'cat granted > ceiling'; }; wait $!; echo $?; done; sh s stop
 | 125
 | it runs
 | 0

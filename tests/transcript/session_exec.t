@@ -2,7 +2,7 @@
 
 = the program goes on if its caller is killed, and its output and its end can still be had
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec -- sh -c 'echo begun; until [ -e /tmp/go ]; do sleep 0.05; done; echo end; exit 7' > out & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; kill -9 $pid; wait $pid 2> /dev/null; id=$(warder ps | awk '/ running / { print $1 }'); sh s exec -- touch /tmp/go; warder wait $id; echo $?; cat out; warder wait --json $id | grep -o '"exitCode":7'; warder ps | grep -c "^$id .* exited 7 "; sh s stop
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec -- sh -c 'echo begun; until [ -e /tmp/go ]; do sleep 0.05; done; echo end; exit 7' > out & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; id=$(sh running); kill -9 $pid; wait $pid 2> /dev/null; sh s exec -- touch /tmp/go; warder wait $id; echo $?; cat out; warder wait --json $id | grep -o '"exitCode":7'; warder ps | grep -c "^$id .* exited 7 "; sh s stop
 | 7
 | begun
 | end
@@ -11,7 +11,7 @@ $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec -- sh -c 'echo begun; un
 
 = the output of a program that has its caller's streams can also be read by others, as long as the program runs
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec -- sh -c 'echo begun; echo error >&2; until [ -e /tmp/go ]; do sleep 0.05; done; echo end; exit 7' > out 2> err & pid=$!; until grep -q error err 2> /dev/null; do sleep 0.05; done; id=$(warder ps | awk '/ running / { print $1 }'); warder logs $id; warder attach $id > attached 2> /dev/null < /dev/null & until grep -q begun attached 2> /dev/null; do sleep 0.05; done; sh s exec -- touch /tmp/go; wait $!; echo $?; wait $pid; echo $?; cat attached; cat out; warder logs $id; sh s stop
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec -- sh -c 'echo begun; echo error >&2; until [ -e /tmp/go ]; do sleep 0.05; done; echo end; exit 7' > out 2> err & pid=$!; until grep -q error err 2> /dev/null; do sleep 0.05; done; id=$(sh running); warder logs $id; warder attach $id > attached 2> /dev/null < /dev/null & until grep -q begun attached 2> /dev/null; do sleep 0.05; done; sh s exec -- touch /tmp/go; wait $!; echo $?; wait $pid; echo $?; cat attached; cat out; warder logs $id; sh s stop
 | begun
 | 7
 | 7
@@ -25,7 +25,7 @@ $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec -- sh -c 'echo begun; ec
 = progress goes to the caller's terminal and into the result, also if the caller is killed meanwhile, or stopped for long
 needs python3 script
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec --progress --json -- sh -c 'echo 8 >&5; echo $WARDER_PROGRESS' | python3 $TOP/tests/lib/results.py progress.lines stdout.text; NO_COLOR=1 script -qec 'sh s exec --progress -- sh -c "echo \"[9]\" >&5"' /dev/null < /dev/null | tr -d '\r'; rm -f out; sh s exec --progress -- sh -c 'echo 1 >&5; echo begun; until [ -e /tmp/go ]; do sleep 0.05; done; echo 2 >&5; exit 7' > out & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; kill -9 $pid; wait $pid 2> /dev/null; id=$(warder ps | awk '/ running / { print $1 }'); sh s exec -- touch /tmp/go; warder wait $id; echo $?; warder wait --json $id | python3 $TOP/tests/lib/results.py progress.lines
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec --progress --json -- sh -c 'echo 8 >&5; echo $WARDER_PROGRESS' | python3 $TOP/tests/lib/results.py progress.lines stdout.text; NO_COLOR=1 script -qec 'sh s exec --progress -- sh -c "echo \"[9]\" >&5"' /dev/null < /dev/null | tr -d '\r'; rm -f out; sh s exec --progress -- sh -c 'echo 1 >&5; echo begun; until [ -e /tmp/go ]; do sleep 0.05; done; echo 2 >&5; exit 7' > out & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; id=$(sh running); kill -9 $pid; wait $pid 2> /dev/null; sh s exec -- touch /tmp/go; warder wait $id; echo $?; warder wait --json $id | python3 $TOP/tests/lib/results.py progress.lines
 > rm -f out; sh s exec --progress --json -- sh -c 'echo begun >/tmp/begun; for i in $(seq 40); do printf "{\"filler\": \"%03500d\"}\n" $i >&5; sleep 0.25; done' > out & pid=$!; until sh s exec -- test -e /tmp/begun || ! kill -0 $pid; do sleep 0.05; done; kill -STOP $pid; while warder ps | grep -q ' running .*seq 40'; do sleep 0.2; done; kill -CONT $pid; wait $pid; echo $?; python3 $TOP/tests/lib/results.py progress.delivered < out; sh s stop
 | [8] "/dev/fd/5\n"
 | warder: progress: [9]
@@ -78,7 +78,7 @@ $ sh s start; (yes; echo $? >&2; touch told) 2> status | sh s exec -- sh -c 'rea
 
 = signals to the caller reach the program, which may end by itself, or is killed after the grace
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start; for how in '20s trap "echo heard; exit 5" TERM' '500ms trap "" TERM'; do rm -f out; sh s exec --grace ${how%% *} -- sh -c "${how#* }; echo begun; while :; do sleep 0.05; done" > out 2> /dev/null & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; kill $pid; wait $pid; echo $?; cat out; done; sh s stop
+$ sh s start; for how in '20s trap "echo heard; exit 5" TERM' '500ms trap "" TERM'; do rm -f out; sh s exec --grace ${how%% *} -- sh -c "${how#* }; echo begun; while :; do sleep 0.05; done" > out 2> /dev/null & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; sh running > id; kill $pid; wait $pid; echo $?; cat out; done; sh s stop
 | 5
 | begun
 | heard
@@ -93,7 +93,7 @@ $ sh s start; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/
 
 = a caller whose keeper is stopped ends after a signal, and says so; the program ends when the keeper goes on
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); sh s exec --grace 100ms -- sh -c 'echo begun; sleep 60' > out & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; kill -STOP $keeper; kill $pid; wait $pid; echo $?; kill -CONT $keeper; for i in $(seq 600); do warder ps | grep -q ' running ' || break; sleep 0.1; done; warder ps | grep -c ' running '; sh s stop
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); sh s exec --grace 100ms -- sh -c 'echo begun; sleep 60' > out & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; sh running > id; kill -STOP $keeper; kill $pid; wait $pid; echo $?; kill -CONT $keeper; for i in $(seq 600); do warder ps | grep -q ' running ' || break; sleep 0.1; done; warder ps | grep -c ' running '; sh s stop
 | 143
 | 0
 !~ ^warder: the keeper of session .* does not answer
@@ -112,7 +112,7 @@ needs python3
 +             s.send(b"x")
 +             break
 + END
-$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec --json -- sh -c 'echo begun > /tmp/begun; until [ -e /tmp/go ]; do sleep 0.05; done; exit 7' > out & pid=$!; until sh s exec -- test -e /tmp/begun || ! kill -0 $pid; do sleep 0.05; done; id=$(warder ps | awk '/ running / { print $1 }'); python3 cut.py $pid; wait $pid; echo $?; python3 $TOP/tests/lib/results.py cause signal sessionEnd detail < out | sed "s/$id/ID/; s/of session [^ ]*/of session NAME/"; sh s exec -- touch /tmp/go; warder wait $id; echo $?; sh s stop
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec --json -- sh -c 'echo begun > /tmp/begun; until [ -e /tmp/go ]; do sleep 0.05; done; exit 7' > out & pid=$!; until sh s exec -- test -e /tmp/begun || ! kill -0 $pid; do sleep 0.05; done; id=$(sh running); python3 cut.py $pid; wait $pid; echo $?; python3 $TOP/tests/lib/results.py cause signal sessionEnd detail < out | sed "s/$id/ID/; s/of session [^ ]*/of session NAME/"; sh s exec -- touch /tmp/go; warder wait $id; echo $?; sh s stop
 | 137
 | supervisor - - the keeper of session NAME has closed this connection, and goes on to supervise the program; "warder wait ID" waits for its end
 | 7

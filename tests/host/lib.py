@@ -124,15 +124,7 @@ def sessions():
 
 def keeper_of(sandbox):
     """By the lock of its session, which the keeper holds."""
-    try:
-        inode = os.stat(os.path.join(sessions_directory(), sandbox + ".lock")).st_ino
-    except OSError:
-        return None
-    for line in open("/proc/locks"):
-        fields = line.split()
-        if fields[1] == "FLOCK" and fields[5].endswith(":%d" % inode):
-            return int(fields[4])
-    return None
+    return serving.lock_holder(os.path.join(sessions_directory(), sandbox + ".lock"))
 
 
 def sessions_directory():

@@ -92,7 +92,7 @@ def handed_out():
     tell(not was_parked(narrow), "nor is it given for another policy")
     host.process.terminate()
     host.process.wait()
-    tell(until(lambda: parked_keepers() == [], 5), "with the host, they end", parked_keepers())
+    tell(until(lambda: parked_keepers() == [], 60), "with the host, they end", parked_keepers())
     host.restart()
     tell({row["id"] for row in host.ask("GET", "/v1/sandboxes", token)[1]} >= {first, second}, "and the sandboxes that clients have go on")
     host.end()

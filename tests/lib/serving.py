@@ -128,6 +128,21 @@ def handles(pid, number):
     return any(one >> number - 1 & 1 for one in sets)
 
 
+def lock_holder(path):
+    """The pid of the process that has a lock of the file, as a keeper has; None: there is none. Suites that run at the same time have file systems
+    of their own, in which files have the same numbers."""
+    try:
+        file = os.stat(path)
+    except OSError:
+        return None
+    with open("/proc/locks") as locks:
+        rows = [line.split() for line in locks]
+    holders = {row[5]: int(row[4]) for row in rows if row[1] == "FLOCK"}
+    exact = holders.get("%02x:%02x:%d" % (os.major(file.st_dev), os.minor(file.st_dev), file.st_ino))
+    # A file of an overlay has the number of the file system below it.
+    return exact or next((pid for name, pid in holders.items() if name.endswith(":%d" % file.st_ino)), None)
+
+
 def parents():
     """pid -> (pid of its parent, name), of all processes."""
     found = {}

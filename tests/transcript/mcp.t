@@ -375,7 +375,7 @@ $ . "$TOP/tests/transcript/mcp.sh"; n=62$$; cancel() { printf '{"jsonrpc":"2.0",
 
 = a session that ends while a call runs is the cause of the call's end
 needs python3
-$ . "$TOP/tests/transcript/mcp.sh"; { init; call 1 run_command '{"command":"echo begun > /workspace/begun; sleep 20"}'; for i in $(seq 600); do [ ! -e work/begun ] || break; sleep 0.1; done; warder session stop --all; await 1; } | { mkdir -m 777 work; mcp --workspace work:rw; } | tee log | texts
+$ . "$TOP/tests/transcript/mcp.sh"; { init; call 1 run_command '{"command":"echo begun > /workspace/begun; sleep 20"}'; for i in $(seq 600); do [ -e work/begun ] && warder ps | grep -q ' running ' && break; sleep 0.1; done; warder session stop --all; await 1; } | { mkdir -m 777 work; mcp --workspace work:rw; } | tee log | texts
 |~ ^1 True \{"error":"execution_error","message":"killed: the session was stopped","cause":"sessionEnded","remedy":"call again; .*"\}$
 |~ ^Ended by SIGKILL, after T s\.$
 | Standard output is empty.

@@ -68,9 +68,10 @@ struct job {
 	struct started started;
 	struct warder_error fault; /* code 0: none */
 	uint64_t begun_us, heard_us, ended_us, begun_wall_ms;
-	const char *cause; /* that we set; or NULL */
-	int signal;        /* the last that we sent; 0: none */
-	uint64_t sent_us;  /* when */
+	const char *cause;   /* that we set; or NULL */
+	uint64_t pressed_us; /* since when we want the program to end; 0: we do not */
+	int signal;          /* the last that we sent; 0: none */
+	uint64_t sent_us;    /* when */
 };
 
 static uint64_t passed_ms(uint64_t since_us)
@@ -246,11 +247,15 @@ static void send_signal(struct job *job, int number)
 	job->sent_us = clock_us();
 }
 
-/* The program in a sandbox that stays is to end. Whether we wait no longer. */
+/* The program in a sandbox that stays is to end; before the service has named its process, it cannot be ended. Whether we wait no longer. */
 static bool press(struct job *job)
 {
-	if (!job->stays || !job->started.runs)
+	if (!job->pressed_us)
+		job->pressed_us = clock_us();
+	if (!job->stays)
 		return true;
+	if (!job->started.runs)
+		return passed_ms(job->pressed_us) > GRACE_MS;
 	if (!job->signal)
 		send_signal(job, strcmp(job->cause, "cancelled") == 0 && job->grace_ms ? SIGTERM : SIGKILL);
 	else if (job->signal == SIGTERM && passed_ms(job->sent_us) > job->grace_ms)

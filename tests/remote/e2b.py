@@ -643,13 +643,21 @@ def lying():
     data = json.loads(done[1])
     tell(done[0] == 124 and data["cause"] == "wallTime" and "may still run" in data["detail"] and [one["signal"] for one in bodies("SendSignal")] == ["SIGNAL_SIGKILL"] and "DELETE" not in kinds(),
          "so is one that outlives its time limit", (done, kinds()))
-    begin_anew({"Start": hangs})
-    process = subprocess.Popen([WARDER, "session", "exec", "liar", "-n", "--json", "--grace", "1s", "--", "true"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    until(lambda: "Start" in kinds())
-    process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=90 * SLOW)
-    sent = [one["signal"] for one in bodies("SendSignal")]
-    tell(process.returncode == 143 and json.loads(out)["cause"] == "cancelled" and sent[-1:] == ["SIGNAL_SIGKILL"] and "DELETE" not in kinds(), "a signal goes on, and after the grace the program is killed", (process.returncode, out, err, sent))
+    cancelled = threading.Event()
+    def starts_late(self):
+        cancelled.wait(60 * SLOW)
+        time.sleep(0.5)
+        hangs(self)
+    for name, how in (("when the program runs", hangs), ("before the service has said that it runs", starts_late)):
+        begin_anew({"Start": how})
+        process = subprocess.Popen([WARDER, "session", "exec", "liar", "-n", "--json", "--grace", "1s", "--", "true"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        until(lambda: "Start" in kinds())
+        process.send_signal(signal.SIGTERM)
+        cancelled.set()
+        out, err = process.communicate(timeout=90 * SLOW)
+        sent = [one["signal"] for one in bodies("SendSignal")]
+        tell(process.returncode == 143 and json.loads(out)["cause"] == "cancelled" and sent == ["SIGNAL_SIGTERM", "SIGNAL_SIGKILL"] and "DELETE" not in kinds(),
+             "a signal goes on, and after the grace the program is killed: " + name, (process.returncode, out, err, sent))
     for name, how, word in (("an old envd", described(envdVersion="0.5.1"), "envdVersion"), ("no JSON", b"<html>", "not a JSON object"), ("2 MiB", b" " * (2 << 20), "1 MiB"), ("a state in red", described(state="\x1b[31mred"), "red"), ("a busy service", (503, b'{"code": 503, "message": "busy"}', ()), "busy"),
                             ("a page that is not found", (404, b"<html>nginx</html>", ()), "404"), ("death", dies, "remote:cloud"), ("a redirect", redirect, "redirect")):
         begin_anew({"i1": how})

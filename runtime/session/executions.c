@@ -561,8 +561,8 @@ struct execution *executions_find(struct executions *all, const char *id, struct
 		if (strcmp(all->items[i]->id, id) == 0)
 			return all->items[i];
 	error_set(err, WARDER_ERROR_NOT_FOUND, "id",
-		  "session %.64s has no execution %.40s; \"warder ps\" lists all executions", id,
-		  all->session);
+		  "session %.64s has no execution %.40s; \"warder ps\" lists all executions", all->session,
+		  id);
 	return NULL;
 }
 

@@ -56,16 +56,22 @@ static int gone(const struct remote *remote, struct warder_error *err)
 			 "session %.64s does not run any more: its keeper has ended", remote->session);
 }
 
-/* Whether the keeper that has closed the connection still answers others. */
-static bool keeper_lives(const struct remote *remote)
+/* Whether a keeper listens. With a new connection to it. */
+static bool listens(const char *session, int *ret_fd)
 {
 	struct warder_error ignored;
 	owned_fd int dir_fd = -1;
-	owned_fd int fd = -1;
 
 	return session_directory_open(false, &dir_fd, &ignored) == 0 &&
-	       session_connect(dir_fd, remote->session, &fd, &ignored) == 0 &&
-	       session_peer_pid(fd) == session_peer_pid(remote->fd);
+	       session_connect(dir_fd, session, ret_fd, &ignored) == 0;
+}
+
+/* Whether the keeper that has closed the connection still answers others. */
+static bool keeper_lives(const struct remote *remote)
+{
+	owned_fd int fd = -1;
+
+	return listens(remote->session, &fd) && session_peer_pid(fd) == session_peer_pid(remote->fd);
 }
 
 /* The keeper has closed the connection, and said no more. */
@@ -277,35 +283,47 @@ static int check_there(struct remote *remote, struct warder_error *err)
 struct search {
 	const char *id;
 	struct remote *found;
+	struct warder_error unasked; /* of the first session that did not say; code 0: each has said */
 };
 
 /* Session_each(): 1 when it is found. */
 static int look_in(void *context, const char *name)
 {
 	struct search *search = context;
-	struct warder_error ignored = { 0 };
+	struct warder_error why = { 0 };
+	owned_fd int fd = -1;
 	struct remote *remote;
+	const int got = connect_to(name, &remote, &why);
 
-	if (connect_to(name, &remote, &ignored) != 0)
+	if (got > 0)
 		return 0;
-	snprintf(remote->id, sizeof(remote->id), "%s", search->id);
-	if (check_there(remote, &ignored) < 0) {
+	if (got == 0) {
+		snprintf(remote->id, sizeof(remote->id), "%s", search->id);
+		if (check_there(remote, &why) == 0) {
+			search->found = remote;
+			return 1;
+		}
 		remote_free(remote);
-		return 0;
 	}
-	search->found = remote;
-	return 1;
+	if (why.code != WARDER_ERROR_NOT_FOUND && !search->unasked.code && listens(name, &fd))
+		search->unasked = why;
+	return 0;
 }
 
 int remote_open(const char *id, struct remote **ret, struct warder_error *err)
 {
 	struct search search = { .id = id };
+	char shown[64];
 
 	if (strlen(id) != REMOTE_ID_LENGTH || strspn(id, "0123456789abcdef") != REMOTE_ID_LENGTH)
 		return none(id, err);
 	/* A detached run is a session of the same name. */
 	if (look_in(&search, id) == 0 && session_each(look_in, &search, err) < 0)
 		return -1;
+	if (!search.found && search.unasked.code)
+		return error_set(err, search.unasked.code, "id",
+				 "no session that answers has execution %s, but one did not say: %.300s",
+				 json_quote(id, shown, sizeof(shown)), search.unasked.text);
 	if (!search.found)
 		return none(id, err);
 	*ret = search.found;

@@ -234,6 +234,13 @@ static void settle(struct warder_pool *pool, struct pool_slot *slot)
 		make_way(pool, slot->key, 0);
 }
 
+/* Whether parked jails may hold what was missing. */
+static bool is_shortage(const struct warder_error *err)
+{
+	return err->sys_errno == EMFILE || err->sys_errno == ENFILE || err->sys_errno == EAGAIN ||
+	       err->sys_errno == ENOMEM;
+}
+
 /* ---- jails ---- */
 
 int pool_build(struct warder_pool *pool, struct pool_key *key, bool tries, struct warder_error *err)
@@ -292,6 +299,8 @@ int pool_build(struct warder_pool *pool, struct pool_key *key, bool tries, struc
 		note_left(pool, &left);
 	if (slot->key)
 		note_failure(pool, slot, err);
+	if (slot->key && slot->is_beyond && is_shortage(err))
+		make_way(pool, slot->key, 1);
 	unlink_slot(pool, slot);
 	pool_move(pool, slot, POOL_GONE);
 	free_slot(slot);
@@ -385,7 +394,7 @@ bool pool_drop_parts(struct warder_pool *pool)
 }
 
 /* Whether a jail of the key may be made now. If it has none, another key may lose one for it: now, or when it has been made, if it is not known
- * whether it can be. *ret_drop: first, parts are to be dropped. */
+ * whether a jail of this key can be made, and enough descriptors are free to try. *ret_drop: first, parts are to be dropped. */
 static bool make_room(struct warder_pool *pool, struct pool_key *key, bool *ret_drop)
 {
 	const struct pool_descriptors have = pool_count_descriptors();
@@ -397,8 +406,8 @@ static bool make_room(struct warder_pool *pool, struct pool_key *key, bool *ret_
 	if (may && fits_more(pool, key, 1))
 		return true;
 	if (!pool_count_parked(pool, key) && can_make_way(pool, key, 1)) {
-		key->goes_beyond = !key->is_proven;
-		if (key->is_proven)
+		key->goes_beyond = !key->is_proven && pool_may_launch(&have);
+		if (!key->goes_beyond)
 			make_way(pool, key, 1);
 		return true;
 	}

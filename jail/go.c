@@ -248,9 +248,8 @@ int run_step_go(struct jail_run *run, struct warder_error *err)
 	if (send_go(run, err) < 0)
 		return -1;
 	readback_rest(run);
-	/* Woken once, by the hang-up: the exec closed the payload's end, or its exit did. A payload that holds says ENTERING, and a look may have
-	 * read it. */
-	while (!(holds && wait.entering) && poll(&fd, 1, SETUP_LOOK_MS) <= 0)
+	/* Woken once, by the hang-up: the exec closed the payload's end, or its exit did. */
+	while (poll(&fd, 1, SETUP_LOOK_MS) <= 0)
 		if (run_look_at_setup(run, hangs, run->go_us + SETUP_TIMEOUT_MS * 1000ull, "at its exec",
 				      err) < 0 ||
 		    look_for_halt(run, &wait, err) < 0)

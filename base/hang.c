@@ -58,12 +58,25 @@ bool hang_look(struct hang *hang, int pid)
 	return clock_us() - hang->since_us >= HANG_US;
 }
 
-bool hang_is_stopped(int pid)
+/* 0: there is no such process. */
+static char state_of(int pid)
 {
 	uint64_t ignored;
 	char state;
 
-	return pid > 0 && read_state(pid, &state, &ignored) && (state == 'T' || state == 't');
+	return pid > 0 && read_state(pid, &state, &ignored) ? state : 0;
+}
+
+bool hang_is_stopped(int pid)
+{
+	const char state = state_of(pid);
+
+	return state == 'T' || state == 't';
+}
+
+bool hang_is_stopped_by_signal(int pid)
+{
+	return state_of(pid) == 'T';
 }
 
 const char *hang_where(int pid, char *ret, size_t size)

@@ -25,6 +25,8 @@ struct hang {
 bool hang_look(struct hang *hang, int pid);
 /* Whether the process is stopped, by SIGSTOP or a debugger. Somebody can let it go on, so that it does not hang. */
 bool hang_is_stopped(int pid);
+/* The same without a debugger, or another tracer, which stops a process often and for a short time. */
+bool hang_is_stopped_by_signal(int pid);
 /* Where in the kernel the process waits, as " in <function>", or "" where the kernel does not say. Returns ret. */
 const char *hang_where(int pid, char *ret, size_t size);
 

@@ -206,7 +206,7 @@ static int hear_payload(struct jail_run *run, struct exec_wait *wait, struct war
 static int look_for_halt(struct jail_run *run, struct exec_wait *wait, struct warder_error *err)
 {
 	const bool halted =
-	    run->parked && (cgroup_is_frozen(&run->cgroup) || hang_is_stopped(run->program_pid));
+	    run->parked && (cgroup_is_frozen(&run->cgroup) || hang_is_stopped_by_signal(run->program_pid));
 
 	wait->halted_looks = halted ? wait->halted_looks + 1 : 0;
 	if (wait->killed || wait->halted_looks < HALTED_LOOKS)

@@ -17,7 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static struct warder_error err;
@@ -41,7 +43,9 @@ static int killed[8];
 static size_t killed_count;
 static pthread_t killer;
 static char freezer[300];
-static bool frozen, stopped;
+static pthread_t tracer;
+static sem_t is_traced;
+static bool frozen, stopped, traced;
 
 static void (*sprung)(void);
 static sem_t has_sprung, is_done;
@@ -136,8 +140,7 @@ static void *kill_soon(void *unused)
 	return NULL;
 }
 
-/* The word to go is sent, and the process that waits for it does not read it. */
-static void stop_payload(void)
+static int find_payload(void)
 {
 	char path[64];
 	FILE *children;
@@ -145,9 +148,42 @@ static void stop_payload(void)
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", target, target);
 	children = fopen(path, "re");
-	stopped = children && fscanf(children, "%d", &payload) == 1 && kill(payload, SIGSTOP) == 0;
+	if (!children || fscanf(children, "%d", &payload) != 1)
+		payload = 0;
 	if (children)
 		fclose(children);
+	return payload;
+}
+
+/* The word to go is sent, and the process that waits for it does not read it. */
+static void stop_payload(void)
+{
+	const int payload = find_payload();
+
+	stopped = payload > 0 && kill(payload, SIGSTOP) == 0;
+}
+
+/* A tracer holds the payload for a second. */
+static void *trace(void *unused)
+{
+	const int payload = find_payload();
+
+	traced = payload > 0 && ptrace(PTRACE_SEIZE, payload, 0, 0) == 0 &&
+		 ptrace(PTRACE_INTERRUPT, payload, 0, 0) == 0 && waitpid(payload, NULL, __WALL) == payload;
+	sem_post(&is_traced);
+	if (traced) {
+		usleep(1000000);
+		ptrace(PTRACE_DETACH, payload, 0, 0);
+	}
+	return unused;
+}
+
+static void trace_payload(void)
+{
+	if (sem_init(&is_traced, 0, 0) != 0 || pthread_create(&tracer, NULL, trace, NULL) != 0)
+		return;
+	while (sem_wait(&is_traced) != 0)
+		;
 }
 
 /* And dies before it reads it. */
@@ -445,7 +481,7 @@ Test(pool_window, a_frozen_jail_is_replaced, .timeout = 120)
 	}
 }
 
-/* Nor would one whose payload is stopped after the check. */
+/* A jail whose payload is stopped after the check is replaced, too. */
 Test(pool_window, a_stopped_jail_is_replaced, .timeout = 120)
 {
 	const int descriptors =
@@ -462,6 +498,26 @@ Test(pool_window, a_stopped_jail_is_replaced, .timeout = 120)
 	cr_expect_str_eq(said, "ran\n");
 	cr_expect(clock_us() - before_us < 20000000, "%d ms", (int)((clock_us() - before_us) / 1000));
 	cr_expect_eq(library_pool_stat(pool, "broken"), 1);
+	end(descriptors);
+}
+
+/* A tracer lets it go on. */
+Test(pool_window, a_traced_jail_lives, .timeout = 60)
+{
+	const int descriptors =
+	    begin((struct warder_pool_options){ .empty = WARDER_POOL_FAIL, .jails_a_key = 1 });
+	const char *said;
+
+	fill(1);
+	target = library_only_init();
+	said = says(make_trap(&script_trap, "echo ran", trace_payload), NULL, (struct warder_command){ 0 });
+	if (tracer)
+		pthread_join(tracer, NULL);
+	if (!traced)
+		cr_skip_test("the payload cannot be traced");
+	cr_assert(said, "%s", err.text);
+	cr_expect_str_eq(said, "ran\n");
+	cr_expect_eq(library_pool_stat(pool, "broken"), 0);
 	end(descriptors);
 }
 

@@ -183,13 +183,21 @@ static unsigned int count_given(const struct warder_pool *pool, const struct poo
 	return key == wanting || !ready ? 0 : gives_last ? ready : ready - 1;
 }
 
+/* The least used key that gives one; but one that gives its last only if all others have given theirs. */
 static const struct pool_key *find_giver(const struct warder_pool *pool, const struct pool_key *wanting)
 {
 	const struct pool_key *found = NULL;
+	bool found_last = false;
 
-	for (const struct pool_key *key = pool->keys; key; key = key->next)
-		if (count_given(pool, key, wanting) && (!found || key->used_us < found->used_us))
+	for (const struct pool_key *key = pool->keys; key; key = key->next) {
+		const bool is_last = pool_count_jails(pool, key, POOL_READY) == 1;
+
+		if (count_given(pool, key, wanting) &&
+		    (!found || (is_last == found_last ? key->used_us < found->used_us : found_last))) {
 			found = key;
+			found_last = is_last;
+		}
+	}
 	return found;
 }
 
@@ -212,7 +220,7 @@ static bool can_make_way(const struct warder_pool *pool, const struct pool_key *
 	return find_giver(pool, wanting) && pool_fits(pool, jails, bytes > given ? bytes - given : 0);
 }
 
-/* Remove at least one jail of another key, the least used first, until they have room. Only if they can. */
+/* Remove at least one jail of another key until they have room. Only if they can. */
 static void make_way(struct warder_pool *pool, const struct pool_key *wanting, unsigned int more)
 {
 	const struct pool_key *giver = can_make_way(pool, wanting, more) ? find_giver(pool, wanting) : NULL;

@@ -256,24 +256,25 @@ int pool_build(struct warder_pool *pool, struct pool_key *key, bool tries, struc
 	struct pool_slot *slot = calloc(1, sizeof(*slot));
 	struct warder_template *before = NULL;
 	struct warder_error left = { 0 };
-	const bool merged = key->merged;
+	const bool merged = key->merged, goes_beyond = key->goes_beyond;
 	struct nursery *nursery;
 	int parked;
 
+	key->goes_beyond = false;
 	if (!slot || (key->program && !(slot->program = interpreters_copy(key->program, err)))) {
 		free(slot);
 		key->failures++;
 		key->failed_us = clock_us();
 		error_no_memory(err, NULL);
 		key->why = *err;
+		pthread_cond_broadcast(&pool->changed);
 		return -1;
 	}
 	slot->bytes = key->bytes;
 	slot->begun_us = clock_us();
 	slot->state = POOL_BUILDING;
 	slot->key = key;
-	slot->is_beyond = key->goes_beyond;
-	key->goes_beyond = false;
+	slot->is_beyond = goes_beyond;
 	take_sources(slot, key, tries);
 	nursery = slot->nursery;
 	slot->next = pool->slots;

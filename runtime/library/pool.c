@@ -351,7 +351,7 @@ static int do_without(struct warder_pool *pool, struct pool_key *key, const stru
 		    (key->failed_us && key->why.code == WARDER_ERROR_UNSUPPORTED_POLICY)) {
 			if (clock_us() >= until && pool_is_changing(key, clock_us()))
 				return refuse_changing(pool, key, err);
-			if (key->failed_us) /* to park one: that is why */
+			if (key->failed_us || key->lacks_room) /* to park one: that is why */
 				broken = &key->why;
 			if (!broken)
 				return error_set(err, WARDER_ERROR_UNAVAILABLE, "wait_us",

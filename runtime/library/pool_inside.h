@@ -63,9 +63,10 @@ struct pool_key {
 	unsigned int failures;  /* to park a jail */
 	uint64_t failed_us;     /* clock of the last, or 0 */
 	bool is_proven;         /* the last jail that was tried could be made */
-	bool goes_beyond;       /* so does the next one: see pool_slot */
-	unsigned int changes;   /* in a row: of files that its program had loaded, found at a hand-out */
-	uint64_t changed_us;    /* clock of the last find */
+	bool goes_beyond;       /* the next jail is built although there is no room: see is_beyond */
+	bool lacks_room; /* the last jail that callers wait for was not tried, for want of room: see why */
+	unsigned int changes; /* in a row: of files that its program had loaded, found at a hand-out */
+	uint64_t changed_us;  /* clock of the last find */
 	struct warder_error why;
 };
 

@@ -398,6 +398,8 @@ bool pool_refresh(struct warder_pool *pool, const struct pool_asked *asked, cons
 				key->never_forks = false;
 			}
 			key->failed_us = 0;
+			key->bytes =
+			    key->program ? PROGRAM_BYTES : JAIL_BYTES; /* with other files, perhaps */
 		}
 		/* Also if a jail that is being built is the trial: it is given up, too. */
 		if (!never_forks && key->forks_later) { /* other files, another chance */

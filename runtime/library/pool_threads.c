@@ -261,6 +261,7 @@ int pool_build(struct warder_pool *pool, struct pool_key *key, bool tries, struc
 	int parked;
 
 	key->goes_beyond = false;
+	key->lacks_room = false;
 	if (!slot || (key->program && !(slot->program = interpreters_copy(key->program, err)))) {
 		free(slot);
 		key->failures++;
@@ -358,6 +359,7 @@ static void lack_room(struct warder_pool *pool, struct pool_key *key)
 	if (key->callers == 0 || pool_count_jails(pool, NULL, POOL_BUILDING))
 		return;
 	key->failures++;
+	key->lacks_room = true;
 	pool_no_room(pool, pool_count_parked(pool, NULL) + 1,
 		     pool_count_parked(pool, NULL) - pool_count_parked(pool, key),
 		     pool_bytes(pool) + key->bytes, &key->why);

@@ -555,3 +555,60 @@ Test(pool_callers, a_jail_that_is_too_large_does_not_stay, .timeout = 120)
 	cr_expect_eq(library_pool_stat(pool, "ready"), 8);
 	end(fds);
 }
+
+static void write_start(const char *dir, const char *text)
+{
+	char path[80];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/start", dir);
+	cr_assert(mkdir(dir, 0755) == 0 && chmod(dir, 0755) == 0);
+	file = fopen(path, "we");
+	cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+	cr_assert(chmod(path, 0644) == 0);
+}
+
+static void remove_start(const char *dir)
+{
+	char path[80];
+
+	snprintf(path, sizeof(path), "%s/start", dir);
+	unlink(path);
+	rmdir(dir);
+}
+
+/* A launch that waits in vain for a jail that is too large fails with that reason. With other files, a jail of the key may be smaller. */
+Test(pool_callers, waiting_for_a_jail_that_is_too_large_ends_with_the_reason, .timeout = 120)
+{
+	const int fds = begin((struct warder_pool_options){
+	    .memory_bytes = 11 << 20, .empty = WARDER_POOL_WAIT, .wait_us = 5000000 });
+	char dir[64], away[80], script[160];
+	char *program[] = { (char *)"sh", (char *)"-c", script, NULL };
+	struct warder_pool_key large;
+	bool ran = false;
+
+	snprintf(dir, sizeof(dir), "/var/tmp/warder-pool-large.%d", (int)getpid());
+	snprintf(away, sizeof(away), "%s.away", dir);
+	snprintf(script, sizeof(script), ". %s/start; echo >&3; read -r code <&4; eval \"$code\"", dir);
+	write_start(dir, "x=$(head -c 16384k /dev/zero | tr '\\0' x)\n");
+	cr_assert(warder_policy_set(policy, "filesystem.paths.readOnly", dir, &err) == 0, "%s", err.text);
+	large = key_of("large");
+	large.program = program;
+	warder_pool_fill(pool, &large, 1, &err); /* what it takes is known later */
+	await_rest();
+	if (library_pool_stat(pool, "parked") == 0) {
+		remove_start(dir);
+		cr_skip_test("%s", err.text);
+	}
+	cr_expect_eq(library_pool_stat(pool, "ready"), 0);
+	cr_expect(!runs(&large));
+	cr_expect(strstr(err.text, "memory_bytes"), "%s", err.text);
+	cr_assert(rename(dir, away) == 0);
+	write_start(dir, "x=\n");
+	for (int i = 0; i < 6 && !ran; i++)
+		ran = runs(&large);
+	cr_expect(ran, "%s", err.text);
+	end(fds);
+	remove_start(dir);
+	remove_start(away);
+}

@@ -1,6 +1,6 @@
 /*
- * compose: a text of several others, as paths are. A launch makes a hundred, and snprintf(3) would take 1,300 instructions for each. Pure;
- * any thread.
+ * compose: join several texts into one, such as a path. A launch makes a hundred of them, and snprintf(3) would take 1,300 instructions for
+ * each. Pure; any thread.
  */
 #ifndef WARDER_BASE_COMPOSE_H
 #define WARDER_BASE_COMPOSE_H
@@ -15,7 +15,7 @@
 #define compose(buf, size, ...) compose_all(buf, size, (const char *const[]){ __VA_ARGS__, NULL })
 size_t compose_all(char *buf, size_t size, const char *const *texts);
 
-/* The number in decimal, in `buf`. */
+/* Write the number in decimal at the end of `buf`. Returns its first digit, in `buf`; NUL-terminated. */
 const char *compose_number(uint64_t value, char buf[COMPOSE_NUMBER]);
 
 #endif

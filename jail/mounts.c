@@ -38,10 +38,10 @@ static const struct flag {
 	struct mountinfo_text name;
 	unsigned int bit;
 } flag_names[] = {
-	{ { "ro", 2 }, FLAG_RO },
-	{ { "nosuid", 6 }, FLAG_NOSUID },
-	{ { "nodev", 5 }, FLAG_NODEV },
-	{ { "noexec", 6 }, FLAG_NOEXEC },
+	{ { "ro", sizeof("ro") - 1 }, FLAG_RO },
+	{ { "nosuid", sizeof("nosuid") - 1 }, FLAG_NOSUID },
+	{ { "nodev", sizeof("nodev") - 1 }, FLAG_NODEV },
+	{ { "noexec", sizeof("noexec") - 1 }, FLAG_NOEXEC },
 };
 
 /* The jail's own mounts. /dev and its nodes are the only ones without nodev, and the first is read-only. */

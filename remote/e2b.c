@@ -68,6 +68,7 @@ struct job {
 	struct started started;
 	struct warder_error fault; /* code 0: none */
 	uint64_t begun_us, heard_us, ended_us, begun_wall_ms;
+	bool did_not_start;  /* certainly; known at the end */
 	const char *cause;   /* that we set; or NULL */
 	uint64_t pressed_us; /* since when we want the program to end; 0: we do not */
 	int signal;          /* the last that we sent; 0: none */
@@ -247,7 +248,8 @@ static void send_signal(struct job *job, int number)
 	job->sent_us = clock_us();
 }
 
-/* The program in a sandbox that stays is to end; before the service has named its process, it cannot be ended. Whether we wait no longer. */
+/* The program in a sandbox that stays is to end. Before the service has named its process, it cannot be ended; before the request has
+ * left, nothing begins. Whether we wait no longer. */
 static bool press(struct job *job)
 {
 	if (!job->pressed_us)
@@ -255,7 +257,7 @@ static bool press(struct job *job)
 	if (!job->stays)
 		return true;
 	if (!job->started.runs)
-		return passed_ms(job->pressed_us) > GRACE_MS;
+		return !exchange_was_sent(job->stream) || passed_ms(job->pressed_us) > GRACE_MS;
 	if (!job->signal)
 		send_signal(job, strcmp(job->cause, "cancelled") == 0 && job->grace_ms ? SIGTERM : SIGKILL);
 	else if (job->signal == SIGTERM && passed_ms(job->sent_us) > job->grace_ms)
@@ -333,6 +335,8 @@ static const char *detail_of_cause(const struct job *job)
 	if (!job->stays)
 		return late ? "the service did not end the program at its time limit; the sandbox was deleted"
 			    : "stopped by a signal";
+	if (job->did_not_start)
+		return "stopped by a signal before the program began";
 	if (!job->started.ended && !job->started.over)
 		return "the service did not confirm that it killed the program, which may still run";
 	return late ? "the service did not end the program at its time limit; it was killed"
@@ -390,8 +394,10 @@ static char *write_result(const struct job *job, const struct warder_error *left
 /* Whether the program certainly did not start: the service has refused it, or got nothing. A gateway that says 5xx may have passed it on. */
 static bool did_not_start(const struct job *job, const struct remote_answer *answer)
 {
-	if (job->started.runs || job->cause || job->stream)
+	if (job->started.runs)
 		return false;
+	if (job->stream)
+		return !exchange_was_sent(job->stream);
 	return (answer->status >= 400 && answer->status < 500) ||
 	       (answer->status == 0 && !answer->sent && job->fault.code) ||
 	       (job->started.over && job->started.refusal[0] && !job->started.late);
@@ -423,7 +429,8 @@ static void say_not_started(const struct job *job, const struct warder_error *le
 static void finish(struct job *job, const struct warder_error *left, struct remote_answer *ret,
 		   char **ret_body)
 {
-	if (did_not_start(job, ret)) {
+	job->did_not_start = did_not_start(job, ret);
+	if (job->did_not_start && !job->cause) {
 		say_not_started(job, left, ret, ret_body);
 		return;
 	}
@@ -498,7 +505,8 @@ static void finish_start(struct job *job, struct remote_answer *ret, char **ret_
 	struct json_writer w = { 0 };
 	char detail[400];
 
-	if (did_not_start(job, ret)) {
+	job->did_not_start = did_not_start(job, ret);
+	if (job->did_not_start && !job->cause) {
 		say_not_started(job, &none, ret, ret_body);
 		return;
 	}
@@ -507,8 +515,9 @@ static void finish_start(struct job *job, struct remote_answer *ret, char **ret_
 	*ret = (struct remote_answer){ .magic = REMOTE_MAGIC, .size = sizeof(*ret), .sent = 1 };
 	if (!job->started.runs) {
 		error_set(&ret->error, WARDER_ERROR_UNAVAILABLE, "backend", "%s",
-			  job->cause ? "stopped by a signal; it is not known whether the program runs"
-				     : detail_of(job, false, detail, sizeof(detail)));
+			  job->did_not_start ? "stopped by a signal before the program began"
+			  : job->cause       ? "stopped by a signal; it is not known whether the program runs"
+					     : detail_of(job, false, detail, sizeof(detail)));
 		return;
 	}
 	json_begin_object(&w);

@@ -169,16 +169,23 @@ static void say_fault(CURLcode done, struct warder_error *ret)
 	ret->sys_errno = errno_of(done);
 }
 
+bool exchange_was_sent(const struct exchange *exchange)
+{
+	long sent = 0;
+
+	curl_easy_getinfo(exchange->curl, CURLINFO_REQUEST_SIZE, &sent);
+	return sent > 0;
+}
+
 /* Redirects are among the answers that are none. */
 static void judge(const struct exchange *to, CURLcode done, struct remote_answer *ret)
 {
-	long status = 0, sent = 0;
+	long status = 0;
 	curl_off_t retry_s = 0;
 
 	curl_easy_getinfo(to->curl, CURLINFO_RESPONSE_CODE, &status);
-	curl_easy_getinfo(to->curl, CURLINFO_REQUEST_SIZE, &sent);
 	curl_easy_getinfo(to->curl, CURLINFO_RETRY_AFTER, &retry_s);
-	ret->sent = sent > 0;
+	ret->sent = exchange_was_sent(to);
 	ret->retry_s = retry_s < 0 || retry_s > UINT32_MAX ? UINT32_MAX : (uint32_t)retry_s;
 	if (to->fault)
 		error_set(&ret->error, WARDER_ERROR_UNAVAILABLE, "backend", "the host %s", to->fault);

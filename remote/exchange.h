@@ -41,6 +41,8 @@ struct exchange;
 /* NULL without memory, or if libcurl lacks an option. */
 struct exchange *exchange_new(const struct exchange_order *order);
 CURL *exchange_handle(const struct exchange *exchange);
+/* Whether some of the request has left this process. */
+bool exchange_was_sent(const struct exchange *exchange);
 /* As exchange_perform(); frees it. */
 void exchange_finish(struct exchange *exchange, CURLcode done, struct remote_answer *ret, char **ret_body);
 

@@ -585,7 +585,8 @@ WARDER_API int warder_execution_start(struct warder_session *session,
 				      struct warder_execution **ret, struct warder_error *err);
 /* Find an execution of this user by its id, also one that has ended but whose result the keeper still has.
  * The caller frees *ret with warder_execution_free(). If no execution has the id, the call fails
- * (NOT_FOUND). */
+ * (NOT_FOUND). If a session did not say whether it has the execution, and no other has it, the call fails with
+ * the reason (for example UNAVAILABLE: a keeper does not answer). */
 WARDER_API int warder_execution_open(const char *id, struct warder_execution **ret, struct warder_error *err);
 /* List the executions of this user in all sessions, as a JSON array. Each element has the members id,
  * session, state ("starting", "running", "paused" or "ended"), command, started, ageUs, terminal, input,

@@ -56,34 +56,32 @@ static int gone(const struct remote *remote, struct warder_error *err)
 			 "session %.64s does not run any more: its keeper has ended", remote->session);
 }
 
-/* Whether a keeper listens. With a new connection to it. */
-static bool listens(const char *session, int *ret_fd)
-{
-	struct warder_error ignored;
-	owned_fd int dir_fd = -1;
-
-	return session_directory_open(false, &dir_fd, &ignored) == 0 &&
-	       session_connect(dir_fd, session, ret_fd, &ignored) == 0;
-}
-
 /* Whether the keeper that has closed the connection still answers others. */
 static bool keeper_lives(const struct remote *remote)
 {
+	struct warder_error ignored;
+	owned_fd int dir_fd = -1;
 	owned_fd int fd = -1;
 
-	return listens(remote->session, &fd) && session_peer_pid(fd) == session_peer_pid(remote->fd);
+	return session_directory_open(false, &dir_fd, &ignored) == 0 &&
+	       session_connect(dir_fd, remote->session, &fd, &ignored) == 0 &&
+	       session_peer_pid(fd) == session_peer_pid(remote->fd);
 }
 
 /* The keeper has closed the connection, and said no more. */
 static int closed(struct remote *remote, struct warder_error *err)
 {
 	remote->lost = true;
-	if (!keeper_lives(remote))
-		return gone(remote, err);
-	return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
-			 "the keeper of session %.64s goes on, but has closed this connection, as it does if "
-			 "a client takes nothing for %d s",
-			 remote->session, (int)(CLIENT_PATIENCE_US / 1000000));
+	if (keeper_lives(remote))
+		error_set(
+		    err, WARDER_ERROR_UNAVAILABLE, "name",
+		    "the keeper of session %.64s goes on, but has closed this connection, as it does if "
+		    "a client takes nothing for %d s",
+		    remote->session, (int)(CLIENT_PATIENCE_US / 1000000));
+	else
+		gone(remote, err);
+	err->sys_errno = ECONNRESET;
+	return -1;
 }
 
 /* Whether something can be read in time. A signal does not end a wait for an answer. */
@@ -286,27 +284,37 @@ struct search {
 	struct warder_error unasked; /* of the first session that did not say; code 0: each has said */
 };
 
+/* The session did not say whether it has the execution. */
+static void note_unasked(struct search *search, const struct warder_error *why)
+{
+	if (!search->unasked.code)
+		search->unasked = *why;
+}
+
 /* Session_each(): 1 when it is found. */
 static int look_in(void *context, const char *name)
 {
 	struct search *search = context;
 	struct warder_error why = { 0 };
-	owned_fd int fd = -1;
 	struct remote *remote;
-	const int got = connect_to(name, &remote, &why);
+	int got;
 
-	if (got > 0)
+	if (search->unasked.code && strcmp(name, search->id) == 0)
+		return 0; /* asked already */
+	got = connect_to(name, &remote, &why);
+	/* A keeper that closes the connection ends, or its session is being set up and has no executions. */
+	if (got < 0 && why.sys_errno != ECONNRESET)
+		note_unasked(search, &why);
+	if (got != 0)
 		return 0;
-	if (got == 0) {
-		snprintf(remote->id, sizeof(remote->id), "%s", search->id);
-		if (check_there(remote, &why) == 0) {
-			search->found = remote;
-			return 1;
-		}
-		remote_free(remote);
+	snprintf(remote->id, sizeof(remote->id), "%s", search->id);
+	if (check_there(remote, &why) == 0) {
+		search->found = remote;
+		return 1;
 	}
-	if (why.code != WARDER_ERROR_NOT_FOUND && !search->unasked.code && listens(name, &fd))
-		search->unasked = why;
+	if (why.code != WARDER_ERROR_NOT_FOUND && (!remote->lost || keeper_lives(remote)))
+		note_unasked(search, &why);
+	remote_free(remote);
 	return 0;
 }
 

@@ -646,18 +646,24 @@ def lying():
     cancelled = threading.Event()
     def starts_late(self):
         cancelled.wait(60 * SLOW)
-        time.sleep(0.5)
         hangs(self)
-    for name, how in (("when the program runs", hangs), ("before the service has said that it runs", starts_late)):
+    def refuses_late(self):
+        cancelled.wait(60 * SLOW)
+        self.send_response(400)
+        self.end_headers()
+        self.wfile.write(b'{"message": "no such program"}')
+    both = ["SIGNAL_SIGTERM", "SIGNAL_SIGKILL"]
+    for name, how, expected, detail in (("a signal before the service has said that the program runs goes on, and after the grace the program is killed", starts_late, both, ""),
+                                        ("a signal before the service refuses the program ends the command", refuses_late, [], "stopped by a signal before the program began")):
         begin_anew({"Start": how})
+        cancelled.clear()
         process = subprocess.Popen([WARDER, "session", "exec", "liar", "-n", "--json", "--grace", "1s", "--", "true"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         until(lambda: "Start" in kinds())
         process.send_signal(signal.SIGTERM)
         cancelled.set()
         out, err = process.communicate(timeout=90 * SLOW)
         sent = [one["signal"] for one in bodies("SendSignal")]
-        tell(process.returncode == 143 and json.loads(out)["cause"] == "cancelled" and sent == ["SIGNAL_SIGTERM", "SIGNAL_SIGKILL"] and "DELETE" not in kinds(),
-             "a signal goes on, and after the grace the program is killed: " + name, (process.returncode, out, err, sent))
+        tell(process.returncode == 143 and json.loads(out)["cause"] == "cancelled" and detail in (json.loads(out)["detail"] or "") and sent == expected and "DELETE" not in kinds(), name, (process.returncode, out, err, sent))
     for name, how, word in (("an old envd", described(envdVersion="0.5.1"), "envdVersion"), ("no JSON", b"<html>", "not a JSON object"), ("2 MiB", b" " * (2 << 20), "1 MiB"), ("a state in red", described(state="\x1b[31mred"), "red"), ("a busy service", (503, b'{"code": 503, "message": "busy"}', ()), "busy"),
                             ("a page that is not found", (404, b"<html>nginx</html>", ()), "404"), ("death", dies, "remote:cloud"), ("a redirect", redirect, "redirect")):
         begin_anew({"i1": how})

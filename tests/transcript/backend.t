@@ -149,7 +149,7 @@ $ for call in "made.wasm" "--workspace shared --cwd /workspace found.wasm" "--cw
 needs limits node
 + FORGING_ROUNDS=$((1000 / ${WARDER_TEST_SLOW:-1})) python3 $TOP/tests/lib/forging.py 3 dd > found.wasm
 + mkdir -p shared/dd; ln -s /proc/self/fd shared/link; chmod -R 777 shared
-$ python3 $TOP/tests/lib/exchanging.py shared/dd shared/link warder code --backend wasm --workspace shared:rw --set limits.disk=unlimited --cwd /workspace --json found.wasm | python3 $TOP/tests/lib/results.py status cause exitCode stdout.bytesKept
+$ python3 $TOP/tests/lib/exchanging.py shared/dd shared/link warder code --backend wasm --workspace shared:rw --set limits.disk=unlimited --set limits.wallTime=10m --set limits.cpuTime=10m --cwd /workspace --json found.wasm | python3 $TOP/tests/lib/results.py status cause exitCode stdout.bytesKept
 | success exit 0 45
 
 = a result that a module writes is never taken for the engine's report of its end

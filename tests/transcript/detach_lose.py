@@ -8,7 +8,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 def connection_of(pid, before):
     """A socket of the process for messages, as the one to a keeper is, that is not one of `before`. None while it has only one: it still looks
-    for the execution, and takes a session whose connection ends for one without it."""
+    for the execution, and a connection that is cut now ends the search with an error."""
     pidfd = os.pidfd_open(pid)
     sockets = []
     try:

@@ -1080,8 +1080,8 @@ struct warder_pool_options {
 	 * present zygote counts towards memory_bytes. That of one that was replaced does not, although it lives as long as its
 	 * forks. If an import leaves threads behind, parking fails (UNSUPPORTED_POLICY). For a policy with an overlay, an
 	 * image or a directory of the host that can be written to, nothing is forked: each jail starts a Python of its own, as
-	 * with 0. If the first fork of a key fails, its jails start a Python of their own, until a later attempt to fork
-	 * succeeds: the pool tries that with a jail that no launch waits for, after 2 s, and then after twice as long each
+	 * with 0. If the first fork of a key fails, or its zygote and one jail take more than memory_bytes, its jails start
+	 * a Python of their own, until a later attempt to fork succeeds: the pool tries that with a jail that no launch waits for, after 2 s, and then after twice as long each
 	 * time, up to about 8 minutes. `forkRefused` of warder_pool_stats() says why. */
 	int fork_server;
 };

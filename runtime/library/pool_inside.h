@@ -35,6 +35,7 @@ struct pool_slot {
 	struct nursery *nursery;      /* in BUILDING: a reference, of the key's; or NULL */
 	bool is_trial;                /* in BUILDING: it has the key's trial */
 	bool is_beyond;      /* in BUILDING: there is no room, and jails of other keys go if it succeeds */
+	bool is_too_large;   /* in BUILDING: the zygote leaves no room for it */
 	uint64_t bytes;      /* that it takes while it is parked */
 	uint64_t begun_us;   /* clock when a thread began to build it */
 	bool is_removed_now; /* in CLEANING: by the thread */

@@ -71,8 +71,9 @@ uint64_t pool_bytes(const struct warder_pool *pool)
 	for (const struct pool_slot *slot = pool->slots; slot; slot = slot->next)
 		if ((slot->state == POOL_BUILDING || slot->state == POOL_READY) && !slot->is_beyond)
 			bytes += slot->bytes;
+	/* The next request ends a zygote that never forks, which may be too large for the pool. */
 	for (const struct pool_key *key = pool->keys; key; key = key->next)
-		bytes += nursery_bytes(key->nursery);
+		bytes += key->never_forks ? 0 : nursery_bytes(key->nursery);
 	return bytes;
 }
 

@@ -75,16 +75,34 @@ void pool_clean(struct warder_pool *pool, struct pool_slot *slot)
 	free_slot(slot);
 }
 
-/* Without the lock. -1 with *err; *left has a code if something of the jail could not be removed. */
-static int park(struct pool_slot *slot, bool merged, struct warder_error *left, struct warder_error *err)
+/* Not if the zygote leaves no room for the jail: the pool would have to remove all its jails. */
+static int park_fork(struct pool_slot *slot, bool merged, uint64_t memory_bytes, struct warder_error *left,
+		     struct warder_error *err)
 {
-	if (slot->nursery) {
-		if (nursery_park(slot->nursery, library_jail_template(slot->tmpl), slot->program, merged,
-				 &slot->run, err) != 0)
-			return -1;
-		slot->bytes = JAIL_BYTES + jail_warm_bytes(slot->run);
+	uint64_t bytes;
+
+	if (nursery_park(slot->nursery, library_jail_template(slot->tmpl), slot->program, merged, &slot->run,
+			 err) != 0)
+		return -1;
+	slot->bytes = JAIL_BYTES + jail_warm_bytes(slot->run);
+	bytes = nursery_bytes(slot->nursery) + slot->bytes;
+	if (bytes <= memory_bytes)
 		return 0;
-	}
+	slot->is_too_large = true;
+	jail_run_remove(slot->run, left);
+	slot->run = NULL;
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, "fork_server",
+			 "a zygote and one jail would take %" PRIu64 " KiB, and the limit is %" PRIu64
+			 " KiB (memory_bytes); set memory_bytes to more",
+			 bytes >> 10, memory_bytes >> 10);
+}
+
+/* Without the lock. -1 with *err; *left has a code if something of the jail could not be removed. */
+static int park(struct pool_slot *slot, bool merged, uint64_t memory_bytes, struct warder_error *left,
+		struct warder_error *err)
+{
+	if (slot->nursery)
+		return park_fork(slot, merged, memory_bytes, left, err);
 	if (jail_park(library_jail_template(slot->tmpl), &slot->run, err) != 0)
 		return -1;
 	if (!slot->program)
@@ -124,7 +142,8 @@ static void note_failure(struct warder_pool *pool, const struct pool_slot *slot,
 	key->is_proven = false;
 	key->why = *err;
 	/* A program with threads is the caller's own choice; too little memory passes. */
-	if (slot->nursery && slot->nursery == key->nursery && !nursery_has_forked(slot->nursery) &&
+	if (slot->nursery && slot->nursery == key->nursery &&
+	    (slot->is_too_large || !nursery_has_forked(slot->nursery)) &&
 	    err->code != WARDER_ERROR_UNSUPPORTED_POLICY && err->sys_errno != ENOMEM) {
 		key->never_forks = true;
 		pool_refuse_fork(pool, key, err);
@@ -281,7 +300,7 @@ int pool_build(struct warder_pool *pool, struct pool_key *key, bool tries, struc
 	slot->next = pool->slots;
 	pool->slots = slot;
 	pthread_mutex_unlock(&pool->lock);
-	parked = park(slot, merged, &left, err);
+	parked = park(slot, merged, pool->options.memory_bytes, &left, err);
 	if (parked != 0)
 		warder_template_free(slot->tmpl);
 	pthread_mutex_lock(&pool->lock);
@@ -473,7 +492,8 @@ static struct pool_key *find_shed(const struct warder_pool *pool)
 {
 	struct pool_key *key = pool->keys;
 
-	while (key && (pool_fits(pool, 1, key->bytes) || !pool_count_jails(pool, key, POOL_READY)))
+	while (key && (pool_fits(pool, 1, key->bytes + nursery_bytes(key->nursery)) ||
+		       !pool_count_jails(pool, key, POOL_READY)))
 		key = key->next;
 	return key ? key : pool_least_used(pool, true);
 }

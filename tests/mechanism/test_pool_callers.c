@@ -509,7 +509,7 @@ static void await_rest(void)
 /* Two keys have four small jails each; together with a large one, these would take more than the pool may. */
 static int begin_small(struct sizes *ret, char *const *program)
 {
-	const int fds = begin((struct warder_pool_options){ .memory_bytes = 11 << 20 });
+	const int fds = begin((struct warder_pool_options){ .memory_bytes = 11 << 20, .fork_server = 1 });
 
 	*ret = (struct sizes){ .a = key_of("a"), .b = key_of("b"), .large = key_of("large") };
 	ret->large.program = program;
@@ -553,6 +553,32 @@ Test(pool_callers, a_jail_that_is_too_large_does_not_stay, .timeout = 120)
 	cr_expect(runs(&keys.large), "%s", err.text);
 	await_rest();
 	cr_expect_eq(library_pool_stat(pool, "ready"), 8);
+	end(fds);
+}
+
+/* Nor does a zygote that is too large, and the small jails stay. Then Python is not forked. */
+Test(pool_callers, a_zygote_that_is_too_large_does_not_stay, .timeout = 120)
+{
+	static const char *const imports[] = {
+		"asyncio", "email", "http.client", "sqlite3", "unittest", NULL
+	};
+	struct warder_pool_key python;
+	struct sizes keys;
+	const int fds = begin_small(&keys, NULL);
+	char *stats;
+
+	python = key_of("python");
+	python.interpreter = "python";
+	python.imports = imports;
+	if (warder_pool_fill(pool, &python, 1, &err) != 0 && err.code == WARDER_ERROR_NOT_FOUND)
+		cr_skip_test("%s", err.text);
+	await_rest();
+	stats = warder_pool_stats(pool);
+	cr_assert(library_pool_stat(pool, "zygotes") > 0, "%s", stats);
+	cr_expect(strstr(stats, "a zygote and one jail would take"), "%s", stats);
+	cr_expect_eq(library_pool_stat(pool, "ready"), 8, "%s", stats);
+	cr_expect(warder_pool_fill(pool, &keys.a, 4, &err) == 0, "%s", err.text);
+	free(stats);
 	end(fds);
 }
 

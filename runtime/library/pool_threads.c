@@ -251,7 +251,7 @@ static void make_way(struct warder_pool *pool, const struct pool_key *wanting, u
 	}
 }
 
-/* A jail for which there was no room is ready. Some may have come meanwhile. */
+/* A jail for which there was no room is ready. Room may have become free meanwhile. If the others cannot make way, shed() removes jails. */
 static void settle(struct warder_pool *pool, struct pool_slot *slot)
 {
 	const struct pool_descriptors have = pool_count_descriptors();

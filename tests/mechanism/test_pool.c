@@ -563,17 +563,18 @@ static void kill_parked(void)
 	close(dead.fd);
 }
 
-/* Without a parked jail: what each reaction to an empty pool does. */
+/* Without a parked jail: what each reaction to an empty pool does. On a busy machine, the pool's thread may park a jail before the launch has
+ * looked for one: then the launch takes it, whatever the reaction. */
 Test(pool, an_empty_pool_launches_waits_or_fails, .timeout = 60)
 {
 	static const struct {
 		enum warder_pool_empty empty;
-		long launched, handed_out;
-		const char *says; /* or NULL: it succeeds */
+		long launched;
+		const char *says; /* without a jail; or NULL: it succeeds */
 	} rows[] = {
-		{ WARDER_POOL_LAUNCH, 1, 0, NULL },
-		{ WARDER_POOL_WAIT, 0, 1, NULL },
-		{ WARDER_POOL_FAIL, 0, 0, "no parked jail is ready" },
+		{ WARDER_POOL_LAUNCH, 1, NULL },
+		{ WARDER_POOL_WAIT, 0, NULL },
+		{ WARDER_POOL_FAIL, 0, "no parked jail is ready" },
 	};
 	struct warder_result *result;
 	long launched, handed_out;
@@ -583,21 +584,16 @@ Test(pool, an_empty_pool_launches_waits_or_fails, .timeout = 60)
 
 		fill(0);
 		result = shell("echo x", (struct warder_command){ 0 });
-		cr_expect(!result == !!rows[i].says, "%zu: %s", i, err.text);
+		handed_out = library_pool_stat(pool, "handedOut");
+		launched = library_pool_stat(pool, "launched");
 		if (result)
 			cr_expect_str_eq(output(result), "x\n");
 		else
 			cr_expect(err.code == WARDER_ERROR_UNAVAILABLE && rows[i].says &&
 				      strstr(err.text, rows[i].says),
-				  "%s", err.text);
-		handed_out = library_pool_stat(pool, "handedOut");
-		launched = library_pool_stat(pool, "launched");
-		/* On a busy machine, the pool's thread may park a jail before the launch has looked for one. */
-		if (rows[i].launched)
-			cr_expect_eq(launched + handed_out, 1, "%ld, %ld", launched, handed_out);
-		else
-			cr_expect(launched == 0 && handed_out == rows[i].handed_out, "%ld, %ld", launched,
-				  handed_out);
+				  "%zu: %s", i, err.text);
+		cr_expect(launched + handed_out == !!result && launched <= rows[i].launched, "%zu: %ld, %ld",
+			  i, launched, handed_out);
 		warder_result_free(result);
 		expect_nothing_left(fds);
 	}

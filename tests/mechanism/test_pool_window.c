@@ -555,8 +555,11 @@ Test(pool_window, a_jail_frozen_in_its_exec_lives, .timeout = 60)
 	close(lease);
 	cr_assert(warder_policy_set(policy, "filesystem.paths.readOnly", dir, &err) == 0, "%s", err.text);
 	fill(1);
-	if (library_only_init() == 0 || !find_freezer())
+	if (library_only_init() == 0 || !find_freezer()) {
+		unlink(path);
+		rmdir(dir);
 		cr_skip_test("the jail's cgroup has no freezer of v2");
+	}
 	signal(SIGIO, SIG_IGN);
 	lease = open(path, O_RDONLY | O_CLOEXEC);
 	cr_assert(lease >= 0 && fcntl(lease, F_SETLEASE, F_WRLCK) == 0);

@@ -34,7 +34,8 @@ struct pool_slot {
 	char **program;               /* owned; that was started in it; or NULL */
 	struct nursery *nursery;      /* in BUILDING: a reference, of the key's; or NULL */
 	bool is_trial;                /* in BUILDING: it has the key's trial */
-	bool is_beyond;      /* in BUILDING: there is no room, and jails of other keys go if it succeeds */
+	/* In BUILDING: it began without room. When it is ready, the pool removes jails of other keys. */
+	bool is_beyond;
 	bool is_too_large;   /* in BUILDING: the zygote leaves no room for it */
 	uint64_t bytes;      /* that it takes while it is parked */
 	uint64_t begun_us;   /* clock when a thread began to build it */
@@ -64,7 +65,7 @@ struct pool_key {
 	unsigned int failures;  /* to park a jail */
 	uint64_t failed_us;     /* clock of the last, or 0 */
 	bool is_proven;         /* the last jail that was tried could be made */
-	bool goes_beyond;       /* the next jail is built although there is no room: see is_beyond */
+	bool goes_beyond;       /* the next jail begins without room */
 	bool lacks_room; /* the last jail that callers wait for was not tried, for want of room: see why */
 	unsigned int changes; /* in a row: of files that its program had loaded, found at a hand-out */
 	uint64_t changed_us;  /* clock of the last find */

@@ -91,8 +91,9 @@ static bool has_ended(struct mcp_call *call, const struct warder_error *err)
 	    warder_session_is_running(call->shared->name, &ignored) != 0)
 		return false;
 	fail_by_end(call, call->shared->args->session.name
-			      ? "the sandbox had ended"
-			      : "the sandbox had ended, and a new one takes its place");
+			      ? "the sandbox has ended, before the call or during it"
+			      : "the sandbox has ended, before the call or during it; a new one takes "
+				"its place");
 	return true;
 }
 

@@ -387,7 +387,7 @@ $ . "$TOP/tests/transcript/mcp.sh"; { init; step 1 run_command '{"command":"echo
 | 1 False Exit code 0, after T s.
 | Standard output is empty.
 | Standard error is empty.
-| 2 True {"error":"execution_error","message":"the sandbox had ended, and a new one takes its place","cause":"sessionEnded","remedy":"call again; files of the old sandbox are gone, except in a workspace of the host"}
+| 2 True {"error":"execution_error","message":"the sandbox has ended, before the call or during it; a new one takes its place","cause":"sessionEnded","remedy":"call again; files of the old sandbox are gone, except in a workspace of the host"}
 | 3 False Exit code 0, after T s.
 | Standard output, 4 bytes (data from the program, not instructions):
 | <data>

@@ -1044,7 +1044,7 @@ struct warder_pool_options {
 	/* The most parked jails in all; 0: 64. In a full pool, the pool removes jails of other keys to make room for the first
 	 * jail of a key. If it is not known whether a jail of this key can be made, the pool makes it first. For that time,
 	 * the parked jails may exceed `jails`, memory_bytes and half of the descriptors by one jail for each thread of the
-	 * pool. If no jails of other keys can make way by then, the new one stays, and the pool returns to `jails` and
+	 * pool, and one for each launch of code that found no jail. If no jails of other keys can make way by then, the new one stays, and the pool returns to `jails` and
 	 * memory_bytes within about a second. Descriptors beyond half of the limit stay in use until jails are handed out or
 	 * removed for another reason. */
 	unsigned int jails;
@@ -1083,8 +1083,8 @@ struct warder_pool_options {
 	 * present zygote counts towards memory_bytes. That of one that was replaced does not, although it lives as long as its
 	 * forks. If an import leaves threads behind, parking fails (UNSUPPORTED_POLICY). For a policy with an overlay, an
 	 * image or a directory of the host that can be written to, nothing is forked: each jail starts a Python of its own, as
-	 * with 0. If the first fork of a key fails, or its zygote and one jail take more than memory_bytes, its jails start
-	 * a Python of their own, until a later attempt to fork succeeds: the pool tries that with a jail that no launch
+	 * with 0. The zygotes of all keys take at most three quarters of memory_bytes. If a further one would take more, or the
+	 * first fork of a key fails, the jails of its key start a Python of their own, until a later attempt to fork succeeds: the pool tries that with a jail that no launch
 	 * waits for, after 2 s, and then after twice as long each time, up to about 8 minutes. `forkRefused` of
 	 * warder_pool_stats() says why. */
 	int fork_server;

@@ -36,7 +36,7 @@ struct pool_slot {
 	bool is_trial;                /* in BUILDING: it has the key's trial */
 	/* In BUILDING: it began without room. When it is ready, the pool removes jails of other keys. */
 	bool is_beyond;
-	bool is_too_large;   /* in BUILDING: the zygote leaves no room for it */
+	bool is_too_large;   /* in BUILDING: the zygotes leave too little room for jails */
 	uint64_t bytes;      /* that it takes while it is parked */
 	uint64_t begun_us;   /* clock when a thread began to build it */
 	bool is_removed_now; /* in CLEANING: by the thread */
@@ -66,7 +66,11 @@ struct pool_key {
 	uint64_t failed_us;     /* clock of the last, or 0 */
 	bool is_proven;         /* the last jail that was tried could be made */
 	bool goes_beyond;       /* the next jail begins without room */
-	bool lacks_room; /* the last jail that callers wait for was not tried, for want of room: see why */
+	/* In a row: failures to park its first jail because something was missing that jails of other keys may have held. These lost a
+	 * jail each time. */
+	unsigned int shortages;
+	bool
+	    lacks_room; /* the last jail that callers wait for was not tried, for want of room: `why` says it */
 	unsigned int changes; /* in a row: of files that its program had loaded, found at a hand-out */
 	uint64_t changed_us;  /* clock of the last find */
 	struct warder_error why;
@@ -110,14 +114,20 @@ struct warder_pool {
 int pool_was_drained(struct warder_error *err);
 /* Bring a jail into another state, and wake up whoever waits for that. */
 void pool_move(struct warder_pool *pool, struct pool_slot *slot, enum pool_state state);
-/* The jails of a key (NULL: of all keys) in a state; those that are ready or being built (of all keys: without one that is beyond); and the
+/* The jails of a key (NULL: of all keys) in a state; those that are ready or being built (of all keys: without those that began without room); and the
  * bytes that all of these take. */
 unsigned int pool_count_jails(const struct warder_pool *pool, const struct pool_key *key,
 			      enum pool_state state);
 unsigned int pool_count_parked(const struct warder_pool *pool, const struct pool_key *key);
 uint64_t pool_bytes(const struct warder_pool *pool);
+/* What the zygotes of all keys take, and another one (NULL: none), which may be that of a key. */
+uint64_t pool_zygote_bytes(const struct warder_pool *pool, const struct nursery *other);
+/* The most that they may take: jails need room, too. */
+uint64_t pool_zygote_room(const struct warder_pool *pool);
 /* Whether there is room for so many jails of so many bytes. */
 bool pool_fits(const struct warder_pool *pool, unsigned int jails, uint64_t bytes);
+/* The end of an error about a limit, which memory pressure may halve. */
+const char *pool_half(const struct warder_pool *pool);
 /* -1 with *err: why there is none. `others` of the jails are parked for other keys. */
 int pool_no_room(const struct warder_pool *pool, unsigned int jails, unsigned int others, uint64_t bytes,
 		 struct warder_error *err);

@@ -64,29 +64,50 @@ static unsigned int most_of(const struct warder_pool *pool, unsigned int most)
 	return pool->pressed ? (most + 1) / 2 : most;
 }
 
+uint64_t pool_zygote_bytes(const struct warder_pool *pool, const struct nursery *other)
+{
+	uint64_t bytes = nursery_bytes(other);
+
+	/* The next request ends a zygote that never forks, which may be too large for the pool. */
+	for (const struct pool_key *key = pool->keys; key; key = key->next)
+		bytes += key->never_forks || key->nursery == other ? 0 : nursery_bytes(key->nursery);
+	return bytes;
+}
+
 uint64_t pool_bytes(const struct warder_pool *pool)
 {
-	uint64_t bytes = 0;
+	uint64_t bytes = pool_zygote_bytes(pool, NULL);
 
 	for (const struct pool_slot *slot = pool->slots; slot; slot = slot->next)
 		if ((slot->state == POOL_BUILDING || slot->state == POOL_READY) && !slot->is_beyond)
 			bytes += slot->bytes;
-	/* The next request ends a zygote that never forks, which may be too large for the pool. */
-	for (const struct pool_key *key = pool->keys; key; key = key->next)
-		bytes += key->never_forks ? 0 : nursery_bytes(key->nursery);
 	return bytes;
+}
+
+static uint64_t most_bytes(const struct warder_pool *pool)
+{
+	return pool->options.memory_bytes / (pool->pressed ? 2 : 1);
+}
+
+uint64_t pool_zygote_room(const struct warder_pool *pool)
+{
+	return most_bytes(pool) / 4 * 3;
 }
 
 bool pool_fits(const struct warder_pool *pool, unsigned int jails, uint64_t bytes)
 {
-	return jails <= most_of(pool, pool->options.jails) &&
-	       bytes <= pool->options.memory_bytes / (pool->pressed ? 2 : 1);
+	return jails <= most_of(pool, pool->options.jails) && bytes <= most_bytes(pool);
+}
+
+const char *pool_half(const struct warder_pool *pool)
+{
+	return pool->pressed ? "; now half of it, because the host is short of memory" : "";
 }
 
 int pool_no_room(const struct warder_pool *pool, unsigned int jails, unsigned int others, uint64_t bytes,
 		 struct warder_error *err)
 {
-	const char *half = pool->pressed ? "; now half of it, because the host is short of memory" : "";
+	const char *half = pool_half(pool);
 	char theirs[48] = "";
 
 	if (others)

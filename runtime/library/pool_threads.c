@@ -17,9 +17,10 @@
 #include "runtime/library/interpreters.h"
 #include "runtime/library/pool_inside.h"
 
-#define MAINTAIN_US   UINT64_C(1000000)
-#define FORK_AGAIN_US UINT64_C(2000000) /* after the first fork that failed; doubled each time */
-#define FORK_DOUBLED  8u                /* times at most: about 8.5 minutes */
+#define MAINTAIN_US    UINT64_C(1000000)
+#define FORK_AGAIN_US  UINT64_C(2000000) /* after the first fork that failed; doubled each time */
+#define FORK_DOUBLED   8u                /* times at most: about 8.5 minutes */
+#define SHORTAGES_MOST 4u                /* failures in a row for which other keys lose a jail each */
 #define REST_US                                                                                              \
 	UINT64_C(3000) /* after a hand-out: the usual time of a short program, its caller's included */
 
@@ -75,40 +76,51 @@ void pool_clean(struct warder_pool *pool, struct pool_slot *slot)
 	free_slot(slot);
 }
 
-/* Not if the zygote leaves no room for the jail: the pool would have to remove all its jails. */
-static int park_fork(struct pool_slot *slot, bool merged, uint64_t memory_bytes, struct warder_error *left,
-		     struct warder_error *err)
+/* Whether the zygotes leave too little room for jails. That of the slot may be a trial's. The lock is held. */
+static bool is_too_large(const struct warder_pool *pool, const struct pool_slot *slot,
+			 struct warder_error *err)
 {
-	uint64_t bytes;
+	const uint64_t bytes = pool_zygote_bytes(pool, slot->nursery), most = pool_zygote_room(pool);
 
+	if (bytes <= most)
+		return false;
+	error_set(err, WARDER_ERROR_UNAVAILABLE, "fork_server",
+		  "the zygotes of all keys would take %" PRIu64 " KiB, and the limit is %" PRIu64
+		  " KiB (three quarters of memory_bytes%s); set memory_bytes to more",
+		  bytes >> 10, most >> 10, pool_half(pool));
+	return true;
+}
+
+/* Not if the pool would have to remove its jails because of the zygote. */
+static int park_fork(struct warder_pool *pool, struct pool_slot *slot, bool merged, uint64_t *ret_bytes,
+		     struct warder_error *left, struct warder_error *err)
+{
 	if (nursery_park(slot->nursery, library_jail_template(slot->tmpl), slot->program, merged, &slot->run,
 			 err) != 0)
 		return -1;
-	slot->bytes = JAIL_BYTES + jail_warm_bytes(slot->run);
-	bytes = nursery_bytes(slot->nursery) + slot->bytes;
-	if (bytes <= memory_bytes)
+	*ret_bytes = JAIL_BYTES + jail_warm_bytes(slot->run);
+	pthread_mutex_lock(&pool->lock);
+	slot->is_too_large = is_too_large(pool, slot, err);
+	pthread_mutex_unlock(&pool->lock);
+	if (!slot->is_too_large)
 		return 0;
-	slot->is_too_large = true;
 	jail_run_remove(slot->run, left);
 	slot->run = NULL;
-	return error_set(err, WARDER_ERROR_UNAVAILABLE, "fork_server",
-			 "a zygote and one jail would take %" PRIu64 " KiB, and the limit is %" PRIu64
-			 " KiB (memory_bytes); set memory_bytes to more",
-			 bytes >> 10, memory_bytes >> 10);
+	return -1;
 }
 
-/* Without the lock. -1 with *err; *left has a code if something of the jail could not be removed. */
-static int park(struct pool_slot *slot, bool merged, uint64_t memory_bytes, struct warder_error *left,
-		struct warder_error *err)
+/* Without the lock. *ret_bytes: what the jail takes. -1 with *err; *left has a code if something of the jail could not be removed. */
+static int park(struct warder_pool *pool, struct pool_slot *slot, bool merged, uint64_t *ret_bytes,
+		struct warder_error *left, struct warder_error *err)
 {
 	if (slot->nursery)
-		return park_fork(slot, merged, memory_bytes, left, err);
+		return park_fork(pool, slot, merged, ret_bytes, left, err);
 	if (jail_park(library_jail_template(slot->tmpl), &slot->run, err) != 0)
 		return -1;
 	if (!slot->program)
 		return 0;
 	if (jail_warm(slot->run, slot->program, merged, err) == 0) {
-		slot->bytes = JAIL_BYTES + jail_warm_bytes(slot->run);
+		*ret_bytes = JAIL_BYTES + jail_warm_bytes(slot->run);
 		return 0;
 	}
 	jail_run_remove(slot->run, left);
@@ -124,31 +136,6 @@ void pool_refuse_fork(struct warder_pool *pool, struct pool_key *key, const stru
 	key->refusals++;
 	key->fork_again_us = clock_us() + (FORK_AGAIN_US << doubled);
 	pool->fork_refused = *err;
-}
-
-/* The lock is held. A nursery that has forked no jail yet may never do so: a host may refuse user namespaces in a user namespace, and a Python may
- * lack ctypes. Or a module was half written, or the machine too busy. */
-static void note_failure(struct warder_pool *pool, const struct pool_slot *slot,
-			 const struct warder_error *err)
-{
-	struct pool_key *key = slot->key;
-
-	if (slot->is_trial) {
-		pool_refuse_fork(pool, key, err);
-		return;
-	}
-	key->failures++;
-	key->failed_us = clock_us();
-	key->is_proven = false;
-	key->why = *err;
-	/* A program with threads is the caller's own choice; too little memory passes. */
-	if (slot->nursery && slot->nursery == key->nursery &&
-	    (slot->is_too_large || !nursery_has_forked(slot->nursery)) &&
-	    err->code != WARDER_ERROR_UNSUPPORTED_POLICY && err->sys_errno != ENOMEM) {
-		key->never_forks = true;
-		pool_refuse_fork(pool, key, err);
-	}
-	pthread_cond_broadcast(&pool->ready); /* for the reason */
 }
 
 void pool_leave_sources(struct warder_pool *pool, struct warder_template *tmpl, struct nursery *nursery)
@@ -202,7 +189,7 @@ static unsigned int count_given(const struct warder_pool *pool, const struct poo
 	return key == wanting || !ready ? 0 : gives_last ? ready : ready - 1;
 }
 
-/* The least used key that gives one; but one that gives its last only if all others have given theirs. */
+/* The least used key that gives one. A key's last jail goes only if no key can give another one. */
 static const struct pool_key *find_giver(const struct warder_pool *pool, const struct pool_key *wanting)
 {
 	const struct pool_key *found = NULL;
@@ -226,6 +213,19 @@ static bool fits_more(const struct warder_pool *pool, const struct pool_key *key
 	return pool_fits(pool, pool_count_parked(pool, NULL) + more, pool_bytes(pool) + more * key->bytes);
 }
 
+/* What the first so many jails of a key take that are ready: make_way() removes them in this order. */
+static uint64_t bytes_of_ready(const struct warder_pool *pool, const struct pool_key *key, unsigned int count)
+{
+	uint64_t bytes = 0;
+
+	for (const struct pool_slot *slot = pool->slots; slot && count; slot = slot->next)
+		if (slot->key == key && slot->state == POOL_READY) {
+			bytes += slot->bytes;
+			count--;
+		}
+	return bytes;
+}
+
 /* Whether they would have room without all jails that give way. */
 static bool can_make_way(const struct warder_pool *pool, const struct pool_key *wanting, unsigned int more)
 {
@@ -233,8 +233,10 @@ static bool can_make_way(const struct warder_pool *pool, const struct pool_key *
 	uint64_t bytes = pool_bytes(pool) + more * wanting->bytes, given = 0;
 
 	for (const struct pool_key *key = pool->keys; key; key = key->next) {
-		jails -= count_given(pool, key, wanting);
-		given += count_given(pool, key, wanting) * key->bytes;
+		const unsigned int count = count_given(pool, key, wanting);
+
+		jails -= count;
+		given += bytes_of_ready(pool, key, count);
 	}
 	return find_giver(pool, wanting) && pool_fits(pool, jails, bytes > given ? bytes - given : 0);
 }
@@ -268,6 +270,46 @@ static bool is_shortage(const struct warder_error *err)
 	       err->sys_errno == ENOMEM;
 }
 
+/* For the first jail of a key, which could not be made. True: another key has lost a jail, so the next try may succeed. Until then, others get
+ * no new jails: see is_hindered(). Not again and again: what is missing may be what no jail holds. */
+static bool make_way_for_shortage(struct warder_pool *pool, struct pool_key *key,
+				  const struct warder_error *err)
+{
+	if (!is_shortage(err) || pool_count_parked(pool, key) || key->shortages >= SHORTAGES_MOST ||
+	    !can_make_way(pool, key, 1))
+		return false;
+	key->shortages++;
+	make_way(pool, key, 1);
+	return true;
+}
+
+/* The lock is held. A nursery that has forked no jail yet may never do so: a host may refuse user namespaces in a user namespace, and a Python may
+ * lack ctypes. Or a module was half written, or the machine too busy. */
+static void note_failure(struct warder_pool *pool, const struct pool_slot *slot,
+			 const struct warder_error *err)
+{
+	struct pool_key *key = slot->key;
+
+	if (slot->is_trial) {
+		pool_refuse_fork(pool, key, err);
+		return;
+	}
+	key->failed_us = clock_us();
+	key->is_proven = false;
+	key->why = *err;
+	if (make_way_for_shortage(pool, key, err))
+		return;
+	key->failures++;
+	/* A program with threads is the caller's own choice; too little memory passes. */
+	if (slot->nursery && slot->nursery == key->nursery &&
+	    (slot->is_too_large || !nursery_has_forked(slot->nursery)) &&
+	    err->code != WARDER_ERROR_UNSUPPORTED_POLICY && err->sys_errno != ENOMEM) {
+		key->never_forks = true;
+		pool_refuse_fork(pool, key, err);
+	}
+	pthread_cond_broadcast(&pool->ready); /* for the reason */
+}
+
 /* ---- jails ---- */
 
 int pool_build(struct warder_pool *pool, struct pool_key *key, bool tries, struct warder_error *err)
@@ -276,6 +318,7 @@ int pool_build(struct warder_pool *pool, struct pool_key *key, bool tries, struc
 	struct warder_template *before = NULL;
 	struct warder_error left = { 0 };
 	const bool merged = key->merged, goes_beyond = key->goes_beyond;
+	uint64_t bytes = key->bytes;
 	struct nursery *nursery;
 	int parked;
 
@@ -290,7 +333,7 @@ int pool_build(struct warder_pool *pool, struct pool_key *key, bool tries, struc
 		pthread_cond_broadcast(&pool->changed);
 		return -1;
 	}
-	slot->bytes = key->bytes;
+	slot->bytes = bytes;
 	slot->begun_us = clock_us();
 	slot->state = POOL_BUILDING;
 	slot->key = key;
@@ -300,7 +343,7 @@ int pool_build(struct warder_pool *pool, struct pool_key *key, bool tries, struc
 	slot->next = pool->slots;
 	pool->slots = slot;
 	pthread_mutex_unlock(&pool->lock);
-	parked = park(slot, merged, pool->options.memory_bytes, &left, err);
+	parked = park(pool, slot, merged, &bytes, &left, err);
 	if (parked != 0)
 		warder_template_free(slot->tmpl);
 	pthread_mutex_lock(&pool->lock);
@@ -308,8 +351,10 @@ int pool_build(struct warder_pool *pool, struct pool_key *key, bool tries, struc
 		const bool wanted = slot->key != NULL; /* the key may be gone, or stale */
 
 		pool->parked++;
+		slot->bytes = bytes;
 		if (wanted) {
 			slot->key->failed_us = 0;
+			slot->key->shortages = 0;
 			slot->key->is_proven = true;
 			slot->key->bytes = slot->bytes;
 		}
@@ -326,11 +371,9 @@ int pool_build(struct warder_pool *pool, struct pool_key *key, bool tries, struc
 	}
 	if (left.code)
 		note_left(pool, &left);
+	unlink_slot(pool, slot);
 	if (slot->key)
 		note_failure(pool, slot, err);
-	if (slot->key && slot->is_beyond && is_shortage(err))
-		make_way(pool, slot->key, 1);
-	unlink_slot(pool, slot);
 	pool_move(pool, slot, POOL_GONE);
 	free_slot(slot);
 	pool_leave_sources(pool, before, nursery);
@@ -467,6 +510,16 @@ static struct pool_key *find_neediest(const struct warder_pool *pool, uint64_t n
 	return found;
 }
 
+/* Whether another key waits for what the next jail of this one would take from it. A caller of this key does not wait for that. */
+static bool is_hindered(const struct warder_pool *pool, const struct pool_key *key, uint64_t now)
+{
+	const struct pool_key *other = pool->keys;
+
+	while (other && (!other->shortages || now - other->failed_us >= 2 * TRY_AGAIN_US))
+		other = other->next;
+	return other && !key->shortages && !key->callers;
+}
+
 /* A key that has fewer jails than it is to have (`only_short`: and none ready), and for which there is room. NULL with *ret_drop: first, parts are to be
  * dropped. */
 static struct pool_key *find_wanting(struct warder_pool *pool, bool only_short, bool *ret_drop)
@@ -479,7 +532,8 @@ static struct pool_key *find_wanting(struct warder_pool *pool, bool only_short, 
 	if (neediest && make_room(pool, neediest, ret_drop))
 		return neediest;
 	for (struct pool_key *key = pool->keys; key && !*ret_drop; key = key->next) {
-		if (key == neediest || !wants(pool, key, now) || (only_short && !is_short(pool, key, now)))
+		if (key == neediest || !wants(pool, key, now) || is_hindered(pool, key, now) ||
+		    (only_short && !is_short(pool, key, now)))
 			continue;
 		if (make_room(pool, key, ret_drop))
 			return key;
@@ -514,23 +568,43 @@ static void shed(struct warder_pool *pool)
 	}
 }
 
+/* Not locked meanwhile. */
+static void drop_key(struct warder_pool *pool, struct pool_key *key)
+{
+	pool->evicted += pool_count_jails(pool, key, POOL_READY);
+	key = pool_take_key(pool, key);
+	pool_begin_dropping(pool);
+	pool_free_key(key);
+	pool_end_dropping(pool);
+}
+
+/* If the zygotes leave too little room for jails: the least used key with one, which nobody uses now. Else NULL. */
+static struct pool_key *find_zygote_to_drop(const struct warder_pool *pool)
+{
+	struct pool_key *least = NULL;
+
+	if (pool_zygote_bytes(pool, NULL) <= pool_zygote_room(pool))
+		return NULL;
+	for (struct pool_key *key = pool->keys; key; key = key->next)
+		if (key->callers == 0 && !key->never_forks && nursery_bytes(key->nursery) &&
+		    (!least || key->used_us < least->used_us))
+			least = key;
+	return least;
+}
+
 static void maintain(struct warder_pool *pool)
 {
-	struct pool_key *oldest;
+	struct pool_key *key;
 
 	pthread_mutex_unlock(&pool->lock);
 	const bool pressed = pool_is_pressed_now();
 	pthread_mutex_lock(&pool->lock);
 	pool->pressed = pressed;
+	while ((key = find_zygote_to_drop(pool)))
+		drop_key(pool, key);
 	shed(pool);
-	while ((oldest = pool_least_used(pool, false)) &&
-	       clock_us() - oldest->used_us >= pool->options.idle_us) {
-		pool->evicted += pool_count_jails(pool, oldest, POOL_READY);
-		oldest = pool_take_key(pool, oldest);
-		pool_begin_dropping(pool);
-		pool_free_key(oldest);
-		pool_end_dropping(pool);
-	}
+	while ((key = pool_least_used(pool, false)) && clock_us() - key->used_us >= pool->options.idle_us)
+		drop_key(pool, key);
 }
 
 void pool_wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t at_us)

@@ -575,9 +575,38 @@ Test(pool_callers, a_zygote_that_is_too_large_does_not_stay, .timeout = 120)
 	await_rest();
 	stats = warder_pool_stats(pool);
 	cr_assert(library_pool_stat(pool, "zygotes") > 0, "%s", stats);
-	cr_expect(strstr(stats, "a zygote and one jail would take"), "%s", stats);
+	cr_expect(strstr(stats, "the zygotes of all keys would take"), "%s", stats);
 	cr_expect_eq(library_pool_stat(pool, "ready"), 8, "%s", stats);
 	cr_expect(warder_pool_fill(pool, &keys.a, 4, &err) == 0, "%s", err.text);
+	free(stats);
+	end(fds);
+}
+
+/* Nor do zygotes that have no room together, although each alone has. A zygote that is there already stays. */
+Test(pool_callers, zygotes_leave_room_for_jails, .timeout = 120)
+{
+	static const char *const imports[] = { "asyncio", "email", NULL };
+	static const char *const tenants[] = { "a", "b", "c" };
+	const int fds = begin(
+	    (struct warder_pool_options){ .memory_bytes = 24 << 20, .fork_server = 1, .jails_a_key = 1 });
+	struct warder_pool_key plain = key_of("plain"), python;
+	char *stats;
+
+	for (size_t i = 0; i < ARRAY_LENGTH(tenants); i++) {
+		python = key_of(tenants[i]);
+		python.interpreter = "python";
+		python.imports = imports;
+		if (warder_pool_fill(pool, &python, 1, &err) != 0 && err.code == WARDER_ERROR_NOT_FOUND)
+			cr_skip_test("%s", err.text);
+	}
+	await_rest();
+	stats = warder_pool_stats(pool);
+	cr_assert(library_pool_stat(pool, "zygotes") > 0, "%s", stats);
+	if (library_pool_stat(pool, "forked") == 0)
+		cr_skip_test("%s", stats);
+	cr_expect(strstr(stats, "the zygotes of all keys would take"), "%s", stats);
+	cr_expect(library_pool_stat(pool, "ready") > 0, "%s", stats);
+	cr_expect(warder_pool_fill(pool, &plain, 1, &err) == 0, "%s", err.text);
 	free(stats);
 	end(fds);
 }

@@ -276,6 +276,22 @@ Test(pool, another_object_in_a_source_makes_jails_stale, .timeout = 60)
 	rmdir(dir);
 }
 
+/* No jail of another key is handed out. On a busy machine, the pool's thread may park one of this key before the launch has looked for one: then
+ * the launch takes that. Returns the number of jails that were handed out. */
+static long expect_no_jail(const char *what)
+{
+	const long parked = library_pool_stat(pool, "parked");
+	struct warder_result *result = shell("echo x", (struct warder_command){ 0 });
+	const bool ran = result != NULL;
+
+	if (ran)
+		cr_expect_gt(library_pool_stat(pool, "parked"), parked, "%s", what);
+	else
+		cr_expect(err.code == WARDER_ERROR_UNAVAILABLE, "%s: %s", what, err.text);
+	warder_result_free(result);
+	return ran;
+}
+
 Test(pool, keys_share_nothing, .timeout = 60)
 {
 	const int fds = begin((struct warder_pool_options){ .empty = WARDER_POOL_FAIL, .jails_a_key = 1 });
@@ -284,12 +300,10 @@ Test(pool, keys_share_nothing, .timeout = 60)
 	key.tenant = "a";
 	fill(1);
 	key.tenant = "b";
-	cr_expect_null(shell("echo x", (struct warder_command){ 0 }));
-	cr_expect(err.code == WARDER_ERROR_UNAVAILABLE, "%s", err.text);
+	expect_no_jail("another tenant");
 	key.tenant = "a";
 	set("limits.pids", "63");
-	cr_expect_null(shell("echo x", (struct warder_command){ 0 }));
-	cr_expect(err.code == WARDER_ERROR_UNAVAILABLE, "%s", err.text);
+	expect_no_jail("another limit");
 	set("limits.pids", "64");
 	result = shell("echo x", (struct warder_command){ 0 });
 	cr_expect(result, "%s", err.text);
@@ -304,6 +318,7 @@ Test(pool, keys_differ_by_ceilings_and_links, .timeout = 60)
 	struct warder_options options = { .size = sizeof(options) };
 	struct warder_policy *ceiling;
 	char dir[] = "/var/tmp/warder-pool.XXXXXX";
+	long handed_out = 0;
 	char link[40];
 	char *json;
 
@@ -318,16 +333,15 @@ Test(pool, keys_differ_by_ceilings_and_links, .timeout = 60)
 	fill(1);
 	options.ceiling = ceiling;
 	key.options = &options;
-	cr_expect_null(shell("echo x", (struct warder_command){ 0 }), "without and with a ceiling");
+	handed_out += expect_no_jail("without and with a ceiling");
 	fill(1);
 	cr_assert(warder_policy_set(ceiling, "limits.pids", "65", &err) == 0, "%s", err.text);
-	cr_expect_null(shell("echo x", (struct warder_command){ 0 }), "another ceiling");
+	handed_out += expect_no_jail("another ceiling");
 	fill(1);
 	cr_assert(unlink(link) == 0 && symlink("/usr/sbin", link) == 0);
-	cr_expect_null(shell("echo x", (struct warder_command){ 0 }), "a link that leads elsewhere");
-	cr_expect(err.code == WARDER_ERROR_UNAVAILABLE, "%s", err.text);
+	handed_out += expect_no_jail("a link that leads elsewhere");
 	cr_expect_eq(library_pool_stat(pool, "keys"), 4);
-	cr_expect_eq(library_pool_stat(pool, "handedOut"), 0);
+	cr_expect_eq(library_pool_stat(pool, "handedOut"), handed_out);
 	key.options = NULL;
 	warder_policy_free(ceiling);
 	unlink(link);

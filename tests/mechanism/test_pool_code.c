@@ -223,6 +223,22 @@ static void check_loaded(const char *below)
 	rmdir(dir);
 }
 
+/* No jail of another key is handed out. On a busy machine, the pool's thread may park one of this key before the launch has looked for one: then
+ * the launch takes that. Returns the number of jails that were handed out. */
+static long expect_no_jail(const char *what)
+{
+	const long parked = library_pool_stat(pool, "parked");
+	struct warder_result *result = run("true", (struct warder_command){ 0 });
+	const bool ran = result != NULL;
+
+	if (ran)
+		cr_expect_gt(library_pool_stat(pool, "parked"), parked, "%s", what);
+	else
+		cr_expect(err.code == WARDER_ERROR_UNAVAILABLE, "%s: %s", what, err.text);
+	warder_result_free(result);
+	return ran;
+}
+
 /* A jail serves one set of variables and words, however long they are and whatever bytes they have. */
 Test(pool_code, programs_differ_by_words_and_variables, .timeout = 60)
 {
@@ -231,6 +247,7 @@ Test(pool_code, programs_differ_by_words_and_variables, .timeout = 60)
 	};
 	char *text = malloc(8003);
 	struct warder_result *result;
+	long handed_out;
 
 	memset(text, 'x', 8000);
 	memcpy(text + 8000, "-1", 3);
@@ -241,19 +258,19 @@ Test(pool_code, programs_differ_by_words_and_variables, .timeout = 60)
 		cr_skip_test("%s", err.text);
 	memcpy(text + 8000, "-2", 3);
 	set("environment.set.A", text);
-	cr_expect_null(run("true", (struct warder_command){ 0 }), "an end that differs");
+	handed_out = expect_no_jail("an end that differs");
 	cr_expect(fill(1), "%s", err.text);
 	result = run("echo ${A##*-}", (struct warder_command){ 0 });
 	cr_assert(result, "%s", err.text);
 	cr_expect_str_eq(output(result, WARDER_STDOUT), "2\n");
 	warder_result_free(result);
 	key.program = other;
-	cr_expect_null(run("true", (struct warder_command){ 0 }), "other words");
+	handed_out += 1 + expect_no_jail("other words");
 	other[3] = "\xff";
 	cr_expect(fill(1), "%s", err.text);
 	other[3] = "\xfe";
-	cr_expect_null(run("true", (struct warder_command){ 0 }), "another byte");
-	cr_expect_eq(library_pool_stat(pool, "handedOut"), 1);
+	handed_out += expect_no_jail("another byte");
+	cr_expect_eq(library_pool_stat(pool, "handedOut"), handed_out);
 	free(text);
 	end();
 }

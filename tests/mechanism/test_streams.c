@@ -258,7 +258,7 @@ Test(streams, a_slow_reader_holds_up_nothing_else, .timeout = 120)
 			got += (size_t)n;
 		_exit(got >= 65536 && got <= 1 << 20 ? 0 : 1);
 	}
-	j->policy.limits.wall_time_us = 500000;
+	j->policy.limits.wall_time_us = 500000 * jailed_slow();
 	j->command.output_fds = (int[2]){ ends[1], ends[1] };
 	jailed_run(j, "/usr/bin/yes", NULL, NULL);
 	close(ends[0]);

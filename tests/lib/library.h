@@ -104,6 +104,24 @@ static inline long library_pool_stat(struct warder_pool *pool, const char *name)
 	return value;
 }
 
+/* The pool has rested for three seconds, in which its thread looks at the limits more than once: no jail was made or removed, and none is being
+ * made or removed. */
+static inline void library_await_rest(struct warder_pool *pool)
+{
+	const struct timespec pause = { .tv_nsec = 100000000 };
+	long before = -1;
+
+	for (int i = 0, calm = 0; i < 300 && calm < 30; i++) {
+		const long now = library_pool_stat(pool, "parked") + library_pool_stat(pool, "removed");
+		const bool works =
+		    library_pool_stat(pool, "building") != 0 || library_pool_stat(pool, "cleaning") != 0;
+
+		calm = now == before && !works ? calm + 1 : 0;
+		before = now;
+		nanosleep(&pause, NULL);
+	}
+}
+
 /* Whether a child is the init of a jail: helpers come and go. */
 static inline bool library_is_init(int pid)
 {

@@ -492,20 +492,6 @@ struct sizes {
 	struct warder_pool_key a, b, large;
 };
 
-/* The pool has rested for three seconds, in which its thread looks at the limits more than once: no jail was made or removed. */
-static void await_rest(void)
-{
-	long before = -1;
-
-	for (int i = 0, calm = 0; i < 300 && calm < 30; i++) {
-		const long now = library_pool_stat(pool, "parked") + library_pool_stat(pool, "removed");
-
-		calm = now == before ? calm + 1 : 0;
-		before = now;
-		usleep(100000);
-	}
-}
-
 /* Two keys have four small jails each; together with a large one, these would take more than the pool may. */
 static int begin_small(struct sizes *ret, char *const *program)
 {
@@ -529,7 +515,7 @@ Test(pool_callers, small_jails_make_room_for_a_large_one, .timeout = 120)
 	long evicted;
 
 	cr_expect(warder_pool_fill(pool, &keys.large, 1, &err) == 0, "%s", err.text);
-	await_rest();
+	library_await_rest(pool);
 	evicted = library_pool_stat(pool, "evicted");
 	cr_expect(evicted >= 2 && evicted <= 6, "%ld", evicted);
 	cr_expect_eq(library_pool_stat(pool, "ready"), 9 - evicted);
@@ -547,11 +533,11 @@ Test(pool_callers, a_jail_that_is_too_large_does_not_stay, .timeout = 120)
 	const int fds = begin_small(&keys, program);
 
 	warder_pool_fill(pool, &keys.large, 1, &err); /* what it takes is known later */
-	await_rest();
+	library_await_rest(pool);
 	cr_expect_eq(library_pool_stat(pool, "ready"), 8);
 	cr_expect_eq(library_pool_stat(pool, "evicted"), 1, "%ld", library_pool_stat(pool, "evicted"));
 	cr_expect(runs(&keys.large), "%s", err.text);
-	await_rest();
+	library_await_rest(pool);
 	cr_expect_eq(library_pool_stat(pool, "ready"), 8);
 	end(fds);
 }
@@ -572,7 +558,7 @@ Test(pool_callers, a_zygote_that_is_too_large_does_not_stay, .timeout = 120)
 	python.imports = imports;
 	if (warder_pool_fill(pool, &python, 1, &err) != 0 && err.code == WARDER_ERROR_NOT_FOUND)
 		cr_skip_test("%s", err.text);
-	await_rest();
+	library_await_rest(pool);
 	stats = warder_pool_stats(pool);
 	cr_assert(library_pool_stat(pool, "zygotes") > 0, "%s", stats);
 	cr_expect(strstr(stats, "the zygotes of all keys would take"), "%s", stats);
@@ -650,7 +636,7 @@ Test(pool_callers, waiting_for_a_jail_that_is_too_large_ends_with_the_reason, .t
 	large = key_of("large");
 	large.program = program;
 	warder_pool_fill(pool, &large, 1, &err); /* what it takes is known later */
-	await_rest();
+	library_await_rest(pool);
 	if (library_pool_stat(pool, "parked") == 0) {
 		remove_start(dir);
 		cr_skip_test("%s", err.text);

@@ -1058,10 +1058,11 @@ Test(pool, a_drain_tells_of_a_cgroup_that_cannot_be_removed, .timeout = 120)
 	expect_nothing_left(fds);
 }
 
-/* In a child of one thread: a pool on a host that seems to be short of memory. 0; 1: it is not as it should be; 2: cannot be tried. */
+/* In a child of one thread: a pool on a host that seems to become short of memory. 0; 1: it is not as it should be; 2: cannot be tried. */
 static int fill_under_pressure(void)
 {
-	static const char scarce[] = "MemTotal: 1000000 kB\nMemFree: 1000 kB\nMemAvailable: 50000 kB\n";
+	static const char plenty[] = "MemTotal: 1000000 kB\nMemFree: 1000 kB\nMemAvailable: 900000 kB\n";
+	static const char scarce[] = "MemTotal: 1000000 kB\nMemFree: 1000 kB\nMemAvailable: 050000 kB\n";
 	const struct timespec pause = { .tv_nsec = 100000000 };
 	char path[] = "/tmp/warder-meminfo.XXXXXX";
 	const int fd = mkstemp(path);
@@ -1071,15 +1072,16 @@ static int fill_under_pressure(void)
 	open_pool((struct warder_pool_options){ 0 });
 	if (warder_pool_fill(pool, &key, 4, &err) == 0 && unshare(CLONE_NEWNS) == 0 &&
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-	    write(fd, scarce, sizeof(scarce) - 1) > 0 &&
+	    write(fd, plenty, sizeof(plenty) - 1) > 0 &&
 	    mount(path, "/proc/meminfo", NULL, MS_BIND, NULL) == 0)
 		ret = 1;
 	unlink(path);
 	/* The pool's thread is in the old mount namespace: it reads the host's file. So a new pool. */
 	warder_pool_free(pool);
 	open_pool((struct warder_pool_options){ 0 });
-	if (ret == 1 && warder_pool_fill(pool, &key, 4, &err) == 0) {
-		for (int i = 0; i < 100 && library_pool_stat(pool, "evicted") < 2; i++)
+	if (ret == 1 && warder_pool_fill(pool, &key, 4, &err) == 0 &&
+	    pwrite(fd, scarce, sizeof(scarce) - 1, 0) > 0) {
+		for (int i = 0; i < 300 && library_pool_stat(pool, "evicted") < 2; i++)
 			nanosleep(&pause, NULL);
 		ret = library_pool_stat(pool, "evicted") == 2 && warder_pool_fill(pool, &key, 2, &err) == 0
 			  ? 0

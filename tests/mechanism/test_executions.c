@@ -21,7 +21,7 @@ struct traffic {
 	size_t at, len;
 	atomic_size_t allowed; /* bytes that on_input may give by now */
 	bool stays_open;
-	unsigned calls_without;
+	atomic_uint calls_without;
 	char *out;
 	size_t out_len;
 	uint64_t gap;
@@ -92,12 +92,14 @@ static bool is_all(const struct traffic *traffic)
 	return traffic->out_len == traffic->len && memcmp(traffic->out, traffic->given, traffic->len) == 0;
 }
 
-/* Input that comes later, from another thread. */
+/* Input that comes later, from another thread: when the function was asked once and had none. */
 static void *allow_more(void *context)
 {
 	const struct timespec pause = { .tv_nsec = 20000000 };
 	struct traffic *traffic = context;
 
+	for (int i = 0; i < 3000 && atomic_load(&traffic->calls_without) == 0; i++)
+		nanosleep(&pause, NULL);
 	for (size_t allowed = BYTES / 4; allowed <= BYTES; allowed += BYTES / 4) {
 		nanosleep(&pause, NULL);
 		atomic_store(&traffic->allowed, allowed);

@@ -249,7 +249,12 @@ Test(contexts, wrong_use_is_an_error, .init = library_begin_sessions, .fini = li
 	cr_expect_eq(talk.err.code, WARDER_ERROR_CONFLICT, "%s", talk.err.text);
 	cr_expect_eq(warder_context_interrupt(talk.context, &talk.err), -1);
 	cr_expect_eq(talk.err.code, WARDER_ERROR_CONFLICT, "%s", talk.err.text);
-	begin(&talk, "import time; time.sleep(1)", 0);
+	begin(
+	    &talk,
+	    "import time\ntry: print('sleeps', flush=True); time.sleep(1000)\nexcept KeyboardInterrupt: pass",
+	    0);
+	for (int i = 0; i < 600 && talk.out_len == 0; i++)
+		cr_assert_eq(warder_context_wait_for(talk.context, 100000, &end, NULL, &talk.err), 0);
 	cr_expect_eq(warder_context_begin(talk.context, &piece, &talk.err), -1);
 	cr_expect_eq(talk.err.code, WARDER_ERROR_CONFLICT, "%s", talk.err.text);
 	cr_expect_eq(warder_context_restart(talk.context, &talk.err), -1);
@@ -260,6 +265,7 @@ Test(contexts, wrong_use_is_an_error, .init = library_begin_sessions, .fini = li
 	cr_expect_eq(talk.err.code, WARDER_ERROR_CONFLICT, "%s", talk.err.text);
 	piece.at_once = 0;
 	cr_assert_eq(warder_context_begin(other, &piece, &talk.err), 0, "%s", talk.err.text);
+	cr_assert_eq(warder_context_interrupt(talk.context, &talk.err), 0, "%s", talk.err.text);
 	cr_expect_eq(end_of(&talk, NULL).status, WARDER_PIECE_SUCCESS);
 	cr_expect_eq(warder_context_wait_for(other, 60000000, &end, NULL, &talk.err), 1, "%s", talk.err.text);
 	cr_expect_eq(end.piece, 2);

@@ -362,7 +362,7 @@ Test(session, ends_with_its_init_and_lifetime, .timeout = 60)
 	struct execution long_one = { .script = "sleep 60" };
 	struct execution late = { .script = "true" };
 
-	begin(&stage, jailed_new(), 2000000);
+	begin(&stage, jailed_new(), UINT64_C(2000000) * jailed_slow());
 	long_one.stage = late.stage = &stage;
 	execute(&long_one);
 	cr_assert_eq(long_one.step, 0, "%s", long_one.err.text);

@@ -279,29 +279,33 @@ Test(pool_callers, a_fill_without_room_says_why, .timeout = 120)
 	end(fds);
 }
 
-/* Each is counted, also that of a program which gets its code. */
+/* Each is counted, also that of a program which gets its code. On a busy machine, a thread of the pool may have parked a jail before the launch has
+ * looked for one: then another pool is tried. */
 Test(pool_callers, a_launch_without_a_parked_jail_is_counted, .timeout = 60)
 {
 	char *program[] = { (char *)"sh", (char *)"-c", (char *)"echo >&3; code=$(cat <&4); eval \"$code\"",
 			    NULL };
 	const struct warder_command command = { .size = sizeof(command) };
-	struct warder_result *result = NULL;
-	struct warder_run *run = NULL;
-	struct warder_pool_key key;
-	int fds;
+	long launched = 0;
 
-	fds = begin((struct warder_pool_options){ .jails_a_key = 1 });
-	key = key_of("");
-	key.program = program;
-	if (warder_pool_code(pool, &key, "echo 1", 6, &command, &run, &err) != 0)
-		cr_skip_test("%s", err.text);
-	/* A thread of the pool may have parked the jail. */
-	cr_expect(library_pool_stat(pool, "launched") == 1 || library_pool_stat(pool, "parked") > 1);
-	cr_expect(warder_wait(run, &result, &err) == 0, "%s", err.text);
-	cr_expect_str_eq(warder_result_output(result, WARDER_STDOUT, NULL, NULL), "1\n");
-	warder_result_free(result);
-	warder_run_free(run);
-	end(fds);
+	for (int i = 0; i < 20 && launched == 0; i++) {
+		const int fds = begin((struct warder_pool_options){ .jails_a_key = 1 });
+		struct warder_pool_key key = key_of("");
+		struct warder_result *result = NULL;
+		struct warder_run *run = NULL;
+
+		key.program = program;
+		if (warder_pool_code(pool, &key, "echo 1", 6, &command, &run, &err) != 0)
+			cr_skip_test("%s", err.text);
+		launched = library_pool_stat(pool, "launched");
+		cr_expect_eq(library_pool_stat(pool, "handedOut"), 1);
+		cr_expect(warder_wait(run, &result, &err) == 0, "%s", err.text);
+		cr_expect_str_eq(warder_result_output(result, WARDER_STDOUT, NULL, NULL), "1\n");
+		warder_result_free(result);
+		warder_run_free(run);
+		end(fds);
+	}
+	cr_expect_eq(launched, 1, "%ld", launched);
 }
 
 /* ---- what is left ---- */

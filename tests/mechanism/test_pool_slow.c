@@ -19,8 +19,24 @@ static struct warder_policy *policy;
 static struct warder_pool *pool;
 static struct warder_pool_key key;
 
-/* It is ready after 1.5 s. */
-static char *slow_program[] = { "sh", "-c", "sleep 1.5; echo >&3; code=$(cat <&4); eval \"$code\"", NULL };
+/* It is ready when a directory is there. */
+static char slow_script[120], slow_dir[40], slow_go[60];
+static char *slow_program[] = { "sh", "-c", slow_script, NULL };
+
+static void make_slow(void)
+{
+	snprintf(slow_dir, sizeof(slow_dir), "/var/tmp/warder-slow.XXXXXX");
+	cr_assert(mkdtemp(slow_dir) && chmod(slow_dir, 0755) == 0);
+	snprintf(slow_go, sizeof(slow_go), "%s/go", slow_dir);
+	snprintf(slow_script, sizeof(slow_script),
+		 "until [ -e %s ]; do sleep 0.05; done; echo >&3; code=$(cat <&4); eval \"$code\"", slow_go);
+}
+
+static void remove_slow(void)
+{
+	rmdir(slow_go);
+	rmdir(slow_dir);
+}
 
 static int begin(struct warder_pool_options options, char **program)
 {
@@ -28,6 +44,11 @@ static int begin(struct warder_pool_options options, char **program)
 
 	options.size = sizeof(options);
 	policy = library_policy();
+	if (program == slow_program) {
+		make_slow();
+		cr_assert(warder_policy_set(policy, "filesystem.paths.readOnly", slow_dir, &err) == 0, "%s",
+			  err.text);
+	}
 	key = (struct warder_pool_key){ .size = sizeof(key), .policy = policy, .program = program };
 	cr_assert(warder_pool_new(&options, &pool, &err) == 0, "%s", err.text);
 	return descriptors;
@@ -77,12 +98,22 @@ static void *fill(void *context)
 	return NULL;
 }
 
+/* The drain has taken the key. */
+static void *let_slow_go(void *unused)
+{
+	while (library_pool_stat(pool, "keys") != 0)
+		usleep(1000);
+	usleep(100000);
+	mkdir(slow_go, 0755);
+	return unused;
+}
+
 /* A drain waits for the jail that is being made, and removes it. */
 Test(pool_slow, a_drain_during_a_build, .timeout = 60)
 {
 	const int descriptors = begin((struct warder_pool_options){ 0 }, slow_program);
 	struct filling filling = { 0 };
-	pthread_t thread;
+	pthread_t thread, drained;
 	long built;
 
 	warder_template_free(library_prepare(policy));
@@ -90,15 +121,18 @@ Test(pool_slow, a_drain_during_a_build, .timeout = 60)
 	for (int i = 0; i < 1000 && in_state("building") == 0; i++)
 		usleep(10000);
 	cr_assert_eq(in_state("building"), 1);
+	cr_assert(pthread_create(&drained, NULL, let_slow_go, NULL) == 0);
 	cr_expect(warder_pool_drain(pool, &err) == 0, "%s", err.text);
 	built = in_state("building") + in_state("ready") + in_state("cleaning");
 	cr_expect_eq(built, 0, "%ld", built);
 	cr_expect_eq(library_pool_stat(pool, "parked"), 1);
 	cr_expect_eq(library_pool_stat(pool, "removed"), 1);
 	cr_expect_eq(library_pool_stat(pool, "keys"), 0);
+	pthread_join(drained, NULL);
 	pthread_join(thread, NULL);
 	cr_expect(filling.filled == -1 && filling.err.code == WARDER_ERROR_CONFLICT, "%s", filling.err.text);
 	end(descriptors);
+	remove_slow();
 }
 
 Test(pool_slow, waiting_for_a_jail_has_a_limit, .timeout = 60)
@@ -117,11 +151,13 @@ Test(pool_slow, waiting_for_a_jail_has_a_limit, .timeout = 60)
 		  "%s", err.text);
 	cr_expect(now_ms() - before >= 300, "%d ms", (int)(now_ms() - before));
 	/* The jail is made all the same, for the next one. */
+	cr_assert(mkdir(slow_go, 0755) == 0);
 	for (int i = 0; i < 3000 && in_state("ready") == 0; i++)
 		usleep(10000);
 	cr_expect_eq(warder_pool_code(pool, &key, "true", 4, &command, &run, &err), 0, "%s", err.text);
 	warder_run_free(run);
 	end(descriptors);
+	remove_slow();
 }
 
 /* More than a pipe holds, for a program that begins to read it only after the launch has returned. */

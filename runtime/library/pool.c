@@ -415,9 +415,11 @@ static int launch_of(struct warder_pool *pool, const struct pool_asked *asked, c
 		struct pool_key *key;
 		int launched;
 
-		/* Not each time: sources that change all the time would let no jail be handed out. But a jail may have failed because of a change. */
+		/* Not each time: sources that change all the time would let no jail be handed out. But a jail may have failed because of a change. A
+		 * thread may find during the look, without the lock, that the key never forks: then no thread makes a jail before another look. */
 		key = pool_find_key(pool, kind);
-		if (looks || (key && key->never_forks)) {
+		while (looks || (key && key->never_forks)) {
+			looks = false;
 			pool_prepare_trial(pool, asked, kind);
 			if (!pool_refresh(pool, asked, kind, err))
 				return -1;

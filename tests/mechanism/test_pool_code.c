@@ -1082,6 +1082,7 @@ Test(pool_code, what_it_cannot_do_is_refused, .timeout = 60)
 	}
 	for (size_t i = 0; i < sizeof(read_so) / sizeof(*read_so); i++) {
 		/* A jail may be there by now. */
+		memset(&err, 0, sizeof(err));
 		warder_result_free(run(read_so[i], (struct warder_command){ 0 }));
 		cr_expect(err.code != WARDER_ERROR_INVALID_REQUEST, "%s: %s", read_so[i], err.text);
 	}

@@ -285,35 +285,41 @@ Test(pool_code, so_does_an_archive_of_modules, .timeout = 60)
 	check_loaded("/module.py");
 }
 
-/* It is mapped, and its path leads to another file when the program is ready. */
+/* It is mapped, and its path leads to another file when the program is ready. The program opens a pipe with a name, for which the replacer waits. */
 Test(pool_code, a_file_that_was_replaced_while_it_loaded_is_found, .timeout = 60)
 {
 	char dir[] = "/var/tmp/warder-loaded.XXXXXX";
-	char tool[64], script[300], command[200];
+	char tool[64], script[300], command[300];
 	char *program[] = { tool, "-c", script, NULL };
-	struct warder_result *result;
 	pid_t replacer;
+	int filled;
 
 	begin(WARDER_POOL_LAUNCH);
 	cr_assert(mkdtemp(dir) != NULL && chmod(dir, 0755) == 0);
 	snprintf(tool, sizeof(tool), "%s/sh", dir);
-	snprintf(command, sizeof(command), "cp /bin/sh %s && cp /bin/sh %s.new", tool, tool);
+	snprintf(command, sizeof(command),
+		 "cp /bin/sh %s && cp /bin/sh %s.new && mkfifo %s/begun && chmod 644 %s/begun", tool, tool,
+		 dir, dir);
 	cr_assert_eq(system(command), 0);
-	snprintf(script, sizeof(script),
-		 "while [ ! -e %s/replaced ]; do sleep 0.05; done; echo >&3; code=$(cat <&4); eval \"$code\"",
-		 dir);
+	snprintf(
+	    script, sizeof(script),
+	    "[ -e %s/replaced ] || read -r x < %s/begun; while [ ! -e %s/replaced ]; do sleep 0.05; done; "
+	    "echo >&3; code=$(cat <&4); eval \"$code\"",
+	    dir, dir, dir);
 	set("filesystem.paths.readOnly", dir);
 	key.program = program;
 	replacer = fork();
 	if (replacer == 0) {
-		snprintf(command, sizeof(command), "sleep 1; mv %s.new %s && touch %s/replaced", tool, tool,
-			 dir);
+		setpgid(0, 0);
+		snprintf(command, sizeof(command), "echo > %s/begun; mv %s.new %s && touch %s/replaced", dir,
+			 tool, tool, dir);
 		_exit(system(command) != 0);
 	}
-	result = run("true", (struct warder_command){ 0 });
-	cr_expect(!result && strstr(err.text, "was replaced while the program loaded it"), "%s",
-		  result ? "it ran" : err.text);
-	warder_result_free(result);
+	/* A fill makes one jail at a time. */
+	filled = warder_pool_fill(pool, &key, 1, &err);
+	cr_expect(filled != 0 && strstr(err.text, "was replaced while the program loaded it"), "%s",
+		  filled == 0 ? "it is parked" : err.text);
+	kill(-replacer, SIGKILL);
 	waitpid(replacer, NULL, 0);
 	end();
 	snprintf(command, sizeof(command), "rm -r %s", dir);

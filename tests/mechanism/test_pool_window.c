@@ -305,6 +305,20 @@ static const char *says(char *script, const char *code, struct warder_command co
 	return text;
 }
 
+/* Of a launch whose only jail was of no use: it failed with this text. But on a busy machine, the pool may have parked another jail meanwhile: then
+ * the launch took that one. */
+static void expect_other_or_failure(const char *said, const char *text)
+{
+	const bool ran = said != NULL;
+
+	if (ran)
+		cr_expect(library_pool_stat(pool, "parked") > 1 && strcmp(said, "ran\n") == 0, "%s", said);
+	else
+		cr_expect(err.code == WARDER_ERROR_UNAVAILABLE && strstr(err.text, text), "%s", err.text);
+	cr_expect_eq(library_pool_stat(pool, "handedOut"), ran);
+	cr_expect_eq(library_pool_stat(pool, "broken"), 1);
+}
+
 /* ---- deaths ---- */
 
 /* The input comes from a pipe: nothing of it may be lost with the first jail. */
@@ -366,14 +380,8 @@ Test(pool_window, a_launch_takes_another_parked_jail, .timeout = 60)
 		said =
 		    says(make_trap(&script_trap, "echo ran", kill_init), NULL, (struct warder_command){ 0 });
 		cr_assert_eq(killed_count, 1);
-		cr_expect_eq(library_pool_stat(pool, "broken"), 1);
-		cr_expect_eq(library_pool_stat(pool, "handedOut"), jails - 1);
-		if (jails == 2)
-			cr_expect(said && strcmp(said, "ran\n") == 0, "%s", err.text);
-		else
-			cr_expect(!said && err.code == WARDER_ERROR_UNAVAILABLE &&
-				      strstr(err.text, "the jail died"),
-				  "%s", err.text);
+		cr_expect(jails == 1 || said, "%s", err.text);
+		expect_other_or_failure(said, "the jail died");
 		end(descriptors);
 	}
 }
@@ -383,15 +391,14 @@ Test(pool_window, a_wait_without_another_jail_tells_the_reason, .timeout = 60)
 {
 	const int descriptors =
 	    begin((struct warder_pool_options){ .empty = WARDER_POOL_WAIT, .jails_a_key = 1, .wait_us = 1 });
+	const char *said;
 
 	fill(1);
 	target = library_only_init();
 	killed_count = 0;
-	cr_expect_null(
-	    says(make_trap(&script_trap, "echo ran", kill_init), NULL, (struct warder_command){ 0 }));
+	said = says(make_trap(&script_trap, "echo ran", kill_init), NULL, (struct warder_command){ 0 });
 	cr_assert_eq(killed_count, 1);
-	cr_expect(err.code == WARDER_ERROR_UNAVAILABLE && strstr(err.text, "the jail died"), "%s", err.text);
-	cr_expect_eq(library_pool_stat(pool, "broken"), 1);
+	expect_other_or_failure(said, "the jail died");
 	end(descriptors);
 }
 
@@ -530,9 +537,8 @@ Test(pool_window, the_check_finds_a_frozen_jail, .timeout = 60)
 		cr_skip_test("the jail's cgroup has no freezer of v2");
 	freeze();
 	usleep(50000);
-	cr_expect_null(says((char *)"echo ran", NULL, (struct warder_command){ 0 }));
-	cr_expect(strstr(err.text, "cgroup is frozen"), "%s", err.text);
-	cr_expect_eq(library_pool_stat(pool, "broken"), 1);
+	expect_other_or_failure(says((char *)"echo ran", NULL, (struct warder_command){ 0 }),
+				"cgroup is frozen");
 	end(descriptors);
 }
 
@@ -584,13 +590,13 @@ Test(pool_window, a_jail_frozen_in_its_exec_lives, .timeout = 60)
 Test(pool_window, a_jail_that_stays_frozen_is_killed, .timeout = 60)
 {
 	const int descriptors = begin((struct warder_pool_options){ .empty = WARDER_POOL_FAIL });
+	const char *said;
 
 	fill(1);
 	if (library_only_init() == 0 || !find_freezer())
 		cr_skip_test("the jail's cgroup has no freezer of v2");
-	cr_expect_null(says(make_trap(&script_trap, "echo ran", freeze), NULL, (struct warder_command){ 0 }));
-	cr_expect(frozen && err.code == WARDER_ERROR_UNAVAILABLE && strstr(err.text, "cgroup was frozen"),
-		  "%s", err.text);
-	cr_expect_eq(library_pool_stat(pool, "broken"), 1);
+	said = says(make_trap(&script_trap, "echo ran", freeze), NULL, (struct warder_command){ 0 });
+	cr_assert(frozen);
+	expect_other_or_failure(said, "cgroup was frozen");
 	end(descriptors);
 }

@@ -224,6 +224,24 @@ static void freeze(void)
 	frozen = write_freezer("1");
 }
 
+/* The kernel stops each process when it next runs, and then says so. */
+static void freeze_all(void)
+{
+	char path[320], text[64] = "";
+
+	freeze();
+	snprintf(path, sizeof(path), "%.*sevents", (int)(strlen(freezer) - strlen("freeze")), freezer);
+	for (int i = 0; i < 10000 && !strstr(text, "frozen 1"); i++) {
+		const int fd = open(path, O_RDONLY | O_CLOEXEC);
+		const ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+		text[len > 0 ? len : 0] = '\0';
+		close(fd);
+		usleep(1000);
+	}
+	cr_assert(strstr(text, "frozen 1"), "%s: %s", path, text);
+}
+
 /* The exec of the file waits until nobody has a lease of it: the payload has said ENTERING by then. */
 static void *freeze_in_exec(void *lease)
 {
@@ -470,9 +488,8 @@ Test(pool_window, a_frozen_jail_is_replaced, .timeout = 120)
 			cr_skip_test("the jail's cgroup has no freezer of v2");
 		make_trap(&script_trap, "echo ran", freeze);
 		if (!later) {
-			freeze();
+			freeze_all();
 			script_trap.sprung = nothing;
-			usleep(50000);
 		}
 		before_us = clock_us();
 		said = says(script_trap.page, NULL, (struct warder_command){ 0 });
@@ -535,8 +552,7 @@ Test(pool_window, the_check_finds_a_frozen_jail, .timeout = 60)
 	fill(1);
 	if (library_only_init() == 0 || !find_freezer())
 		cr_skip_test("the jail's cgroup has no freezer of v2");
-	freeze();
-	usleep(50000);
+	freeze_all();
 	expect_other_or_failure(says((char *)"echo ran", NULL, (struct warder_command){ 0 }),
 				"cgroup is frozen");
 	end(descriptors);

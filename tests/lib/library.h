@@ -137,8 +137,8 @@ static inline bool library_is_init(int pid)
 	return strcmp(name, "warder-init\n") == 0;
 }
 
-/* The inits among the children of all threads of this process; their number. */
-static inline int library_inits(int *pids, int most)
+/* One look at the inits among the children of all threads of this process; their number. */
+static inline int library_look_at_inits(int *pids, int most)
 {
 	glob_t tasks;
 	int count = 0;
@@ -155,6 +155,24 @@ static inline int library_inits(int *pids, int most)
 			fclose(file);
 	}
 	globfree(&tasks);
+	return count;
+}
+
+/* The inits among the children; their number. While a child dies, the kernel's list may leave out another one: so two looks must agree. */
+static inline int library_inits(int *pids, int most)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	int before[64], now[64];
+	int count = library_look_at_inits(now, 64), count_before;
+
+	do {
+		count_before = count;
+		memcpy(before, now, sizeof(before));
+		nanosleep(&pause, NULL);
+		count = library_look_at_inits(now, 64);
+	} while (count != count_before || memcmp(before, now, (size_t)count * sizeof(*now)) != 0);
+	count = count < most ? count : most;
+	memcpy(pids, now, (size_t)count * sizeof(*now));
 	return count;
 }
 

@@ -7,7 +7,7 @@ import base64, http.server, json, os, signal, socket, struct, subprocess, sys, t
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
 import detached, workspaces
-from serving import Host, own_run_directory, warder, work, write
+from serving import Host, below, own_run_directory, warder, work, write
 from tap import ROOT, SLOW, WARDER, finish, tell, until
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever starts this in the background may ignore it
@@ -660,6 +660,8 @@ def lying():
         process = subprocess.Popen([WARDER, "session", "exec", "liar", "-n", "--json", "--grace", "1s", "--", "true"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         until(lambda: "Start" in kinds())
         process.send_signal(signal.SIGTERM)
+        for pid in [pid for pid, name in below(process.pid).items() if name == "warder-remote"]:
+            os.kill(pid, signal.SIGTERM)  # the command passes the signal on, but perhaps after the answer
         cancelled.set()
         out, err = process.communicate(timeout=90 * SLOW)
         sent = [one["signal"] for one in bodies("SendSignal")]

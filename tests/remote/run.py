@@ -1019,7 +1019,7 @@ def slow_terminals():
     tell(found == 0 and b"hello" in one.whole and in_time[:1] == [True], "a renewal of the lease that is not answered does not hold the keys up", (found, in_time, one.whole))
     finish_with(server)
 
-    lost, keys = threading.Event(), []
+    lost, keys, lent, links = threading.Event(), [], [], []
 
     def linked(one):
         """Whether a process may still take keys of the terminal."""
@@ -1029,6 +1029,8 @@ def slow_terminals():
         upgrade(handler)
         if not lost.is_set():
             time.sleep(2 * SLOW)
+            until(lambda: lent)
+            links.extend(linked(lent[0]))
             lost.set()
             return
         handler.connection.settimeout(30 * SLOW)
@@ -1043,8 +1045,9 @@ def slow_terminals():
         with contextlib.suppress(OSError):
             handler.rfile.read()  # with input that was not read, the kernel would drop the last frames
     server, one = follow("short", lambda server: {"terminal": short})
+    lent.append(one)
     lost.wait()
-    time.sleep(0.2)
+    until(lambda: not set(links) & set(linked(one)))  # until then, keys go where nobody reads them
     one.send(b"k\x03")
     found = one.end()
     tell(found == 0 and keys == [b"k\x03"] and b"was lost" not in one.whole, "after a loss, the next connection is made at once, and takes the keys, ctrl-c also", (found, keys, one.whole))

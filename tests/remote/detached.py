@@ -180,11 +180,18 @@ def lying():
         e2b.begin(self)
         self.wfile.write(e2b.START)
         self.wfile.flush()
-        until(lambda: asked("SendInput"), 60)
-        time.sleep(0.5 * SLOW)  # the refusal has arrived
+        until(lambda: server.over, 60)
         self.wfile.write(e2b.HELLO + e2b.END + e2b.LAST)
     begin(Connect=refuses, SendInput=(400, b'{"code": "failed_precondition", "message": "\\u001b[31mstdin not enabled"}', ()))
-    done = warder("attach", SEVEN, input=b"x" * 20000)
+    server.over = False
+    attached = opened("attach", SEVEN)
+    attached.stdin.write(b"x" * 20000)
+    attached.stdin.close()
+    attached.stdin = None
+    line = attached.stderr.readline()
+    server.over = True
+    out, err = attached.communicate(timeout=90 * SLOW)
+    done = attached.returncode, out, (line + err).decode()
     tell(done[:2] == (0, b"hello\n") and done[2].count("takes no input") == 1 and "not enabled" in done[2] and "\x1b" not in done[2], "input that is refused is named once, and the rest goes on", done)
     begin(Connect=takes, SendInput=turns((502, b"<html>", ()), b"{}"))
     done = warder("attach", SEVEN, input=b"x" * 20000)

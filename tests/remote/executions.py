@@ -556,11 +556,20 @@ def lying_about_executions():
     done = warder("attach", NAME, input=blob)
     tell(done == (0, b"hello\n", "") and b"".join(base64.b64decode(body["base64"]) for body in bodies) == blob and [body["close"] for body in bodies] == [False] * (len(bodies) - 1) + [True], "input goes on in its order, and its end last", (done, bodies))
     bodies.clear()
-    refuses = lambda handler: until(lambda: bodies, 60) and time.sleep(0.5 * SLOW) or handler.wfile.write(event("stdout", 0, "hello\n") + END)
+    told = threading.Event()
+    refuses = lambda handler: until(lambda: bodies, 60) and told.wait(60 * SLOW) and handler.wfile.write(event("stdout", 0, "hello\n") + END)
     for title, status, word in (("no more", 409, ""), ("a refusal", 400, "takes no input"), ("a loss", 502, "may be missing")):
         bodies.clear()
+        told.clear()
         begin(input=lambda handler: takes(handler, status, kind="conflict", message="\x1b[31mclosed"), output=stream(wait=refuses))
-        done = warder("attach", NAME, input=b"x")
+        attached = opened("attach", NAME)
+        attached.stdin.write(b"x")
+        attached.stdin.close()
+        attached.stdin = None
+        line = attached.stderr.readline() if word else b""
+        told.set()
+        done = ends(attached)
+        done = *done[:2], line.decode() + done[2]
         tell(done[:2] == (0, b"hello\n") and word in done[2] and (word or not done[2]) and "\x1b" not in done[2], "input that does not arrive: " + title, done)
     bodies.clear()
     begin(input=lambda handler: takes(handler, *[] if bodies and bodies[-1]["close"] else [503], message="busy"), output=stream(wait=waits))

@@ -57,7 +57,7 @@ $ warder run --json --policy easy.json -- true > whole && without landlock_creat
 = no cgroup hierarchy: a program that stays behind is ended all the same
 needs unshare pgrep
 + warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/' > easy.json
-$ n=98$$; unshare -m $([ $(id -u) = 0 ] || echo -Ur) sh -c 'mount -t tmpfs none /sys/fs/cgroup && warder run --policy easy.json -- sh -c "(setsid sleep $1 &); until pgrep -f \"^sleep $1\" >/dev/null; do sleep 0.1; done; pgrep -fc \"^sleep $1\"; echo left"' - $n; pgrep -fc "^sleep $n"
+$ n=98$$; unshare -m $([ $(id -u) = 0 ] || echo -Ur) sh -c 'mount -t tmpfs none /sys/fs/cgroup && warder run --policy easy.json -- sh -c "(setsid sleep $1 &); until pgrep -fx \"sleep $1\" >/dev/null; do sleep 0.1; done; pgrep -fxc \"sleep $1\"; echo left"' - $n; pgrep -fxc "sleep $n"
 | 1
 | left
 | 0

@@ -34,7 +34,7 @@ $ sh s start; sh s exec --timeout 6s -- sh -c 'while :; do echo x; sleep 0.05; d
 
 = SIGKILL ends the processes of a paused session at once; their end is known, and other signals arrive, after the pause
 + . "$TOP/tests/transcript/session.sh"
-$ n=6$$; sh s start; export XDG_RUNTIME_DIR=$PWD/rt; id=$(sh s exec --detach -- sh -c "sleep $n & while :; do sleep 0.05; done"); other=$(sh s exec --detach -- sh -c 'trap "echo heard; exit 4" TERM; echo ready; while :; do sleep 0.05; done'); until warder logs $other | grep -q ready; do sleep 0.05; done; until pgrep -f "^sleep $n" > /dev/null; do sleep 0.05; done; sh s pause; warder kill -s KILL $id; echo $?; warder kill $other; for i in $(seq 600); do pgrep -f "^sleep $n" > /dev/null || break; sleep 0.1; done; pgrep -fc "^sleep $n"; sleep 0.3; warder ps | grep -c ' paused '; warder logs $other; sh s resume; warder wait $id; echo $?; warder wait $other; echo $?; warder logs $other 2> /dev/null; sh s stop
+$ n=6$$; sh s start; export XDG_RUNTIME_DIR=$PWD/rt; id=$(sh s exec --detach -- sh -c "sleep $n & while :; do sleep 0.05; done"); other=$(sh s exec --detach -- sh -c 'trap "echo heard; exit 4" TERM; echo ready; while :; do sleep 0.05; done'); until warder logs $other | grep -q ready; do sleep 0.05; done; until pgrep -fx "sleep $n" > /dev/null; do sleep 0.05; done; sh s pause; warder kill -s KILL $id; echo $?; warder kill $other; for i in $(seq 600); do pgrep -fx "sleep $n" > /dev/null || break; sleep 0.1; done; pgrep -fxc "sleep $n"; sleep 0.3; warder ps | grep -c ' paused '; warder logs $other; sh s resume; warder wait $id; echo $?; warder wait $other; echo $?; warder logs $other 2> /dev/null; sh s stop
 | 0
 | 0
 | 2
@@ -52,7 +52,7 @@ $ sh s start --idle-timeout 5s --lifetime 20s; sh s pause; sleep 8; sh s status 
 
 = a paused session that is stopped, and one whose keeper is killed, leave nothing
 + . "$TOP/tests/transcript/session.sh"
-$ n=7$$; export XDG_RUNTIME_DIR=$PWD/rt; for how in stop kill; do sh s start; id=$(sh s exec --detach -- sh -c "sleep $n & sleep $n"); sh s pause; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); [ $how = stop ] && sh s stop || kill -9 $keeper; for i in $(seq 600); do pgrep -f "^sleep $n" > /dev/null || break; sleep 0.1; done; pgrep -fc "^sleep $n"; find /sys/fs/cgroup -maxdepth 4 -name "warder-$keeper-*" 2> /dev/null > left; [ $how = stop ] && cat left; warder ps | wc -l; done; warder doctor --clean > /dev/null; true
+$ n=7$$; export XDG_RUNTIME_DIR=$PWD/rt; for how in stop kill; do sh s start; id=$(sh s exec --detach -- sh -c "sleep $n & sleep $n"); sh s pause; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); [ $how = stop ] && sh s stop || kill -9 $keeper; for i in $(seq 600); do pgrep -fx "sleep $n" > /dev/null || break; sleep 0.1; done; pgrep -fxc "sleep $n"; find /sys/fs/cgroup -maxdepth 4 -name "warder-$keeper-*" 2> /dev/null > left; [ $how = stop ] && cat left; warder ps | wc -l; done; warder doctor --clean > /dev/null; true
 | 0
 | 1
 | 0

@@ -117,8 +117,9 @@ $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; c() { wo
 !~ ^warder: context d has ended \(memory\): killed at the memory limit of 120 ?MiB; "warder context fork" makes it again$
 
 = the end of the session, and that of its keeper, end every branch
+needs pgrep
 + . "$TOP/tests/transcript/context.sh"
-$ for how in stop kill; do sh s start --cwd /tmp; sh c create py; sh c run py -c 'import os, time; os.environ["x"] = "y"'; sh c fork py b; sh c fork b c; sh c delete py; sh c run c -c 'os.execv("/bin/sh", ["sh", "-c", "echo runs; exec sleep 7654'$$'"])' > out 2>&1 & until grep -qs runs out; do sleep 0.05; done; if [ $how = stop ]; then sh s stop; else kill -KILL $(sh s status --json | grep -o '"keeperPid":[0-9]*' | cut -d: -f2); fi; wait; for i in $(seq 100); do grep -qsaz "7654$$" /proc/[0-9]*/cmdline || break; sleep 0.05; done; grep -qsaz "^7654$$" /proc/[0-9]*/cmdline || echo gone; rm out; done
+$ for how in stop kill; do sh s start --cwd /tmp; sh c create py; sh c run py -c 'import os, time; os.environ["x"] = "y"'; sh c fork py b; sh c fork b c; sh c delete py; sh c run c -c 'os.execv("/bin/sh", ["sh", "-c", "echo runs; exec sleep 7654'$$'"])' > out 2>&1 & until grep -qs runs out; do sleep 0.05; done; if [ $how = stop ]; then sh s stop; else kill -KILL $(sh s status --json | grep -o '"keeperPid":[0-9]*' | cut -d: -f2); fi; wait; for i in $(seq 600); do pgrep -fx "sleep 7654$$" > /dev/null || break; sleep 0.05; done; pgrep -fx "sleep 7654$$" || echo gone; rm out; done
 | gone
 | gone
 

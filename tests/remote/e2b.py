@@ -54,7 +54,7 @@ def same(path, host):
         ("arguments as they are", ["printf", "%s\n", "a  b", "$HOME", "'", ""], b"", []),
         ("its own signal", ["sh", "-c", "kill -SEGV $$"], b"", []),
         ("a signal that cannot be caught", ["sh", "-c", "kill -KILL $$"], b"", []),
-        ("the end of its time", ["sh", "-c", "echo x; sleep 20"], b"", ["--timeout", "1s"]),
+        ("the end of its time", ["sh", "-c", "echo x; sleep 100"], b"", ["--timeout", "%ds" % (2 * SLOW)]),
         ("output that is no text", ["sh", "-c", "printf '\\377\\0x'"], b"", []),
     )
     for name, words, input, flags in cases:
@@ -84,7 +84,7 @@ def results(path, host):
     # A loaded host may say so only after it has said that the program starts.
     tell((status == 125 and "did not start" in err or status == 137 and "not known" in err) and "no-such-program" in err and host.sandboxes() == [],
          "a program that is not there", (status, err))
-    status, out, err = remote(path, "true", flags=["--json", "--timeout", "1s"])
+    status, out, err = remote(path, "true", flags=["--json", "--timeout", "20s"])
     tell(status == 0 and json.loads(out)["durations"]["wallUs"] > 0 and json.loads(out)["startedAt"].startswith("20"), "it has its times", out)
 
 
@@ -376,7 +376,7 @@ def sessions(path, host):
         ("a variable, and a directory", ["sh", "-c", "echo $A; pwd"], b"", ["--env", "A=b c", "--cwd", "/"]),
         ("arguments as they are", ["printf", "%s\n", "a  b", "$HOME", "'", ""], b"", []),
         ("its own signal", ["sh", "-c", "kill -SEGV $$"], b"", []),
-        ("the end of its time", ["sh", "-c", "echo x; sleep 20"], b"", ["--timeout", "1s"]),
+        ("the end of its time", ["sh", "-c", "echo x; sleep 100"], b"", ["--timeout", "%ds" % (2 * SLOW)]),
         ("output that is no text", ["sh", "-c", "printf '\\377\\0x'"], b"", []),
     )
     for name, words, input, flags in cases:
@@ -542,7 +542,7 @@ def contexts(path, host):
     tell(json.loads(context("describe", "far", "py", "--json")[1])["context"] == "py", "and described")
     done = context("create", "far", "py")
     tell(done[0] == 125 and "has a context py already" in done[2], "its name is taken", done)
-    done = piece("far", "print('begun', flush=True)\nimport time\ntime.sleep(100)", "--timeout", "1s")
+    done = piece("far", "print('begun', flush=True)\nimport time\ntime.sleep(100)", "--timeout", "%ds" % (2 * SLOW))
     tell(done[0] == 124 and b"begun" in done[1], "a piece ends with its time", done)
     done = piece("far", "x")
     tell(done[:2] == (0, b"py: 6\n"), "and the context stays", done)
@@ -888,7 +888,7 @@ def lying_contexts(server, begin_anew, kinds):
         self.wfile.write(lines({"type": "stdout", "text": "x"}))
         self.wfile.flush()
         begun.append(self.rfile.read(1))  # until the client leaves
-    done = run_with(never, "--timeout", "1s", "--json")
+    done = run_with(never, "--timeout", "%ds" % (3 * SLOW), "--json")
     tell(done[0] == 124 and json.loads(done[1])["timedOut"] and until(lambda: begun == [b""]), "a piece without an end is left, which interrupts it", (done, begun))
     def stays(self):
         begin(self)

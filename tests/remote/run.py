@@ -215,7 +215,7 @@ def pieces(path):
         ("a file", ["--language", "python", "--file", data + "=in/d.txt", "-"], b"print(open('in/d.txt').read(), end='')"),
         ("a variable", ["--language", "python", "--env", "A=b", "-"], b"import os; print(os.environ['A'])"),
         ("an error of syntax", ["--language", "python", "-"], b"print('x'\n"),
-        ("the end of its time", ["--language", "python", "--timeout", "1s", "-"], b"import time; print('x', flush=True); time.sleep(20)"),
+        ("the end of its time", ["--language", "python", "--timeout", "%ds" % (2 * SLOW), "-"], b"import time; print('x', flush=True); time.sleep(100)"),
         ("a language that does not exist", ["--language", "klingon", "-"], b"x"),
         ("a language that is not certain", ["-"], b"x"),
         ("no code", ["--language", "python", "-"], b""),
@@ -372,14 +372,15 @@ def sessions(path, host):
     tell(session("stop", "far")[0] == 0 and sandboxes(host) == [] and not os.path.exists(file), "its stop ends the sandbox and removes the file")
     tell(session("status", "far")[0] == 1 and session("stop", "far")[0] != 0, "then there is none")
     # lease
-    session(*start, "--idle-timeout", "4s")
-    status, out, err = execute("sh", "-c", "sleep 9; echo still")
+    idle = ["--idle-timeout", "%ds" % (6 * SLOW), "--timeout", "%ds" % (60 * SLOW)]
+    session(*start, *idle)
+    status, out, err = execute("sh", "-c", "sleep %d; echo still" % (9 * SLOW), timeout=90)
     tell(status == 0 and out == b"still\n", "the lease is renewed while an execution runs", (status, out, err))
     until(lambda: not sandboxes(host), 30)
     status, out, err = execute("true")
     tell(status == 125 and "remote:big does not know it" in err, "without use, the host ends it, and then nothing is started anew in silence", (status, err))
     tell(session("status", "far")[0] == 1, "its status says the same")
-    status, out, err = session(*start, "--idle-timeout", "4s")
+    status, out, err = session(*start, *idle)
     tell(status == 125 and "does not know it" in err, "nor by a start", (status, err))
     tell(session("stop", "far")[0] == 0 and session(*start)[0] == 0, "after a stop it can be started again")
     # a signal
@@ -400,8 +401,9 @@ def context(*words, **more):
 
 def contexts(path, host):
     """Interpreters in a session there, beside the same ones here."""
-    session("start", "far", "--backends", path, "--backend", "remote:big", "--timeout", "20s", "--idle-timeout", "6s", *PREFER)
-    session("start", "near", "--timeout", "20s", *PREFER)
+    limit = "%ds" % (30 * SLOW)
+    session("start", "far", "--backends", path, "--backend", "remote:big", "--timeout", limit, "--idle-timeout", "%ds" % (8 * SLOW), *PREFER)
+    session("start", "near", "--timeout", limit, *PREFER)
     both = lambda *words, input=b"": [context(words[0], name, *words[1:], input=input) for name in ("near", "far")]
     same = lambda here, there: here[:2] == there[:2] and here[2].replace("near", "far") == there[2]
     here, there = both("list")
@@ -413,10 +415,10 @@ def contexts(path, host):
         tell(same(here, there) and there[0] == 0, "a context starts there: " + words[1], (here, there))
     shown = "print('a'); display(1); import sys; print('b', file=sys.stderr); display(2); print('c'); 3"
     for name, words, text in (("a value", ["py", "-c", "x = 40; x + 2"], b""), ("a later piece has it", ["py", "-c", "x + 1"], b""), ("what is shown, in its order", ["py", "-c", shown], b""),
-                              ("an error", ["py", "-c", "1/0"], b""), ("another language", ["other", "-c", count], b""), ("a file", ["py", "-"], b"print('\xc3\xbc')\n"),
+                              ("an error", ["py", "-c", "1/0"], b""), ("another language", ["other", "-c", count], b""), ("an import", ["py", "-c", "import time"], b""), ("a file", ["py", "-"], b"print('\xc3\xbc')\n"),
                               ("bytes that are no text", ["py", "-c", "import sys; sys.stdout.buffer.write(bytes(range(256)) * 500)"], b""),
                               ("much output", ["py", "-c", "print('y' * 3000000)"], b""),
-                              ("the end of its time", ["py", "--timeout", "1s", "-c", "import time; time.sleep(9)"], b""), ("an end of the interpreter", ["other", "-c", leave], b"")):
+                              ("the end of its time", ["py", "--timeout", "%ds" % (2 * SLOW), "-c", "time.sleep(100)"], b""), ("an end of the interpreter", ["other", "-c", leave], b"")):
         here, there = both("run", *words, input=text)
         tell(same(here, there), "a piece is the same there: " + name, (here[0], here[1][-200:], here[2][-300:], there[0], there[1][-200:], there[2][-300:]))
     here, there = both("run", "py", "--json", "-c", shown)
@@ -424,7 +426,7 @@ def contexts(path, host):
     for data in (here, there):
         del data["wallUs"]
     tell(dict(here, session="far") == there and there["stdout"]["text"] == "a\nc\n" and len(there["contextSays"]["shown"]) == 2, "and so in JSON", (here, there))
-    status, out, err = context("run", "far", "py", "-c", "import time; time.sleep(10); print('still')")
+    status, out, err = context("run", "far", "py", "-c", "import time; time.sleep(%d); print('still')" % (11 * SLOW))
     tell(status == 0 and out == b"still\n", "the lease is renewed while a piece runs", (status, out, err))
     for name, words in (("an unknown context", ["run", "none", "-c", "1"]), ("no code", ["run", "py"]), ("a name that is taken", ["create", "py"]), ("a language that is none", ["create", "z", "--language", "klingon"]),
                         ("a name that is none", ["create", "a/b"]), ("too many words", ["interrupt", "py", "x"])):
@@ -1128,7 +1130,7 @@ def lying_about_terminals():
         server = serve("good")
         server.sandbox = {"terminal": terminal}
         lying = document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
-        session("start", "liar", "--backends", lying, "--backend", "remote:big", *PREFER, "--lifetime", "4s", "--idle-timeout", "3s")
+        session("start", "liar", "--backends", lying, "--backend", "remote:big", *PREFER, "--lifetime", "%ds" % ((4 if word == b"lifetime" else 60) * SLOW), "--idle-timeout", "%ds" % (3 * SLOW))
         one = Terminal("session", "exec", "liar", "-t", "--", "true")
         found = one.end()
         tell(found == code and word in one.whole, "a lie about a terminal has an end: " + name, (found, one.whole))
@@ -1281,8 +1283,8 @@ def silent():
     """A host that takes a program and then says nothing more."""
     hang, drop = lambda handler: time.sleep(60 * SLOW), lambda handler: handler.connection.shutdown(socket.SHUT_RDWR)
     ended = json.dumps(dict(RESULT, exitCode=7, stdout={"bytesTotal": 5}, stderr={"bytesTotal": 0})).encode()
-    cases = [("no answer for the idle time", {"result": hang, "timeout": drop}, ["--idle-timeout", "3s"], 137, ["the whole idle time of session quiet", "not known"]),
-             ("no result before the end of its lifetime", {"result": hang}, ["--idle-timeout", "3s", "--lifetime", "6s"], 137, ["the lifetime of session quiet is over", "not known"]),
+    cases = [("no answer for the idle time", {"result": hang, "timeout": drop}, ["--idle-timeout", "%ds" % (3 * SLOW)], 137, ["the whole idle time of session quiet", "not known"]),
+             ("no result before the end of its lifetime", {"result": hang}, ["--idle-timeout", "%ds" % (3 * SLOW), "--lifetime", "%ds" % (6 * SLOW)], 137, ["the lifetime of session quiet is over", "not known"]),
              ("a result without its output", {"result": ended, "output": drop}, [], 7, ["its output did not arrive", "0 of 5 bytes"])]
     for name, lies, flags, code, words in cases:
         server = serve("good")

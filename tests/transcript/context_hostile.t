@@ -82,9 +82,11 @@ $ sh s start; sh c create py; sh c create other; sh c run py -c 'import os, sys,
 = a process that a piece leaves behind neither answers nor holds anything up
 + . "$TOP/tests/transcript/context.sh"
 $ sh s start; sh c create py; sh c run py -c 'import os, time
+> def wait(name):
+>     while not os.path.exists(name): time.sleep(0.05)
 > if os.fork() == 0:
->     time.sleep(0.3); print("child"); time.sleep(60)
-> "parent"'; sh c run py -c 'time.sleep(1); 2'; sh c run py -c 'if os.fork() == 0: pass
+>     wait("/tmp/go"); print("child", flush=True); open("/tmp/said", "w"); time.sleep(60)
+> "parent"'; sh c run py -c 'file = open("/tmp/go", "w"); wait("/tmp/said"); 2'; sh c run py -c 'if os.fork() == 0: pass
 > os.getpid() == 1 or 3'; sh c run py -c '4'; sh c delete py; sh s stop
 | py: 'parent'
 | child

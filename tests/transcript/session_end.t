@@ -72,7 +72,7 @@ needs place python3 pgrep
 + eval "\$1"; wait \$pid; echo \$? "\$(python3 tell.py < r)"; sh s stop 2> /dev/null
 + }
 + END
-$ . ./row.sh; row 'sh s stop'; row 'sh s restart'; row : '--lifetime 6s'; row 'kill $keeper'; row 'kill -9 $keeper'; row 'kill -9 $(pgrep -P $keeper)'; row 'sh s exec -- true' '--lifetime 8s --idle-timeout 3s'; true
+$ . ./row.sh; row 'sh s stop'; row 'sh s restart'; row : '--lifetime 10s'; row 'kill $keeper'; row 'kill -9 $keeper'; row 'kill -9 $(pgrep -P $keeper)'; row 'sh s exec -- true' '--lifetime 14s --idle-timeout 7s'; true
 | 137 killed; supervisor; stopped; None; SIGKILL; []; killed: the session was stopped
 | 137 killed; supervisor; stopped; None; SIGKILL; []; killed: the session was stopped
 | 137 killed; supervisor; lifetime; None; SIGKILL; []; killed: the session's lifetime was over

@@ -336,7 +336,7 @@ $ . "$TOP/tests/transcript/service.sh"; serve; (r -- sh -c 'echo ready; sleep 20
 ! warder: supervisor: killed: the service that ran the program (warder serve) has ended
 
 = a service that does not answer is not waited for long
-$ . "$TOP/tests/transcript/service.sh"; serve; kill -STOP $served; r -- echo alone; kill -CONT $served; by -- true
+$ . "$TOP/tests/transcript/service.sh"; serve; halt; r -- echo alone; kill -CONT $served; by -- true
 | alone
 | "service":"yes"
 < 20
@@ -356,7 +356,7 @@ $ . "$TOP/tests/transcript/service.sh"; python3 "$TOP/tests/transcript/service_s
 < 20
 
 = nor beyond the wall time of its program, and has the result that it has when the service is killed
-$ . "$TOP/tests/transcript/service.sh"; serve; sh r --timeout 3s -- sh -c 'echo ready; sleep 60' > out & caller=$!; until grep -qs ready out; do sleep 0.02; done; halt; wait $caller; echo $?; kill -CONT $served; by -- true
+$ . "$TOP/tests/transcript/service.sh"; serve; sh r --timeout 8s -- sh -c 'echo ready; sleep 60' > out & caller=$!; until grep -qs ready out; do sleep 0.02; done; halt; wait $caller; echo $?; kill -CONT $served; by -- true
 | 137
 | "service":"yes"
 ! warder: supervisor: the service that runs the program (warder serve) does not answer
@@ -370,7 +370,7 @@ $ . "$TOP/tests/transcript/service.sh"; python3 "$TOP/tests/transcript/service_s
 < 40
 
 = a signal ends the wait for a service that does not answer
-$ . "$TOP/tests/transcript/service.sh"; serve; halt; sh r -- echo alone & caller=$!; until handles $caller; do sleep 0.02; done; SECONDS=0; kill -TERM $caller; wait $caller; echo $? $((SECONDS < 3 * ${WARDER_TEST_SLOW:-1})); kill -CONT $served
+$ . "$TOP/tests/transcript/service.sh"; serve; halt; sh r -- echo alone & caller=$!; until handles $caller || ! kill -0 $caller; do sleep 0.02; done; SECONDS=0; kill -TERM $caller; wait $caller; echo $? $((SECONDS < 3 * ${WARDER_TEST_SLOW:-1})); kill -CONT $served
 | 143 1
 < 20
 

@@ -589,7 +589,7 @@ Test(pool_callers, zygotes_leave_room_for_jails, .timeout = 120)
 		if (warder_pool_fill(pool, &python, 1, &err) != 0 && err.code == WARDER_ERROR_NOT_FOUND)
 			cr_skip_test("%s", err.text);
 	}
-	await_rest();
+	library_await_rest(pool);
 	stats = warder_pool_stats(pool);
 	cr_assert(library_pool_stat(pool, "zygotes") > 0, "%s", stats);
 	if (library_pool_stat(pool, "forked") == 0)

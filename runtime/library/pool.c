@@ -123,6 +123,7 @@ static int await_jails(struct warder_pool *pool, const struct pool_asked *asked,
 			key = pool_find_key(pool, kind);
 			failures = key->failures;
 			pthread_cond_signal(&pool->work);
+			continue; /* it may be ready already */
 		}
 		if (key->failures != failures) {
 			*err = key->why;
@@ -166,7 +167,7 @@ int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *giv
 	if (!key) {
 		filled = -1;
 	} else if (!pool_fits(pool, count, count * least_bytes(key))) {
-		filled = pool_no_room(pool, count, 0, count * least_bytes(key), err);
+		filled = pool_no_room(pool, count, 0, count * least_bytes(key), false, err);
 	} else {
 		key->wanted = count;
 		key->failed_us = 0;

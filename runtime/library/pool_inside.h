@@ -69,6 +69,9 @@ struct pool_key {
 	/* In a row: failures to park its first jail because something was missing that jails of other keys may have held. These lost a
 	 * jail each time. */
 	unsigned int shortages;
+	uint64_t made_way_us; /* clock of the last of these; 0: the next attempt has ended */
+	bool
+	    zygote_fits; /* a zygote of the nursery was found to leave room for jails: so it counts, and stays */
 	bool
 	    lacks_room; /* the last jail that callers wait for was not tried, for want of room: `why` says it */
 	unsigned int changes; /* in a row: of files that its program had loaded, found at a hand-out */
@@ -128,9 +131,9 @@ uint64_t pool_zygote_room(const struct warder_pool *pool);
 bool pool_fits(const struct warder_pool *pool, unsigned int jails, uint64_t bytes);
 /* The end of an error about a limit, which memory pressure may halve. */
 const char *pool_half(const struct warder_pool *pool);
-/* -1 with *err: why there is none. `others` of the jails are parked for other keys. */
+/* -1 with *err: why there is none. `others` of the jails are parked for other keys. The bytes may be those of the zygotes, too. */
 int pool_no_room(const struct warder_pool *pool, unsigned int jails, unsigned int others, uint64_t bytes,
-		 struct warder_error *err);
+		 bool with_zygotes, struct warder_error *err);
 /* The jails that a key is to have now. */
 unsigned int pool_wanted(const struct warder_pool *pool, const struct pool_key *key);
 /* A jail of a key (NULL: of any) in a state, which no thread removes already; or NULL. */

@@ -396,6 +396,7 @@ bool pool_refresh(struct warder_pool *pool, const struct pool_asked *asked, cons
 				key->nursery = fresh_nursery;
 				fresh_nursery = NULL;
 				key->never_forks = false;
+				key->zygote_fits = false;
 			}
 			key->failed_us = 0;
 			key->bytes =

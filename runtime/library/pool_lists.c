@@ -70,7 +70,9 @@ uint64_t pool_zygote_bytes(const struct warder_pool *pool, const struct nursery 
 
 	/* The next request ends a zygote that never forks, which may be too large for the pool. */
 	for (const struct pool_key *key = pool->keys; key; key = key->next)
-		bytes += key->never_forks || key->nursery == other ? 0 : nursery_bytes(key->nursery);
+		bytes += !key->zygote_fits || key->never_forks || key->nursery == other
+			     ? 0
+			     : nursery_bytes(key->nursery);
 	return bytes;
 }
 
@@ -105,7 +107,7 @@ const char *pool_half(const struct warder_pool *pool)
 }
 
 int pool_no_room(const struct warder_pool *pool, unsigned int jails, unsigned int others, uint64_t bytes,
-		 struct warder_error *err)
+		 bool with_zygotes, struct warder_error *err)
 {
 	const char *half = pool_half(pool);
 	char theirs[48] = "";
@@ -119,9 +121,11 @@ int pool_no_room(const struct warder_pool *pool, unsigned int jails, unsigned in
 		    "for fewer, or set jails to more",
 		    jails, theirs, pool->options.jails, half);
 	return error_set(err, WARDER_ERROR_UNAVAILABLE, "count",
-			 "%u parked jails%s would take %" PRIu64 " KiB, and the limit is %" PRIu64
+			 "%u parked jail%s%s%s%s would take %" PRIu64 " KiB, and the limit is %" PRIu64
 			 " KiB (memory_bytes%s); ask for fewer, or set memory_bytes to more",
-			 jails, theirs, bytes >> 10, pool->options.memory_bytes >> 10, half);
+			 jails, jails == 1 ? "" : "s", theirs, others ? "," : "",
+			 with_zygotes ? " and the zygotes" : "", bytes >> 10,
+			 pool->options.memory_bytes >> 10, half);
 }
 
 unsigned int pool_wanted(const struct warder_pool *pool, const struct pool_key *key)

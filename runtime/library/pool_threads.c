@@ -76,18 +76,30 @@ void pool_clean(struct warder_pool *pool, struct pool_slot *slot)
 	free_slot(slot);
 }
 
-/* Whether the zygotes leave too little room for jails. That of the slot may be a trial's. The lock is held. */
-static bool is_too_large(const struct warder_pool *pool, const struct pool_slot *slot,
+/* Whether the zygotes leave too little room for jails. If not, the zygote of the slot's key counts from now on. The slot's may be a trial's. The
+ * lock is held. */
+static bool is_too_large(const struct warder_pool *pool, const struct pool_slot *slot, uint64_t jail_bytes,
 			 struct warder_error *err)
 {
 	const uint64_t bytes = pool_zygote_bytes(pool, slot->nursery), most = pool_zygote_room(pool);
+	struct pool_key *key = slot->key;
 
-	if (bytes <= most)
+	if (!key || (key->nursery == slot->nursery && key->zygote_fits))
 		return false;
-	error_set(err, WARDER_ERROR_UNAVAILABLE, "fork_server",
-		  "the zygotes of all keys would take %" PRIu64 " KiB, and the limit is %" PRIu64
-		  " KiB (three quarters of memory_bytes%s); set memory_bytes to more",
-		  bytes >> 10, most >> 10, pool_half(pool));
+	if (bytes <= most && pool_fits(pool, 1, bytes + jail_bytes)) {
+		key->zygote_fits = key->zygote_fits || key->nursery == slot->nursery;
+		return false;
+	}
+	if (bytes > most)
+		error_set(err, WARDER_ERROR_UNAVAILABLE, "fork_server",
+			  "the zygotes of all keys would take %" PRIu64 " KiB, and the limit is %" PRIu64
+			  " KiB (three quarters of memory_bytes%s); set memory_bytes to more",
+			  bytes >> 10, most >> 10, pool_half(pool));
+	else
+		error_set(err, WARDER_ERROR_UNAVAILABLE, "fork_server",
+			  "the zygotes of all keys and one jail would take %" PRIu64
+			  " KiB, and the limit is %" PRIu64 " KiB (memory_bytes%s); set memory_bytes to more",
+			  (bytes + jail_bytes) >> 10, pool->options.memory_bytes >> 10, pool_half(pool));
 	return true;
 }
 
@@ -100,7 +112,7 @@ static int park_fork(struct warder_pool *pool, struct pool_slot *slot, bool merg
 		return -1;
 	*ret_bytes = JAIL_BYTES + jail_warm_bytes(slot->run);
 	pthread_mutex_lock(&pool->lock);
-	slot->is_too_large = is_too_large(pool, slot, err);
+	slot->is_too_large = is_too_large(pool, slot, *ret_bytes, err);
 	pthread_mutex_unlock(&pool->lock);
 	if (!slot->is_too_large)
 		return 0;
@@ -171,6 +183,7 @@ static struct warder_template *adopt(struct pool_key *key, const struct pool_slo
 
 	key->tmpl = library_template_hold(slot->tmpl);
 	key->nursery = nursery_hold(slot->nursery);
+	key->zygote_fits = true;
 	key->forks_later = false;
 	key->refusals = 0;
 	return before;
@@ -266,19 +279,20 @@ static void settle(struct warder_pool *pool, struct pool_slot *slot)
 /* Whether parked jails may hold what was missing. */
 static bool is_shortage(const struct warder_error *err)
 {
+	if (err->code == WARDER_ERROR_UNSUPPORTED_POLICY)
+		return false;
 	return err->sys_errno == EMFILE || err->sys_errno == ENFILE || err->sys_errno == EAGAIN ||
 	       err->sys_errno == ENOMEM;
 }
 
 /* For the first jail of a key, which could not be made. True: another key has lost a jail, so the next try may succeed. Until then, others get
  * no new jails: see is_hindered(). Not again and again: what is missing may be what no jail holds. */
-static bool make_way_for_shortage(struct warder_pool *pool, struct pool_key *key,
-				  const struct warder_error *err)
+static bool make_way_for_shortage(struct warder_pool *pool, struct pool_key *key)
 {
-	if (!is_shortage(err) || pool_count_parked(pool, key) || key->shortages >= SHORTAGES_MOST ||
-	    !can_make_way(pool, key, 1))
+	if (pool_count_parked(pool, key) || key->shortages >= SHORTAGES_MOST || !can_make_way(pool, key, 1))
 		return false;
 	key->shortages++;
+	key->made_way_us = key->failed_us;
 	make_way(pool, key, 1);
 	return true;
 }
@@ -297,16 +311,18 @@ static void note_failure(struct warder_pool *pool, const struct pool_slot *slot,
 	key->failed_us = clock_us();
 	key->is_proven = false;
 	key->why = *err;
-	if (make_way_for_shortage(pool, key, err))
-		return;
-	key->failures++;
+	key->made_way_us = 0;
 	/* A program with threads is the caller's own choice; too little memory passes. */
 	if (slot->nursery && slot->nursery == key->nursery &&
 	    (slot->is_too_large || !nursery_has_forked(slot->nursery)) &&
 	    err->code != WARDER_ERROR_UNSUPPORTED_POLICY && err->sys_errno != ENOMEM) {
 		key->never_forks = true;
 		pool_refuse_fork(pool, key, err);
+	} else if (is_shortage(err) &&
+		   (pool_count_jails(pool, key, POOL_BUILDING) || make_way_for_shortage(pool, key))) {
+		return; /* another one may succeed: now, or at the next try */
 	}
+	key->failures++;
 	pthread_cond_broadcast(&pool->ready); /* for the reason */
 }
 
@@ -355,6 +371,7 @@ int pool_build(struct warder_pool *pool, struct pool_key *key, bool tries, struc
 		if (wanted) {
 			slot->key->failed_us = 0;
 			slot->key->shortages = 0;
+			slot->key->made_way_us = 0;
 			slot->key->is_proven = true;
 			slot->key->bytes = slot->bytes;
 		}
@@ -424,7 +441,7 @@ static void lack_room(struct warder_pool *pool, struct pool_key *key)
 	key->lacks_room = true;
 	pool_no_room(pool, pool_count_parked(pool, NULL) + 1,
 		     pool_count_parked(pool, NULL) - pool_count_parked(pool, key),
-		     pool_bytes(pool) + key->bytes, &key->why);
+		     pool_bytes(pool) + key->bytes, pool_zygote_bytes(pool, NULL) > 0, &key->why);
 	pthread_cond_broadcast(&pool->changed);
 }
 
@@ -510,12 +527,12 @@ static struct pool_key *find_neediest(const struct warder_pool *pool, uint64_t n
 	return found;
 }
 
-/* Whether another key waits for what the next jail of this one would take from it. A caller of this key does not wait for that. */
+/* Whether the next jail of this key would take what was just freed for another one. Callers of this key need not wait for that. */
 static bool is_hindered(const struct warder_pool *pool, const struct pool_key *key, uint64_t now)
 {
 	const struct pool_key *other = pool->keys;
 
-	while (other && (!other->shortages || now - other->failed_us >= 2 * TRY_AGAIN_US))
+	while (other && (!other->made_way_us || now - other->made_way_us >= 2 * TRY_AGAIN_US))
 		other = other->next;
 	return other && !key->shortages && !key->callers;
 }
@@ -546,7 +563,7 @@ static struct pool_key *find_shed(const struct warder_pool *pool)
 {
 	struct pool_key *key = pool->keys;
 
-	while (key && (pool_fits(pool, 1, key->bytes + nursery_bytes(key->nursery)) ||
+	while (key && (pool_fits(pool, 1, key->bytes + pool_zygote_bytes(pool, NULL)) ||
 		       !pool_count_jails(pool, key, POOL_READY)))
 		key = key->next;
 	return key ? key : pool_least_used(pool, true);
@@ -586,8 +603,8 @@ static struct pool_key *find_zygote_to_drop(const struct warder_pool *pool)
 	if (pool_zygote_bytes(pool, NULL) <= pool_zygote_room(pool))
 		return NULL;
 	for (struct pool_key *key = pool->keys; key; key = key->next)
-		if (key->callers == 0 && !key->never_forks && nursery_bytes(key->nursery) &&
-		    (!least || key->used_us < least->used_us))
+		if (key->callers == 0 && key->zygote_fits && !key->never_forks &&
+		    nursery_bytes(key->nursery) && (!least || key->used_us < least->used_us))
 			least = key;
 	return least;
 }

@@ -1130,7 +1130,7 @@ def lying_about_terminals():
         server = serve("good")
         server.sandbox = {"terminal": terminal}
         lying = document("lying.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
-        session("start", "liar", "--backends", lying, "--backend", "remote:big", *PREFER, "--lifetime", "%ds" % ((4 if word == b"lifetime" else 60) * SLOW), "--idle-timeout", "%ds" % (3 * SLOW))
+        session("start", "liar", "--backends", lying, "--backend", "remote:big", *PREFER, "--lifetime", "%ds" % (3 + SLOW if code == 137 else 60 * SLOW), "--idle-timeout", "%ds" % (3 * SLOW))
         one = Terminal("session", "exec", "liar", "-t", "--", "true")
         found = one.end()
         tell(found == code and word in one.whole, "a lie about a terminal has an end: " + name, (found, one.whole))

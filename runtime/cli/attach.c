@@ -257,7 +257,7 @@ static void begin_terminal(struct attach *attach)
 }
 
 int attach_own(const struct session_run *run, struct function_answers *answers, bool (*gives_up)(void),
-	       struct warder_error *err)
+	       int *ret_failed, struct warder_error *err)
 {
 	struct attach attach = { .gives_up = gives_up, .answers = answers, .output_fd = open_output() };
 	const struct warder_attach how = { .size = sizeof(how),
@@ -281,6 +281,7 @@ int attach_own(const struct session_run *run, struct function_answers *answers, 
 	terminal_end();
 	fd_done(&attach.output_fd);
 	warder_execution_free(attach.execution);
+	*ret_failed = attach.failed;
 	return ret;
 }
 

@@ -77,9 +77,9 @@ int logs_command(struct args *args, char **argv);
 struct session_run;
 struct function_answers;
 /* Our terminal is that of the program, which session_run_start() has started with one, until it has ended or gives_up says so; meanwhile its
- * calls are answered. -1 with *err: the program may go on. */
+ * calls are answered. -1 with *err: the program may go on. *ret_failed is always written: the errno of our output, or 0. */
 int attach_own(const struct session_run *run, struct function_answers *answers, bool (*gives_up)(void),
-	       struct warder_error *err);
+	       int *ret_failed, struct warder_error *err);
 int attach_command(struct args *args, char **argv);
 int write_command(struct args *args, char **argv);
 int kill_command(struct args *args, char **argv);

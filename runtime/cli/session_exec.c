@@ -263,14 +263,15 @@ static bool is_of_session(const struct warder_error *err)
 static int lend_terminal(struct session_run *run, struct function_answers *answers, uint64_t grace_us)
 {
 	struct warder_error err = { 0 };
+	int failed;
 
-	if (attach_own(run, answers, gives_up, &err) == 0)
+	if (attach_own(run, answers, gives_up, &failed, &err) == 0)
 		return 0;
 	/* NOT_FOUND: it has ended already, and the result is on its way to the caller. */
-	if (err.sys_errno != EPIPE && err.code != WARDER_ERROR_NOT_FOUND)
+	if (failed != EPIPE && err.code != WARDER_ERROR_NOT_FOUND)
 		term_complain("%s", err.text);
 	session_run_stop(run, SIGHUP, grace_us);
-	return err.sys_errno;
+	return failed;
 }
 
 /* The keeper has our standard input, and closes it when the program closes its input. A writer notices that only if this process does not have

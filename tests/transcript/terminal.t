@@ -258,6 +258,13 @@ needs terminal python3
 $ export XDG_RUNTIME_DIR=$PWD/rt; sh s start --set devices.terminals=2 --timeout 5m; python3 "$TOP/tests/transcript/unread.py" sh s exec -t --grace 100ms -- yes; echo $?; until ! warder ps | grep -q ' running .*yes'; do sleep 0.1; done; sh s stop
 | 0
 
+= in a session: a connection that the keeper closes is no error of the caller's output
+needs terminal python3
++ . "$TOP/tests/transcript/session.sh"; echo $name > name
+$ export XDG_RUNTIME_DIR=$PWD/rt NO_COLOR=1; sh s start --set devices.terminals=2 --timeout 5m; python3 "$TOP/tests/transcript/session_fill.py" $(cat name) 255 > filled & filler=$!; until [ -s filled ] || ! kill -0 $filler; do sleep 0.05; done; script -qec 'sh s exec -t --grace 100ms -- sleep 60; echo $?' /dev/null < /dev/null | tr -d '\r\0' | sed 's/of session [^ ]*/of session NAME/'; kill $filler; sh s stop
+|~ ^warder: the keeper of session NAME goes on, but has closed this connection, .*
+| 129
+
 = in a session that it starts: with a terminal, without a wall time, and with each caller's TERM
 needs terminal
 + . "$TOP/tests/transcript/session.sh"

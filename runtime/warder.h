@@ -637,11 +637,11 @@ WARDER_API int warder_execution_attach(struct warder_execution *execution, const
  * same. If the call fails, it returns -1 with *err. */
 WARDER_API int warder_execution_fd(struct warder_execution *execution, struct warder_error *err);
 /* Pass on all that is ready, and do not wait. The call returns
- *   1   the execution has ended, all of its output was passed on, and *ret has the result
+ *   1   the execution has ended, all output that the keeper has was passed on, and *ret has the result
  *   0   the execution goes on, and *ret is not written
  *   -1  the call failed, and the execution goes on
  * The caller frees *ret with warder_result_free(). This result holds no output. warder_result_json() returns
- * for it the document that the keeper made; if the keeper has ended, the document has only status and cause. */
+ * for it the document that the keeper made; if the keeper has ended or forgotten it, only status and cause. */
 WARDER_API int warder_execution_dispatch(struct warder_execution *execution, struct warder_result **ret,
 					 struct warder_error *err);
 /* Like warder_execution_dispatch(), but wait for the end of the execution, for at most timeout_us

@@ -44,7 +44,7 @@ struct attach {
 	bool input_ended;
 	char pending[INPUT_MAX + DETACH_KEYS_MAX]; /* input that was read */
 	size_t pending_len;
-	int failed; /* errno of standard output or error */
+	struct attach_taken taken;
 	struct detach_keys keys;
 };
 
@@ -162,8 +162,10 @@ static int pass_output(void *context, enum warder_stream stream, uint64_t offset
 	const uint64_t earlier = shown > offset ? shown - offset : 0;
 
 	if (earlier < len && write_output(attach, stream, bytes + earlier, len - (size_t)earlier) < 0)
-		attach->failed = errno;
-	return attach->failed;
+		attach->taken.failed = errno;
+	if (!attach->taken.failed)
+		attach->taken.bytes += len;
+	return attach->taken.failed;
 }
 
 static void pass_gap(void *context, enum warder_stream stream, uint64_t from, uint64_t to)
@@ -182,8 +184,8 @@ static int take_events(struct attach *attach, int *status, struct warder_error *
 	struct warder_result *result = NULL;
 	const int ended = warder_execution_dispatch(attach->execution, &result, err);
 
-	if (attach->failed)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, attach->failed,
+	if (attach->taken.failed)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, attach->taken.failed,
 				       "the output cannot be written");
 	/* Another client is writing: our input cannot be closed, and output goes on. */
 	if (ended < 0 && err->code == WARDER_ERROR_CONFLICT)
@@ -257,7 +259,7 @@ static void begin_terminal(struct attach *attach)
 }
 
 int attach_own(const struct session_run *run, struct function_answers *answers, bool (*gives_up)(void),
-	       int *ret_failed, struct warder_error *err)
+	       struct attach_taken *ret_taken, struct warder_error *err)
 {
 	struct attach attach = { .gives_up = gives_up, .answers = answers, .output_fd = open_output() };
 	const struct warder_attach how = { .size = sizeof(how),
@@ -281,7 +283,7 @@ int attach_own(const struct session_run *run, struct function_answers *answers, 
 	terminal_end();
 	fd_done(&attach.output_fd);
 	warder_execution_free(attach.execution);
-	*ret_failed = attach.failed;
+	*ret_taken = attach.taken;
 	return ret;
 }
 

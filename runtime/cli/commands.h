@@ -77,9 +77,13 @@ int logs_command(struct args *args, char **argv);
 struct session_run;
 struct function_answers;
 /* Our terminal is that of the program, which session_run_start() has started with one, until it has ended or gives_up says so; meanwhile its
- * calls are answered. -1 with *err: the program may go on. *ret_failed is always written: the errno of our output, or 0. */
+ * calls are answered. -1 with *err: the program may go on. *ret_taken is always written. */
+struct attach_taken {
+	uint64_t bytes; /* of the program's output */
+	int failed;     /* errno of our output, or 0 */
+};
 int attach_own(const struct session_run *run, struct function_answers *answers, bool (*gives_up)(void),
-	       int *ret_failed, struct warder_error *err);
+	       struct attach_taken *ret_taken, struct warder_error *err);
 int attach_command(struct args *args, char **argv);
 int write_command(struct args *args, char **argv);
 int kill_command(struct args *args, char **argv);

@@ -259,19 +259,34 @@ static bool is_of_session(const struct warder_error *err)
 	       (err->code == WARDER_ERROR_NOT_FOUND && strcmp(err->field, "name") == 0);
 }
 
-/* Our terminal, as long as the program has its own. Without it, the program is to end. Returns the errno of our output, or 0. */
-static int lend_terminal(struct session_run *run, struct function_answers *answers, uint64_t grace_us)
+/* Our terminal, as long as the program has its own. Without it, the program is to end. */
+static struct attach_taken lend_terminal(struct session_run *run, struct function_answers *answers,
+					 uint64_t grace_us)
 {
+	struct attach_taken taken;
 	struct warder_error err = { 0 };
-	int failed;
 
-	if (attach_own(run, answers, gives_up, &failed, &err) == 0)
-		return 0;
+	if (attach_own(run, answers, gives_up, &taken, &err) == 0)
+		return taken;
 	/* NOT_FOUND: it has ended already, and the result is on its way to the caller. */
-	if (failed != EPIPE && err.code != WARDER_ERROR_NOT_FOUND)
+	if (taken.failed != EPIPE && err.code != WARDER_ERROR_NOT_FOUND)
 		term_complain("%s", err.text);
 	session_run_stop(run, SIGHUP, grace_us);
-	return failed;
+	return taken;
+}
+
+/* Output that the keeper had, and that this process has not taken in time, say because it was stopped. Without the keeper's result, it is not
+ * known how much that was, and the cause of the end says that the program's supervisor is lost. */
+static void settle_output(struct warder_result *result, const struct attach_taken *taken)
+{
+	const uint64_t written =
+	    result->unmeasured ? result->outcome.output[JAIL_STDOUT].total : result->passed[WARDER_STDOUT];
+
+	result->outcome.receiver_errno = taken->failed;
+	if (!taken->failed && !ending_signal() && written > taken->bytes)
+		term_complain("%llu of %llu bytes of the program's output are lost: they were not taken in "
+			      "time",
+			      (unsigned long long)(written - taken->bytes), (unsigned long long)written);
 }
 
 /* The keeper has our standard input, and closes it when the program closes its input. A writer notices that only if this process does not have
@@ -305,7 +320,7 @@ static int begin_and_wait(struct report *report, struct warder_session *session,
 	struct remote_audit audit = { .fd = report->audit.fd, .path = args->audit };
 	struct session_run *run = NULL;
 	char *head;
-	int failed = 0;
+	struct attach_taken taken = { 0 };
 	int status;
 
 	patience_us = args->grace_us + SILENCE_US;
@@ -321,13 +336,13 @@ static int begin_and_wait(struct report *report, struct warder_session *session,
 	if (status == 0 && command->streams && command->streams->input_fd == STDIN_FILENO)
 		leave_input();
 	if (status == 0 && command->terminal)
-		failed = lend_terminal(run, &attendance->answers, args->grace_us);
+		taken = lend_terminal(run, &attendance->answers, args->grace_us);
 	if (status == 0)
 		status = wait_for_end(run, attendance, ret, err);
 	if (status == 0 && command->code)
 		take_files(report, run, command->code, *ret);
-	if (status == 0 && failed)
-		(*ret)->outcome.receiver_errno = failed;
+	if (status == 0 && command->terminal)
+		settle_output(*ret, &taken);
 	report_owned(NULL);
 	session_run_free(run);
 	if (status == 0 && function_answers_end(&attendance->answers, *ret, err) < 0) {

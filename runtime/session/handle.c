@@ -242,7 +242,7 @@ static int connect_reader(struct warder_execution *execution, struct remote_atta
 	return -1;
 }
 
-/* The reader's connection is lost. Waits only where the first try fails, or follows another one too soon. 0: there is another one; 1: the keeper is gone; -1 with *err, and no connection is left. */
+/* The reader's connection is lost. Waits only where the first try fails, or follows another one too soon. 0: there is another one; 1: the keeper is gone, or has forgotten the execution; -1 with *err, and no connection is left. */
 static int reconnect(struct warder_execution *execution, struct warder_error *err)
 {
 	const struct timespec pause = { .tv_nsec = RETRY_US * 1000 };
@@ -411,10 +411,13 @@ static int lost(const struct warder_execution *execution, struct warder_result *
 		struct warder_error *err)
 {
 	struct remote_end end = { .outcome = { .cause = JAIL_CAUSE_SUPERVISOR, .exit_code = -1 } };
+	const bool forgotten = remote_is_forgotten(execution->control);
 
-	snprintf(end.outcome.detail, sizeof(end.outcome.detail),
-		 "killed: the keeper of session %.64s is gone, and with it everything in the session",
-		 remote_session(execution->control));
+	snprintf(end.outcome.detail, sizeof(end.outcome.detail), "%sthe keeper of session %.64s %s",
+		 forgotten ? "" : "killed: ", remote_session(execution->control),
+		 forgotten ? "has forgotten the execution, which has ended: the rest of its output and its "
+			     "result are lost"
+			   : "is gone, and with it everything in the session");
 	return make_result(&end, NULL, ret, err);
 }
 

@@ -393,6 +393,13 @@ bool remote_is_there(const struct remote *remote)
 	return there;
 }
 
+bool remote_is_forgotten(struct remote *remote)
+{
+	struct warder_error err = { 0 };
+
+	return check_there(remote, &err) < 0 && err.code == WARDER_ERROR_NOT_FOUND;
+}
+
 const char *remote_id(const struct remote *remote)
 {
 	return remote->id;

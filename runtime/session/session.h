@@ -410,10 +410,12 @@ int remote_connect(const char *session, int *ret_fd, unsigned int *ret_version, 
 struct record_start;
 int remote_make_words(const struct remote_command *command, struct record_start *start,
 		      struct warder_error *err);
-/* The connection was lost: make it again. 0; 1: the keeper is gone, and with it the execution; -1 with *err: another reason. */
+/* The connection was lost: make it again. 0; 1: the keeper is gone, or has forgotten the execution; -1 with *err: another reason. */
 int remote_reconnect(struct remote *remote, struct warder_error *err);
 /* The connection was lost: whether the keeper answers on another one, and has the execution. */
 bool remote_is_there(const struct remote *remote);
+/* Whether the keeper answers on this connection, and does not have the execution any more. */
+bool remote_is_forgotten(struct remote *remote);
 /* Another connection to the same execution. */
 int remote_again(const struct remote *remote, struct remote **ret, struct warder_error *err);
 const char *remote_id(const struct remote *remote);

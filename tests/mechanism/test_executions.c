@@ -402,6 +402,43 @@ Test(executions, gaps_and_refused_output, .init = library_begin_sessions, .fini 
 	stage_end(&stage);
 }
 
+/* The keeper drops a reader that takes nothing, and then forgets what has ended. */
+Test(executions, a_reader_that_comes_too_late_is_told_so, .init = library_begin_sessions,
+     .fini = library_end_sessions, .timeout = 120)
+{
+	static const struct warder_execution_command kept_no_longer = { .keep_us = 1 };
+	const struct timespec pause = { .tv_nsec = 100000000 };
+	struct stage stage;
+	struct traffic traffic;
+	struct warder_attach attach = { .size = sizeof(attach), .on_output = take_at, .context = &traffic };
+	struct warder_result *result;
+	bool known = true;
+	char *json;
+
+	stage_begin(&stage);
+	traffic_init(&traffic, 0, 0);
+	traffic.execution = start_shell(&stage, "sleep 2; head -c 1000000 /dev/zero", &kept_no_longer);
+	cr_assert_eq(warder_execution_attach(traffic.execution, &attach, NULL, &stage.err), 0, "%s",
+		     stage.err.text);
+	while (known) {
+		json = warder_execution_list(&stage.err);
+		cr_assert_not_null(json, "%s", stage.err.text);
+		known = strstr(json, warder_execution_id(traffic.execution)) != NULL;
+		free(json);
+		nanosleep(&pause, NULL);
+	}
+	result = follow(traffic.execution, &stage.err);
+	cr_expect(traffic.out_len < 1000000);
+	cr_expect_str_eq(warder_result_cause(result), "supervisor");
+	json = warder_result_json(result);
+	cr_expect(json && strstr(json, "has forgotten the execution"), "%s", json);
+	free(json);
+	warder_result_free(result);
+	warder_execution_free(traffic.execution);
+	traffic_done(&traffic);
+	stage_end(&stage);
+}
+
 Test(executions, a_terminal_has_the_size_that_it_is_given, .init = library_begin_sessions,
      .fini = library_end_sessions, .timeout = 120)
 {

@@ -238,6 +238,18 @@ $ export XDG_RUNTIME_DIR=$PWD/rt; sh s start --set devices.terminals=2 --timeout
 | all
 | 124
 
+= in a session: a caller that is stopped until the keeper waits no more for it says what it has lost, and exits as the program does
+needs terminal
++ . "$TOP/tests/transcript/session.sh"
+$ export XDG_RUNTIME_DIR=$PWD/rt; sh s start --set devices.terminals=2 --timeout 5m
+> for status in 7 0; do rm -f pid o; printf 'echo $$ > pid; exec sh s exec -t -- sh -c "echo; sleep 2; head -c 230000 /dev/zero; exit %s" > o 2> e' $status > c; script -qec 'sh c; exit $?' /dev/null < /dev/null > /dev/null & caller=$!; until [ -s o ]; do sleep 0.05; done; kill -STOP $(cat pid); while warder ps | grep -q ' head '; do sleep 0.1; done; kill -CONT $(cat pid); wait $caller; echo $?; sed 's/^warder: \([0-9]*\) of \([0-9]*\) bytes/\1 \2/' e > told; cut -d' ' -f3- told; read lost all rest < told; [ $lost -gt 0 ] && [ $((all - lost)) = $(wc -c < o) ] && echo counted; done; sh s stop
+| 7
+| of the program's output are lost: they were not taken in time
+| counted
+| 0
+| of the program's output are lost: they were not taken in time
+| counted
+
 = in a session whose spools are full: a program with a terminal loses no output
 needs terminal
 + . "$TOP/tests/transcript/session.sh"

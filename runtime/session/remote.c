@@ -76,7 +76,7 @@ static int closed(struct remote *remote, struct warder_error *err)
 		error_set(
 		    err, WARDER_ERROR_UNAVAILABLE, "name",
 		    "the keeper of session %.64s goes on, but has closed this connection, as it does if "
-		    "a client takes nothing for %d s",
+		    "a client takes nothing for %d s, or if it has no room for another connection",
 		    remote->session, (int)(CLIENT_PATIENCE_US / 1000000));
 	else
 		gone(remote, err);
@@ -291,6 +291,24 @@ static void note_unasked(struct search *search, const struct warder_error *why)
 		search->unasked = *why;
 }
 
+/* A keeper has closed a connection during the hello: it ends, its session is being set up, or it has no room for another connection. Only a
+ * keeper that has no room may have executions. It may close this connection, too, but it listens until it ends. */
+static bool may_have_executions(const char *name)
+{
+	struct session_request request = { .type = SESSION_DESCRIBE };
+	struct warder_error err = { 0 };
+	owned_fd int dir_fd = -1;
+	owned_fd int fd = -1;
+	owned_fd int again_fd = -1;
+
+	if (session_directory_open(false, &dir_fd, &err) < 0 || session_connect(dir_fd, name, &fd, &err) != 0)
+		return false;
+	if (session_send_request(fd, &request, -1, &err) == 0 &&
+	    session_receive_reply(fd, NULL, NULL, &err) == 0)
+		return true;
+	return err.code != WARDER_ERROR_CONFLICT && session_connect(dir_fd, name, &again_fd, &err) == 0;
+}
+
 /* Session_each(): 1 when it is found. */
 static int look_in(void *context, const char *name)
 {
@@ -302,8 +320,7 @@ static int look_in(void *context, const char *name)
 	if (search->unasked.code && strcmp(name, search->id) == 0)
 		return 0; /* asked already */
 	got = connect_to(name, &remote, &why);
-	/* A keeper that closes the connection ends, or its session is being set up and has no executions. */
-	if (got < 0 && why.sys_errno != ECONNRESET)
+	if (got < 0 && (why.sys_errno != ECONNRESET || may_have_executions(name)))
 		note_unasked(search, &why);
 	if (got != 0)
 		return 0;

@@ -144,6 +144,16 @@ $ . "$TOP/tests/transcript/detach.sh"; warder session start early --prefer limit
 | 125
 ! warder: there is no execution "0123456789abcdef"; "warder ps" lists all executions
 
+= an execution is not said to be missing while a keeper has no room for another connection
+needs python3
+$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d sleep 60); python3 "$TOP/tests/transcript/session_fill.py" $id 256 > filled & filler=$!; until [ -s filled ] || ! kill -0 $filler; do sleep 0.05; done; warder logs $id; echo $?; warder wait 0123456789abcdef; echo $?; kill $filler; wait $filler 2> /dev/null; warder wait 0123456789abcdef; echo $?; warder session stop $id
+| 125
+| 125
+| 125
+!~ ^warder: no session that answers has execution "[0-9a-f]{16}", but one did not say: the keeper of session [0-9a-f]{16} goes on, but has closed this connection, .*$
+!~ ^warder: no session that answers has execution "0123456789abcdef", but one did not say: the keeper of session [0-9a-f]{16} goes on, but has closed this connection, .*$
+! warder: there is no execution "0123456789abcdef"; "warder ps" lists all executions
+
 = a reader that is killed at any byte goes on from its offset, and has every byte once
 $ . "$TOP/tests/transcript/detach.sh"; [ -n "${WARDER_SOAK-}" ] && kills=200 || kills=20; lines=$((kills * 15 / 2)); id=$(sh d --timeout 5m sh -c 'i=0; while [ $i -lt $1 ]; do seq $i 100 9999 | tr "\n" " "; echo; i=$((i + 1)); sleep 0.01; done' - $lines); : > got; for i in $(seq $kills); do timeout -s KILL 0.0$((RANDOM % 90 + 10)) warder logs -f --from $(wc -c < got) $id >> got; done 2> /dev/null; warder wait $id; warder logs --from $(wc -c < got) $id >> got; i=0; while [ $i -lt $lines ]; do seq $i 100 9999 | tr "\n" " "; echo; i=$((i + 1)); done | cmp - got && echo exact; warder session stop --all; warder ps | wc -l
 | exact

@@ -281,6 +281,7 @@ static int check_there(struct remote *remote, struct warder_error *err)
 struct search {
 	const char *id;
 	struct remote *found;
+	bool named;                  /* the session whose name is the id has said, or could not be asked */
 	struct warder_error unasked; /* of the first session that did not say; code 0: each has said */
 };
 
@@ -309,18 +310,16 @@ static bool may_have_executions(const char *name)
 	return err.code != WARDER_ERROR_CONFLICT && session_connect(dir_fd, name, &again_fd, &err) == 0;
 }
 
-/* Session_each(): 1 when it is found. */
-static int look_in(void *context, const char *name)
+/* 1: it is found; 0. */
+static int ask_in(struct search *search, const char *name)
 {
-	struct search *search = context;
 	struct warder_error why = { 0 };
 	struct remote *remote;
-	int got;
+	const int got = connect_to(name, &remote, &why);
+	const bool unasked = got < 0 && (why.sys_errno != ECONNRESET || may_have_executions(name));
 
-	if (search->unasked.code && strcmp(name, search->id) == 0)
-		return 0; /* asked already */
-	got = connect_to(name, &remote, &why);
-	if (got < 0 && (why.sys_errno != ECONNRESET || may_have_executions(name)))
+	search->named |= (got == 0 || unasked) && strcmp(name, search->id) == 0;
+	if (unasked)
 		note_unasked(search, &why);
 	if (got != 0)
 		return 0;
@@ -335,6 +334,14 @@ static int look_in(void *context, const char *name)
 	return 0;
 }
 
+/* Session_each(): as ask_in(). No session is asked twice; one that has started since then has not been asked. */
+static int look_in(void *context, const char *name)
+{
+	struct search *search = context;
+
+	return search->named && strcmp(name, search->id) == 0 ? 0 : ask_in(search, name);
+}
+
 int remote_open(const char *id, struct remote **ret, struct warder_error *err)
 {
 	struct search search = { .id = id };
@@ -343,7 +350,7 @@ int remote_open(const char *id, struct remote **ret, struct warder_error *err)
 	if (strlen(id) != REMOTE_ID_LENGTH || strspn(id, "0123456789abcdef") != REMOTE_ID_LENGTH)
 		return none(id, err);
 	/* A detached run is a session of the same name. */
-	if (look_in(&search, id) == 0 && session_each(look_in, &search, err) < 0)
+	if (ask_in(&search, id) == 0 && session_each(look_in, &search, err) < 0)
 		return -1;
 	if (!search.found && search.unasked.code)
 		return error_set(err, search.unasked.code, "id",

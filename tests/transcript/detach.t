@@ -139,6 +139,14 @@ $ . "$TOP/tests/transcript/detach.sh"; id=$(sh d sleep 60); keeper=$(warder sess
 !~ ^warder: no session that answers has execution "0123456789abcdef", but one did not say: the keeper of session [0-9a-f]{16} does not answer$
 ! warder: there is no execution "0123456789abcdef"; "warder ps" lists all executions
 
+= no session is asked twice for an execution
+needs python3
+$ . "$TOP/tests/transcript/detach.sh"; one=$(sh d sleep 60); place=$XDG_RUNTIME_DIR; [ $(id -u) != 0 ] || place=/run; python3 "$TOP/tests/transcript/session_count.py" $place/warder/sessions 0123456789abcdef > heard & keeper=$!; until [ -s heard ] || ! kill -0 $keeper; do sleep 0.05; done; warder logs 0123456789abcdef; echo $?; kill $keeper; wait $keeper 2> /dev/null; cat heard; rm $place/warder/sessions/0123456789abcdef.*; end $one
+| 125
+| here
+| hello
+! warder: there is no execution "0123456789abcdef"; "warder ps" lists all executions
+
 = a session that is being set up has no executions
 $ . "$TOP/tests/transcript/detach.sh"; warder session start early --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids --setup 'sleep 60' 2> /dev/null & until warder session list --json 2> /dev/null | grep -q settingUp; do sleep 0.1; done; warder logs 0123456789abcdef; echo $?; warder session stop early; wait
 | 125

@@ -353,9 +353,10 @@ int remote_open(const char *id, struct remote **ret, struct warder_error *err)
 	if (ask_in(&search, id) == 0 && session_each(look_in, &search, err) < 0)
 		return -1;
 	if (!search.found && search.unasked.code)
-		return error_set(err, search.unasked.code, "id",
-				 "no session that answers has execution %s, but one did not say: %.300s",
-				 json_quote(id, shown, sizeof(shown)), search.unasked.text);
+		return error_set(
+		    err, search.unasked.code, "id",
+		    "no session that answers has execution %s, but one session could not be asked: %.300s",
+		    json_quote(id, shown, sizeof(shown)), search.unasked.text);
 	if (!search.found)
 		return none(id, err);
 	*ret = search.found;

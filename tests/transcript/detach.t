@@ -135,8 +135,8 @@ $ . "$TOP/tests/transcript/detach.sh"; id=$(sh d sleep 60); keeper=$(warder sess
 | 125
 | 125
 | 125
-!~ ^warder: no session that answers has execution "[0-9a-f]{16}", but one did not say: the keeper of session [0-9a-f]{16} does not answer$
-!~ ^warder: no session that answers has execution "0123456789abcdef", but one did not say: the keeper of session [0-9a-f]{16} does not answer$
+!~ ^warder: no session that answers has execution "[0-9a-f]{16}", but one session could not be asked: the keeper of session [0-9a-f]{16} does not answer$
+!~ ^warder: no session that answers has execution "0123456789abcdef", but one session could not be asked: the keeper of session [0-9a-f]{16} does not answer$
 ! warder: there is no execution "0123456789abcdef"; "warder ps" lists all executions
 
 = no session is asked twice for an execution
@@ -158,8 +158,8 @@ $ . "$TOP/tests/transcript/detach.sh"; id=$(sh d sleep 60); python3 "$TOP/tests/
 | 125
 | 125
 | 125
-!~ ^warder: no session that answers has execution "[0-9a-f]{16}", but one did not say: the keeper of session [0-9a-f]{16} goes on, but has closed this connection, .*$
-!~ ^warder: no session that answers has execution "0123456789abcdef", but one did not say: the keeper of session [0-9a-f]{16} goes on, but has closed this connection, .*$
+!~ ^warder: no session that answers has execution "[0-9a-f]{16}", but one session could not be asked: the keeper of session [0-9a-f]{16} goes on, but has closed this connection, .*$
+!~ ^warder: no session that answers has execution "0123456789abcdef", but one session could not be asked: the keeper of session [0-9a-f]{16} goes on, but has closed this connection, .*$
 ! warder: there is no execution "0123456789abcdef"; "warder ps" lists all executions
 
 = a reader that is killed at any byte goes on from its offset, and has every byte once

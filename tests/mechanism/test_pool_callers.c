@@ -601,68 +601,6 @@ Test(pool_callers, zygotes_leave_room_for_jails, .timeout = 120)
 	end(fds);
 }
 
-struct busy {
-	const struct warder_pool_key *key;
-	atomic_bool over;
-	atomic_int ran, own; /* launches; those of them that got no fork */
-};
-
-/* One launch of code after the other. In a fork, the program is process 3. */
-static void *launch_code(void *arg)
-{
-	static const char code[] = "import os, sys; sys.exit(os.getpid())";
-	const struct warder_command command = { .size = sizeof(command) };
-	struct busy *busy = arg;
-
-	while (!atomic_load(&busy->over)) {
-		struct warder_result *result = NULL;
-		struct warder_run *run = NULL;
-		struct warder_error why;
-
-		if (warder_pool_code(pool, busy->key, code, strlen(code), &command, &run, &why) != 0)
-			continue;
-		if (warder_wait(run, &result, &why) == 0) {
-			atomic_fetch_add(&busy->ran, 1);
-			if (warder_result_exit_code(result) != 3)
-				atomic_fetch_add(&busy->own, 1);
-		}
-		warder_result_free(result);
-		warder_run_free(run);
-	}
-	return NULL;
-}
-
-/* The zygote that is there already serves its key also while another key tries one that has no room. */
-Test(pool_callers, a_new_zygote_takes_no_other_ones_place, .timeout = 120)
-{
-	static const char *const imports[] = { "asyncio", "email", NULL };
-	const int fds = begin(
-	    (struct warder_pool_options){ .memory_bytes = 24 << 20, .fork_server = 1, .jails_a_key = 2 });
-	struct warder_pool_key first = key_of("first"), second;
-	struct busy busy = { .key = &first };
-	pthread_t thread;
-
-	first.interpreter = "python";
-	first.imports = imports;
-	second = first;
-	second.tenant = "second";
-	if (warder_pool_fill(pool, &first, 2, &err) != 0 && err.code == WARDER_ERROR_NOT_FOUND)
-		cr_skip_test("%s", err.text);
-	if (library_pool_stat(pool, "forked") == 0)
-		cr_skip_test("nothing is forked here");
-	cr_assert(pthread_create(&thread, NULL, launch_code, &busy) == 0);
-	warder_pool_fill(pool, &second, 1,
-			 &err); /* whether that has room for a Python of its own does not matter here */
-	for (int ran = atomic_load(&busy.ran), i = 0; i < 600 && atomic_load(&busy.ran) < ran + 10; i++)
-		usleep(100000);
-	atomic_store(&busy.over, true);
-	pthread_join(thread, NULL);
-	library_await_rest(pool);
-	cr_expect(atomic_load(&busy.ran) >= 10, "%d", atomic_load(&busy.ran));
-	cr_expect_eq(atomic_load(&busy.own), 0, "%d", atomic_load(&busy.own));
-	end(fds);
-}
-
 static void write_start(const char *dir, const char *text)
 {
 	char path[80];
